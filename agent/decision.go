@@ -1,0 +1,66 @@
+package agent
+
+import "encoding/json"
+
+// Verdict is the outcome of looking at one proposed call. The zero value has
+// no opinion, and a call on which nobody has an opinion is put to the user.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass    Verdict = ""
+	Allow   Verdict = "allow"
+	AskUser Verdict = "ask"
+	Deny    Verdict = "deny"
+)
+
+// A Decision is a verdict with the reason for it.
+type Decision struct {
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason,omitempty"`
+	By      string  `json:"by,omitempty"` // who decided: mode, rule, hook, user, ...
+
+	// Input, when not empty, replaces the call's input. The gate then starts
+	// again with the new input.
+	Input json.RawMessage `json:"input,omitempty"`
+
+	// Stop ends the turn after a denial.
+	Stop bool `json:"stop,omitempty"`
+
+	// Trace has each stage's word, in order.
+	Trace []Opinion `json:"trace,omitempty"`
+}
+
+// An Opinion is what one stage said.
+type Opinion struct {
+	Stage   string  `json:"stage"`
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason,omitempty"`
+	Source  string  `json:"source,omitempty"` // where the deciding rule stands: file:line, flag, ...
+}
+
+// A Proposal is a call that has not run yet, with everything a decision needs.
+type Proposal struct {
+	Call    Call    `json:"call"`
+	Effects Effects `json:"effects"`
+	Class   Class   `json:"class"`
+	Group   string  `json:"group,omitempty"`
+	Risk    Risk    `json:"risk,omitempty"`
+	Agent   string  `json:"agent,omitempty"`
+
+	// Origin says on whose behalf the call is made: empty for the model, else
+	// the capability that used [Invoke].
+	Origin string `json:"origin,omitempty"`
+}
+
+// Mode is a permission mode.
+type Mode string
+
+// The permission modes.
+const (
+	ModeDefault     Mode = "default"
+	ModeAcceptEdits Mode = "acceptEdits"
+	ModePlan        Mode = "plan"
+	ModeDontAsk     Mode = "dontAsk"
+	ModeBypass      Mode = "bypassPermissions"
+)

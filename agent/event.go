@@ -1,0 +1,360 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// An Event is one fact about a session. Stored events are numbered without gaps
+// from 1 and never change. An event with Seq 0 is live only: it is shown to
+// readers and not stored, and what it said is said again in full by a stored
+// event that follows.
+type Event struct {
+	Seq   int64
+	Epoch int64 // of the writer; raised at every writable open
+	Time  time.Time
+	ID    string // unique for ever; what an append is recognised by
+	Body  Body
+}
+
+// Kind returns the name of the event's kind.
+func (e Event) Kind() string { return e.Body.Kind() }
+
+// Live reports whether the event is never stored.
+func (e Event) Live() bool { return e.Seq == 0 }
+
+// Body is one of the event types of this package, or [Unknown].
+type Body interface{ Kind() string }
+
+// EndReason says how a turn ended.
+type EndReason string
+
+// The ways in which a turn ends.
+const (
+	EndDone        EndReason = "done"
+	EndInterrupted EndReason = "interrupted"
+	EndFailed      EndReason = "failed"
+	EndLimit       EndReason = "limit"   // steps
+	EndRefused     EndReason = "refused" // the model would not
+	EndStopped     EndReason = "stopped" // a denial or a hook stopped it
+)
+
+// The session itself.
+type (
+	// SessionOpened opens an epoch: the first event of a log, and the first one
+	// of everybody who writes to it later.
+	SessionOpened struct {
+		Session string `json:"session"`
+		Parent  string `json:"parent,omitempty"`   // session whose call this one serves
+		Call    string `json:"call,omitempty"`     // key of that call
+		ForkOf  string `json:"fork_of,omitempty"`  // session that this one continues
+		ForkSeq int64  `json:"fork_seq,omitempty"` // ... from there
+		Title   string `json:"title,omitempty"`
+		Workdir string `json:"workdir"`
+		Agent   string `json:"agent,omitempty"`
+		Model   string `json:"model,omitempty"`
+		Mode    Mode   `json:"mode,omitempty"`
+		Dialect string `json:"dialect,omitempty"`
+		Lane    string `json:"lane,omitempty"`
+		Version string `json:"version,omitempty"` // of dure
+		Host    string `json:"host,omitempty"`
+		PID     int    `json:"pid,omitempty"`
+		Config  string `json:"config,omitempty"` // hash
+	}
+
+	// SettingsChanged records a [Change]. Empty fields stayed as they were.
+	SettingsChanged struct {
+		Model string `json:"model,omitempty"`
+		Mode  Mode   `json:"mode,omitempty"`
+		Title string `json:"title,omitempty"`
+		By    string `json:"by,omitempty"`
+	}
+
+	// LogRepaired says what was cut from the end of the log when it was opened.
+	LogRepaired struct {
+		Bytes int64  `json:"bytes"`
+		Kept  string `json:"kept,omitempty"` // file that holds what was cut
+		Why   string `json:"why,omitempty"`
+	}
+
+	// LogSealed makes the log tamper-evident: Hash is the SHA-256 of Prev and of
+	// the lines From to To.
+	LogSealed struct {
+		From int64  `json:"from"`
+		To   int64  `json:"to"`
+		Hash string `json:"hash"`
+		Prev string `json:"prev,omitempty"`
+	}
+
+	// Note is a remark for people.
+	Note struct {
+		Level string `json:"level,omitempty"` // info, warn, error
+		Code  string `json:"code,omitempty"`  // key in the message catalogue
+		Text  string `json:"text"`
+	}
+)
+
+// Input and turns.
+type (
+	// InputQueued records that input was taken but has to wait for the running
+	// turn to reach a step boundary, or its end when Later is set.
+	InputQueued struct {
+		Input string  `json:"input"` // ID
+		Text  string  `json:"text,omitempty"`
+		Parts []Block `json:"parts,omitempty"`
+		Later bool    `json:"later,omitempty"`
+	}
+
+	// InputAdded records input at the point where it enters the conversation.
+	InputAdded struct {
+		Input  string  `json:"input"`
+		Text   string  `json:"text,omitempty"`
+		Parts  []Block `json:"parts,omitempty"`
+		Origin string  `json:"origin,omitempty"` // "" = user; else loop, hook:NAME, child:ID, ...
+	}
+
+	// TurnStarted opens a turn.
+	TurnStarted struct {
+		Turn    string `json:"turn"`
+		Attempt int    `json:"attempt,omitempty"` // counts resumptions after a crash
+	}
+
+	// TurnEnded closes a turn.
+	TurnEnded struct {
+		Turn   string       `json:"turn"`
+		Reason EndReason    `json:"reason"`
+		Error  string       `json:"error,omitempty"`
+		Fail   FailureClass `json:"fail,omitempty"` // when a model's failure ended it
+		Steps  int          `json:"steps"`
+		Millis int64        `json:"ms"`
+		Usage  Usage        `json:"usage"`
+		Cost   *Money       `json:"cost,omitempty"` // nil = unknown
+	}
+)
+
+// The model.
+type (
+	// ModelRequested is written before a request goes out.
+	ModelRequested struct {
+		Turn    string `json:"turn,omitempty"`
+		Step    int    `json:"step"`
+		Attempt int    `json:"attempt"`           // from 1
+		Purpose string `json:"purpose,omitempty"` // "" = the conversation; else that of an [Ask]
+		Model   string `json:"model"`
+
+		// What the request was, so that it can be built again from the log: the
+		// hash of all of it, and of its parts that are kept as blobs.
+		Hash     string `json:"hash"`
+		System   string `json:"system"` // blob: JSON of []Section
+		Tools    string `json:"tools"`  // blob: JSON of the catalog of the step
+		Messages int    `json:"messages"`
+		Input    string `json:"input,omitempty"` // blob: JSON of []Message, with a Purpose
+		Tail     string `json:"tail,omitempty"`
+		Params   Params `json:"params"`
+	}
+
+	// ModelAnswered records one complete answer.
+	ModelAnswered struct {
+		Turn    string `json:"turn,omitempty"`
+		Step    int    `json:"step"`
+		Purpose string `json:"purpose,omitempty"`
+		Answer
+		Cost      *Money `json:"cost,omitempty"` // nil = unknown
+		Millis    int64  `json:"ms,omitempty"`
+		FirstByte int64  `json:"first_ms,omitempty"` // until the first fragment
+	}
+
+	// ModelFailed records a request that failed. What its attempt had shown is
+	// void: front-ends take it back.
+	ModelFailed struct {
+		Turn    string       `json:"turn,omitempty"`
+		Step    int          `json:"step"`
+		Attempt int          `json:"attempt"`
+		Purpose string       `json:"purpose,omitempty"`
+		Class   FailureClass `json:"class,omitempty"`
+		Status  int          `json:"status,omitempty"`
+		Error   string       `json:"error"`
+		Retry   bool         `json:"retry"`              // another attempt follows
+		Delay   int64        `json:"delay_ms,omitempty"` // after this long
+		Model   string       `json:"model,omitempty"`    // the model of the next attempt, when it is another
+	}
+
+	// ContextThreshold is written once each time the conversation grows over a
+	// share of the model's window.
+	ContextThreshold struct {
+		Used      int     `json:"used"`
+		Window    int     `json:"window"`
+		Ratio     float64 `json:"ratio"`
+		Threshold float64 `json:"threshold"`
+	}
+)
+
+// Params are the parts of a request that are neither prompt nor conversation.
+type Params struct {
+	MaxTokens   int      `json:"max_tokens,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Thinking    int      `json:"thinking,omitempty"`
+	NoTools     bool     `json:"no_tools,omitempty"`
+	Dialect     string   `json:"dialect,omitempty"`
+}
+
+// Calls.
+type (
+	// CallDecided records the verdict on one call. With Allow it is the intent:
+	// it is durable before the call runs.
+	CallDecided struct {
+		Turn     string   `json:"turn,omitempty"`
+		Step     int      `json:"step"`
+		Proposal Proposal `json:"proposal"` // the call as it will run
+		Decision Decision `json:"decision"`
+		Key      string   `json:"key"`
+	}
+
+	// ApprovalAsked waits for a [Resolve] with the same ID.
+	ApprovalAsked struct {
+		ID       string    `json:"id"`
+		Proposal Proposal  `json:"proposal"`
+		Reason   string    `json:"reason,omitempty"`
+		Trace    []Opinion `json:"trace,omitempty"`
+	}
+
+	// ApprovalResolved records the first answer.
+	ApprovalResolved struct {
+		ID       string   `json:"id"`
+		Decision Decision `json:"decision"`
+		Remember string   `json:"remember,omitempty"`
+	}
+
+	// CallStarted is written before a tool runs, so that a crash leaves a
+	// started call without a finished one rather than no trace.
+	CallStarted struct {
+		ID      string          `json:"id"`
+		Tool    string          `json:"tool"`
+		Class   Class           `json:"class"`
+		Key     string          `json:"key"`
+		Attempt int             `json:"attempt,omitempty"` // counts from 1 after a crash
+		Mark    json.RawMessage `json:"mark,omitempty"`    // see [Checker]
+	}
+
+	// CallSpawned names a process group that a running call started.
+	CallSpawned struct {
+		ID      string  `json:"id"`
+		Process Process `json:"process"`
+	}
+
+	// CallFinished carries the result as the model will read it.
+	CallFinished struct {
+		Result Result `json:"result"`
+		Tool   string `json:"tool,omitempty"`
+		Millis int64  `json:"ms,omitempty"`
+	}
+)
+
+// Hosts and children.
+type (
+	// HostAsked waits for a [HostAnswer] with the same ID.
+	HostAsked struct {
+		ID   string          `json:"id"`
+		What string          `json:"what"`
+		Body json.RawMessage `json:"body,omitempty"`
+	}
+
+	// HostAnswered records the first answer.
+	HostAnswered struct {
+		ID    string          `json:"id"`
+		Body  json.RawMessage `json:"body,omitempty"`
+		Error string          `json:"error,omitempty"`
+	}
+
+	// ChildOpened records a child session before it is created.
+	ChildOpened struct {
+		Child  string `json:"child"`
+		Key    string `json:"key,omitempty"`
+		Agent  string `json:"agent,omitempty"`
+		Title  string `json:"title,omitempty"`
+		Prompt string `json:"prompt,omitempty"`
+	}
+
+	// ChildEnded records what came of it.
+	ChildEnded struct {
+		Child   string  `json:"child"`
+		Outcome Outcome `json:"outcome"`
+	}
+)
+
+// Live events: their Seq is 0.
+type (
+	// Fragment is a piece of the answer in progress.
+	Fragment struct {
+		Step  int       `json:"step"`
+		What  DeltaKind `json:"what"` // text, thinking, call, input
+		Index int       `json:"index"`
+		Text  string    `json:"text,omitempty"`
+		Call  string    `json:"call,omitempty"`
+		Tool  string    `json:"tool,omitempty"`
+	}
+
+	// CallOutput is a piece of the output of a running call.
+	CallOutput struct {
+		ID   string `json:"id"`
+		Text string `json:"text"`
+	}
+
+	// StateChanged is a transition of the turn's state machine.
+	StateChanged struct {
+		From   State  `json:"from"`
+		To     State  `json:"to"`
+		Reason string `json:"reason,omitempty"` // on the way to done: completed, aborted, error, max_turns; retry on the way back
+	}
+)
+
+// ErrInterrupted is the cause of a turn that was stopped by [Interrupt].
+var ErrInterrupted = errors.New("interrupted")
+
+// State is a state of the turn's state machine.
+type State string
+
+// The states of STRM-01.
+const (
+	StateIdle      State = "idle"
+	StateStreaming State = "streaming"
+	StateToolUse   State = "tool_use"
+	StateExecuting State = "executing"
+	StateDone      State = "done"
+)
+
+// Unknown keeps an event that this version cannot read.
+type Unknown struct {
+	Name string
+	Raw  json.RawMessage
+}
+
+// Kind returns the kind's name on disk and on the wire.
+func (SessionOpened) Kind() string    { return "session.opened" }
+func (SettingsChanged) Kind() string  { return "settings.changed" }
+func (LogRepaired) Kind() string      { return "log.repaired" }
+func (LogSealed) Kind() string        { return "log.sealed" }
+func (Note) Kind() string             { return "note" }
+func (InputQueued) Kind() string      { return "input.queued" }
+func (InputAdded) Kind() string       { return "input.added" }
+func (TurnStarted) Kind() string      { return "turn.started" }
+func (TurnEnded) Kind() string        { return "turn.ended" }
+func (ModelRequested) Kind() string   { return "model.requested" }
+func (ModelAnswered) Kind() string    { return "model.answered" }
+func (ModelFailed) Kind() string      { return "model.failed" }
+func (ContextThreshold) Kind() string { return "context.threshold" }
+func (CallDecided) Kind() string      { return "call.decided" }
+func (ApprovalAsked) Kind() string    { return "approval.asked" }
+func (ApprovalResolved) Kind() string { return "approval.resolved" }
+func (CallStarted) Kind() string      { return "call.started" }
+func (CallSpawned) Kind() string      { return "call.spawned" }
+func (CallFinished) Kind() string     { return "call.finished" }
+func (HostAsked) Kind() string        { return "host.asked" }
+func (HostAnswered) Kind() string     { return "host.answered" }
+func (ChildOpened) Kind() string      { return "child.opened" }
+func (ChildEnded) Kind() string       { return "child.ended" }
+func (Fragment) Kind() string         { return "model.fragment" }
+func (CallOutput) Kind() string       { return "call.output" }
+func (StateChanged) Kind() string     { return "state.changed" }
+func (u Unknown) Kind() string        { return u.Name }

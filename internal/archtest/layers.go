@@ -1,0 +1,160 @@
+package archtest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Layer is a set of packages that do not import each other. A package below
+// one that is named here (internal/models/sse) belongs to it, and packages of
+// one such family may import each other.
+type Layer struct {
+	Name     string
+	Packages []string
+	May      []string // names of layers, or single packages, that they may import
+}
+
+// Layers is the module from the bottom up. docs/architecture.md draws it.
+var Layers = []Layer{
+	{Name: "vocabulary", Packages: []string{"agent"}},
+	{Name: "client", Packages: []string{"client"}, May: []string{"vocabulary"}},
+	{Name: "text", Packages: []string{"internal/text"}, May: []string{"vocabulary"}},
+
+	// What everything rests on.
+	{
+		Name:     "ground",
+		Packages: []string{"internal/shell", "internal/workspace"},
+		May:      []string{"vocabulary"},
+	},
+	{
+		Name:     "bounds",
+		Packages: []string{"internal/policy", "internal/sandbox", "internal/checkpoint"},
+		May:      []string{"ground", "vocabulary"},
+	},
+	{
+		Name:     "stock",
+		Packages: []string{"internal/bundle", "internal/catalog", "internal/oauth"},
+		May:      []string{"bounds", "ground", "vocabulary"},
+	},
+	{
+		Name:     "settings",
+		Packages: []string{"internal/config"},
+		May:      []string{"stock", "bounds", "ground", "vocabulary"},
+	},
+	{
+		Name:     "record",
+		Packages: []string{"internal/journal", "internal/transcript", "internal/budget"},
+		May:      []string{"vocabulary"},
+	},
+
+	// What can be done and known. None of these knows another.
+	{
+		Name: "capability",
+		Packages: []string{
+			"internal/loop", "internal/hooks", "internal/guard", "internal/tools",
+			"internal/mcp", "internal/exthost", "internal/swarm", "internal/prompt",
+			"internal/compact", "internal/skills", "internal/memory", "internal/commands",
+			"internal/models", "internal/archive", "internal/finance", "internal/plugins",
+		},
+		May: []string{"stock", "bounds", "ground", "record", "vocabulary"},
+	},
+
+	// Running sessions know the loop and the record, and no capability by name.
+	{
+		Name:     "session",
+		Packages: []string{"internal/session"},
+		May:      []string{"internal/loop", "record", "vocabulary"},
+	},
+	{
+		Name:     "replay",
+		Packages: []string{"internal/replay"},
+		May:      []string{"internal/loop", "record", "internal/checkpoint", "vocabulary"},
+	},
+
+	// Front-ends see a session only through its client.
+	{
+		Name: "edge",
+		Packages: []string{
+			"internal/cli", "internal/tui", "internal/web", "internal/server",
+			"internal/sdk", "internal/acp", "internal/telemetry",
+		},
+		May: []string{"client", "internal/transcript", "text", "vocabulary"},
+	},
+
+	// Wiring: the one place where everything meets.
+	{
+		Name:     "wiring",
+		Packages: []string{"internal/app"},
+		May: []string{
+			"edge", "session", "replay", "capability", "settings", "stock", "bounds",
+			"ground", "record", "client", "text", "vocabulary",
+		},
+	},
+	{
+		Name:     "command",
+		Packages: []string{"cmd/dure"},
+		May:      []string{"wiring", "vocabulary"},
+	},
+
+	// Proofs about the rest; nothing imports them.
+	{
+		Name:     "proof",
+		Packages: []string{"internal/archtest", "internal/bench"},
+		May:      []string{"internal/models", "vocabulary"},
+	},
+}
+
+// CheckLayers finds imports that the layers do not permit, and packages that
+// have no layer. Tests may import what they like.
+func CheckLayers(t *Tree, layers []Layer) []Fault {
+	var faults []Fault
+	for _, f := range t.Go {
+		if f.Test {
+			continue
+		}
+		pkg, at := place(f.Dir, layers)
+		if at < 0 {
+			faults = append(faults, Fault{f.Path, 0, "package " + f.Dir + " has no layer: add it to Layers"})
+			continue
+		}
+		for _, spec := range f.AST.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			dir, ours := strings.CutPrefix(imp, Module+"/")
+			if !ours {
+				continue
+			}
+			if to, toAt := place(dir, layers); !mayImport(layers, pkg, at, to, toAt) {
+				faults = append(faults, Fault{f.Path, f.line(spec.Pos()), fmt.Sprintf("%s must not import %s", f.Dir, dir)})
+			}
+		}
+	}
+	return faults
+}
+
+// place returns the package of the layers that dir belongs to, and its layer.
+func place(dir string, layers []Layer) (pkg string, at int) {
+	for i, l := range layers {
+		for _, p := range l.Packages {
+			if dir == p || strings.HasPrefix(dir, p+"/") {
+				return p, i
+			}
+		}
+	}
+	return "", -1
+}
+
+func mayImport(layers []Layer, from string, fromAt int, to string, toAt int) bool {
+	if toAt < 0 {
+		return false
+	}
+	if from == to {
+		return true
+	}
+	for _, may := range layers[fromAt].May {
+		if may == to || may == layers[toAt].Name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,131 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// The ceilings. Aim at a third of them.
+const (
+	maxFile     = 800 // lines of a file
+	maxFunc     = 80  // lines of a function outside tests, where tables are long
+	minComment  = 2   // lines of a package comment
+	maxComment  = 10
+	commentHint = "say what it owns, what it never does, which goroutines it starts"
+)
+
+// CheckComments finds packages whose comment is missing, given twice, or not of
+// two to ten lines.
+func CheckComments(t *Tree) []Fault {
+	docs := map[string][]*File{}
+	for _, f := range t.Go {
+		if f.Test {
+			continue
+		}
+		if f.AST.Doc == nil {
+			docs[f.Dir] = append(docs[f.Dir], nil...)
+			continue
+		}
+		docs[f.Dir] = append(docs[f.Dir], f)
+	}
+	var faults []Fault
+	for _, dir := range slices.Sorted(maps.Keys(docs)) {
+		switch with := docs[dir]; len(with) {
+		case 0:
+			faults = append(faults, Fault{dir, 0, "has no package comment: " + commentHint})
+		case 1:
+			n := len(strings.Split(strings.TrimSpace(with[0].AST.Doc.Text()), "\n"))
+			if n < minComment || n > maxComment {
+				faults = append(faults, Fault{with[0].Path, 1, fmt.Sprintf("package comment of %d lines: %s, in %d to %d lines", n, commentHint, minComment, maxComment)})
+			}
+		default:
+			for _, f := range with[1:] {
+				faults = append(faults, Fault{f.Path, 1, "another package comment is in " + with[0].Path})
+			}
+		}
+	}
+	return faults
+}
+
+// CheckSizes finds files and functions over the ceilings. allowed has the paths,
+// or path and function as "path: name", that may be longer, with their lengths;
+// an entry that is longer than needed is a fault too, so that the list shrinks.
+func CheckSizes(t *Tree, allowed map[string]int) []Fault {
+	var faults []Fault
+	check := func(f *File, key string, line, n, limit int) {
+		may, listed := allowed[key]
+		switch {
+		case listed && (n <= limit || n < may):
+			faults = append(faults, Fault{f.Path, line, fmt.Sprintf("%s has %d lines now: mend its entry in the allow list", key, n)})
+		case !listed && n > limit, listed && n > may:
+			faults = append(faults, Fault{f.Path, line, fmt.Sprintf("%s has %d lines, more than %d", key, n, max(limit, may))})
+		}
+	}
+	for _, f := range t.Go {
+		check(f, f.Path, 0, f.lines(), maxFile)
+		if f.Test {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				n := f.line(fn.End()) - f.line(fn.Pos()) + 1
+				check(f, f.Path+": "+fn.Name.Name, f.line(fn.Pos()), n, maxFunc)
+			}
+		}
+	}
+	return faults
+}
+
+// emptyWords name nothing; there is a better noun for each use.
+var emptyWords = []string{"service", "manager", "util", "utils", "helper", "helpers", "impl", "core", "common"}
+
+// CheckNames finds packages, files, types and functions that are named with
+// words that name nothing. Handler is a word of HTTP only.
+func CheckNames(t *Tree) []Fault {
+	var faults []Fault
+	for _, f := range t.Go {
+		report := func(line int, name string) {
+			for _, w := range words(name) {
+				if slices.Contains(emptyWords, w) || w == "handler" && !f.imports("net/http") {
+					faults = append(faults, Fault{f.Path, line, fmt.Sprintf("%s: the word %q says nothing here", name, w)})
+				}
+			}
+		}
+		report(0, strings.TrimSuffix(path.Base(f.Path), ".go"))
+		report(1, f.AST.Name.Name)
+		for _, d := range f.AST.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				report(f.line(d.Pos()), d.Name.Name)
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if ts, ok := s.(*ast.TypeSpec); ok {
+						report(f.line(ts.Pos()), ts.Name.Name)
+					}
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func (f *File) imports(imp string) bool {
+	return slices.ContainsFunc(f.AST.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"`+imp+`"` })
+}
+
+// words splits an identifier or a file name into lower-case words.
+func words(name string) []string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+}
