@@ -1,0 +1,230 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"dure/agent"
+)
+
+// Stage is one stage of the gate. It sees the call and what the stages before
+// it have said, and returns its own word: Pass keeps theirs, Deny ends the
+// matter, an Input starts the gate again. An error denies.
+type Stage struct {
+	Name   string
+	Waits  bool // it may take long: what is known is stored before it is asked
+	Decide func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
+}
+
+// maxRewrites bounds how often stages may rewrite one call.
+const maxRewrites = 8
+
+// errWaits says that a decision would have to wait.
+var errWaits = errors.New("the decision has to wait")
+
+// job is one call on its way.
+type job struct {
+	call    agent.Call // as it will run
+	origin  string
+	tool    agent.Tool
+	spec    agent.Spec
+	class   agent.Class
+	key     string
+	decided *agent.CallDecided
+	refused *agent.Result // the answer to a call that will not run
+	waits   bool
+	known   bool // its decision is in the log already
+	stop    bool // the decision ends the turn
+	attempt int  // after a crash
+	mark    json.RawMessage
+	running bool // its call.started is stored
+	done    bool // its call.finished is stored
+}
+
+func (t *turn) newJob(call agent.Call, origin string) *job {
+	return &job{call: call, origin: origin, key: Key(t.Session, t.Turn, t.step, call.ID)}
+}
+
+// Key returns the idempotency key of a call: the same for every attempt at it.
+func Key(session, turn string, step int, call string) string {
+	sum := sha256.Sum256([]byte(session + "\x00" + turn + "\x00" + strconv.Itoa(step) + "\x00" + call))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
+}
+
+// decide finds the tool and puts the call through the gate. With quick it gives
+// up where it would have to wait, and leaves the job as it was, waiting.
+func (t *turn) decide(ctx context.Context, tools Tools, j *job, quick bool) {
+	j.waits = false
+	if r := t.find(tools, j); r != nil {
+		j.refuse(*r)
+		return
+	}
+	call := j.call
+	answered := false // by a person
+	for range maxRewrites {
+		input, bad := tools.Check(j.spec, call.Input, answered)
+		if bad != nil {
+			r := agent.Failure(bad.Code, bad.Message, bad.Suggestion)
+			j.refuse(r)
+			return
+		}
+		call.Input = input
+		p, err := t.propose(ctx, j, call)
+		if err != nil {
+			j.refuse(failure(agent.ErrInput, err))
+			return
+		}
+		d, byPerson, err := t.gate(ctx, p, quick, answered)
+		if errors.Is(err, errWaits) {
+			j.waits = true
+			return
+		}
+		if d.Verdict != agent.Deny && len(d.Input) > 0 {
+			call.Input, answered = d.Input, answered || byPerson
+			continue
+		}
+		j.settle(t, call, p, d)
+		return
+	}
+	j.refuse(agent.Failure(agent.ErrDenied, "The call was rewritten too often.", ""))
+}
+
+// settle records a decision.
+func (j *job) settle(t *turn, call agent.Call, p agent.Proposal, d agent.Decision) {
+	j.call, j.class = call, p.Class
+	j.decided = &agent.CallDecided{Turn: t.Turn, Step: t.step, Proposal: p, Decision: d, Key: j.key}
+	if d.Verdict != agent.Allow {
+		j.deny(d)
+	}
+}
+
+func (j *job) deny(d agent.Decision) {
+	j.stop = d.Stop
+	r := agent.Failure(agent.ErrDenied, fmt.Sprintf("Tool %q denied: %s", j.call.Tool, d.Reason),
+		"Do not try to get around this. Go on without it, or tell the user what you need and why.")
+	j.refuse(r)
+}
+
+func (j *job) refuse(r agent.Result) { j.refused = &r }
+
+// find looks the tool up. It returns the answer to a call that cannot be served.
+func (t *turn) find(tools Tools, j *job) *agent.Result {
+	tool, ok := tools.Find(j.call.Tool)
+	if !ok {
+		r := agent.Failure(agent.ErrToolNotFound, "Unknown tool: "+j.call.Tool, "Use only the tools that are listed.")
+		return &r
+	}
+	j.tool, j.spec = tool, tool.Spec()
+	j.call.Tool = j.spec.Name
+	if j.call.Invalid != "" {
+		r := agent.Failure(agent.ErrInput, "The input is not a valid JSON object: "+j.call.Invalid+"\nIt ended with: "+tail(j.call.Raw, 200),
+			"Send the call again with complete, valid JSON. Split a long input into several calls.")
+		return &r
+	}
+	if t.repeats[fingerprint(j.call)] >= t.Limits.Repeats {
+		t.refusals++
+		r := agent.Failure(agent.ErrRepeating, fmt.Sprintf("This very call has failed %d times.", t.Limits.Repeats),
+			"Do something else: look at the error, change the input, or tell the user what is in the way.")
+		return &r
+	}
+	return nil
+}
+
+// propose asks the tool what the call would touch.
+func (t *turn) propose(ctx context.Context, j *job, call agent.Call) (p agent.Proposal, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("planning the call: %v", v)
+		}
+	}()
+	effects, err := j.tool.Plan(ctx, t.toolContext(call), call)
+	if err != nil {
+		return p, err
+	}
+	effects.Transactional = effects.Transactional || j.spec.Transactional
+	effects.Sensitive = effects.Sensitive || j.spec.Sensitive
+	class := effects.Class
+	if class == "" {
+		class = j.spec.Class
+	}
+	if class == "" {
+		class = agent.Unsafe
+	}
+	return agent.Proposal{
+		Call: call, Effects: effects, Class: class, Group: j.spec.Group, Risk: j.spec.Risk,
+		Agent: t.Agent, Origin: j.origin,
+	}, nil
+}
+
+// gate asks the stages in order, and the person when none of them has decided.
+// A person who has answered this call with another input is not asked again.
+func (t *turn) gate(ctx context.Context, p agent.Proposal, quick, answered bool) (d agent.Decision, byPerson bool, err error) {
+	for _, s := range t.Gate {
+		if quick && s.Waits {
+			return d, false, errWaits
+		}
+		n, err := s.Decide(ctx, p, d)
+		if err != nil {
+			return agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: s.Name, Trace: d.Trace}, false, nil
+		}
+		n.Trace = append(d.Trace, n.Trace...)
+		if n.Verdict == agent.Deny || len(n.Input) > 0 {
+			return n, false, nil
+		}
+		if n.Verdict == agent.Pass {
+			n.Verdict, n.Reason, n.By = d.Verdict, d.Reason, d.By
+		}
+		d = n
+	}
+	switch {
+	case d.Verdict == agent.Allow:
+		return d, false, nil
+	case answered:
+		return agent.Decision{Verdict: agent.Allow, By: "user", Reason: "answered", Trace: d.Trace}, true, nil
+	case quick:
+		return d, false, errWaits
+	}
+	d.Verdict = agent.AskUser
+	n, err := t.Person(ctx, p, d)
+	switch {
+	case err != nil:
+		n = agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: "user"}
+	case n.Verdict != agent.Allow:
+		n.Verdict = agent.Deny
+	}
+	n.Trace = d.Trace
+	return n, true, nil
+}
+
+func (t *turn) toolContext(c agent.Call) agent.ToolContext {
+	return agent.ToolContext{
+		AgentName: t.Agent, InstanceKey: t.Session, TurnID: t.Turn, ToolCallID: c.ID,
+		Message: t.message, Workdir: t.Workdir, Logger: t.Logger,
+	}
+}
+
+// failure turns an error into what the model reads, and keeps its code.
+func failure(code agent.ErrorCode, err error) agent.Result {
+	if te, ok := errors.AsType[*agent.ToolError](err); ok {
+		r := agent.Failure(te.Code, te.Message, te.Suggestion)
+		r.Error = te
+		return r
+	}
+	return agent.Failure(code, err.Error(), "")
+}
+
+func fingerprint(c agent.Call) string { return c.Tool + "\x00" + string(c.Input) }
+
+// tail returns the last n bytes of s, from a rune on.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}

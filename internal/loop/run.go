@@ -1,0 +1,325 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"dure/agent"
+)
+
+// serve stores an answer and runs its calls. The answer and every decision that
+// did not have to wait share one barrier. Neighbouring read-only calls run at
+// once; every other call runs alone, after those before it.
+func (t *turn) serve(ctx context.Context, step Step, answered agent.ModelAnswered, calls []agent.Call) error {
+	if len(calls) == 0 {
+		return t.Store(false, answered)
+	}
+	t.message = answered.Message
+	bodies := []agent.Body{answered}
+	jobs := make([]*job, len(calls))
+	for i, c := range calls {
+		jobs[i] = t.newJob(c, "")
+		t.decide(ctx, step.Tools, jobs[i], true)
+		bodies = append(bodies, jobs[i].facts()...)
+	}
+	if group := next(jobs); group != nil && group[0].ready() {
+		started, err := t.starting(ctx, group)
+		if err != nil {
+			return err
+		}
+		bodies = append(bodies, started...)
+	}
+	if err := t.Store(true, bodies...); err != nil {
+		return err
+	}
+	t.machine.must(agent.StateToolUse, "")
+	t.machine.must(agent.StateExecuting, "")
+	return t.runJobs(ctx, step.Tools, jobs)
+}
+
+// facts returns what is to be stored about a job that has been decided on, and
+// marks a refused one as done.
+func (j *job) facts() []agent.Body {
+	var bodies []agent.Body
+	if j.waits {
+		return nil
+	}
+	if j.decided != nil && !j.known {
+		bodies = append(bodies, *j.decided)
+	}
+	if j.refused != nil {
+		bodies = append(bodies, finished(j.call, *j.refused, 0))
+		j.done = true
+	}
+	return bodies
+}
+
+// next returns the jobs to run next: neighbouring reads that are decided, or
+// one other job. It is empty when all are done.
+func next(jobs []*job) []*job {
+	first := slices.IndexFunc(jobs, func(j *job) bool { return !j.done })
+	if first < 0 {
+		return nil
+	}
+	last := first + 1
+	if jobs[first].beside() {
+		for last < len(jobs) && !jobs[last].done && jobs[last].beside() {
+			last++
+		}
+	}
+	return jobs[first:last]
+}
+
+// ready reports whether a job can be started.
+func (j *job) ready() bool { return !j.waits && j.refused == nil }
+
+// beside reports whether a job may run beside others.
+func (j *job) beside() bool { return j.ready() && j.class == agent.Read }
+
+// runJobs takes the jobs in order until all have a result. When it returns an
+// error, the calls that are left have been answered too.
+func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
+	for {
+		group := next(jobs)
+		if group == nil {
+			return nil
+		}
+		err := context.Cause(ctx)
+		if err == nil {
+			err = t.runGroup(ctx, tools, group)
+		}
+		if err == nil && slices.ContainsFunc(group, func(j *job) bool { return j.stop }) {
+			err = ErrStopped
+		}
+		if err != nil {
+			return errors.Join(err, t.abort(jobs))
+		}
+	}
+}
+
+// runGroup decides on a job that had to wait, or runs a group to its end.
+func (t *turn) runGroup(ctx context.Context, tools Tools, group []*job) error {
+	if j := group[0]; !j.ready() {
+		return t.runLate(ctx, tools, j)
+	}
+	if !group[0].running {
+		started, err := t.starting(ctx, group)
+		if err != nil {
+			return err
+		}
+		if err := t.Store(changes(group), started...); err != nil {
+			return err
+		}
+	}
+	return t.runStarted(ctx, group)
+}
+
+// runLate decides on a job that had to wait, and runs it if it may. What it
+// decided and that it starts share a barrier.
+func (t *turn) runLate(ctx context.Context, tools Tools, j *job) error {
+	if j.waits {
+		t.decide(ctx, tools, j, false)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	bodies := j.facts()
+	if j.done {
+		return t.Store(true, bodies...)
+	}
+	started, err := t.starting(ctx, []*job{j})
+	if err != nil {
+		return err
+	}
+	if err := t.Store(true, append(bodies, started...)...); err != nil {
+		return err
+	}
+	return t.runStarted(ctx, []*job{j})
+}
+
+// runStarted runs jobs whose start is stored, and stores their results.
+func (t *turn) runStarted(ctx context.Context, group []*job) error {
+	results := make([]agent.Body, len(group))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, t.Limits.Parallel)
+	for i, j := range group {
+		run := func() { results[i] = t.runCall(ctx, j) }
+		if len(group) == 1 {
+			run()
+			break
+		}
+		slots <- struct{}{}
+		wg.Go(func() { defer func() { <-slots }(); run() })
+	}
+	wg.Wait()
+	for i, j := range group {
+		t.count(j, results[i].(agent.CallFinished).Result)
+	}
+	if err := t.Store(changes(group), results...); err != nil {
+		return err
+	}
+	for _, j := range group {
+		j.done = true
+	}
+	return nil
+}
+
+// changes reports whether one of the jobs can change something.
+func changes(group []*job) bool {
+	return slices.ContainsFunc(group, func(j *job) bool { return j.class != agent.Read })
+}
+
+// starting returns the events that announce the jobs.
+func (t *turn) starting(ctx context.Context, group []*job) ([]agent.Body, error) {
+	var bodies []agent.Body
+	for _, j := range group {
+		if c, ok := j.tool.(agent.Checker); ok && j.class == agent.Checkable && j.mark == nil {
+			mark, err := c.Mark(ctx, t.toolContext(j.call), j.call)
+			if err != nil {
+				j.class = agent.Unsafe // what cannot be probed is not run twice
+			}
+			j.mark = mark
+		}
+		j.running = true
+		bodies = append(bodies, agent.CallStarted{
+			ID: j.call.ID, Tool: j.call.Tool, Class: j.class, Key: j.key, Attempt: j.attempt, Mark: j.mark,
+		})
+	}
+	return bodies, nil
+}
+
+// runCall runs one call and returns the event with its guarded result.
+func (t *turn) runCall(ctx context.Context, j *job) agent.CallFinished {
+	start := time.Now()
+	limit := j.spec.Limit
+	if limit <= 0 {
+		limit = t.Limits.Call
+	}
+	runCtx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
+	defer cancel()
+	r := t.await(t.withEnv(runCtx, j), j)
+	if errors.Is(context.Cause(runCtx), errTime) && r.Failed() {
+		text := r.Text
+		r = agent.Failure(agent.ErrTimeout, fmt.Sprintf("The call took longer than its limit of %s and was stopped.", limit), "Do less in one call.")
+		if text != "" {
+			r.Text += "\n" + text
+		}
+	}
+	r.ID = j.call.ID
+	guarded, err := t.Guard(context.WithoutCancel(ctx), j.spec, j.call, r)
+	if err != nil {
+		guarded = agent.Failure(agent.ErrWithheld, "The result was withheld: "+err.Error(), "")
+		guarded.Files = r.Files
+	}
+	guarded.ID = j.call.ID
+	return finished(j.call, guarded, time.Since(start))
+}
+
+var errTime = errors.New("the time limit of the call is over")
+
+// withEnv gives the call its key, and a way to show its progress.
+func (t *turn) withEnv(ctx context.Context, j *job) context.Context {
+	id := j.call.ID
+	return agent.WithCallEnv(ctx, agent.CallEnv{
+		Key:      j.key,
+		Progress: func(text string) { t.Live(agent.CallOutput{ID: id, Text: text}) },
+		Spawned: func(p agent.Process) {
+			// A log that cannot be written ends the turn at the next event.
+			_ = t.Store(false, agent.CallSpawned{ID: id, Process: p})
+		},
+	})
+}
+
+// await runs the tool. A tool that goes on after its cancellation is left to
+// [Config.Strays], and its call is answered without it.
+func (t *turn) await(ctx context.Context, j *job) agent.Result {
+	run := Run(j.tool.Run)
+	for _, w := range slices.Backward(t.Wrap) {
+		run = w(j.tool, run)
+	}
+	result := make(chan agent.Result, 1)
+	t.Strays.Go(func() {
+		result <- protect(ctx, run, t.toolContext(j.call), j.call)
+	})
+	select {
+	case r := <-result:
+		return r
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(t.Limits.Grace)
+	defer grace.Stop()
+	select {
+	case r := <-result:
+		return r
+	case <-grace.C:
+		return agent.Failure(agent.ErrAborted, "The call did not stop when it was cancelled; its outcome is unknown.", "")
+	}
+}
+
+// protect runs a tool so that neither its error nor its panic gets past it.
+func protect(ctx context.Context, run Run, tc agent.ToolContext, c agent.Call) (r agent.Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			if tc.Logger != nil {
+				tc.Logger.Error("tool panicked", "tool", c.Tool, "panic", v, "stack", string(debug.Stack()))
+			}
+			r = agent.Failure(agent.ErrTool, fmt.Sprintf("Tool execution failed: internal error in %s: %v", c.Tool, v), "")
+		}
+	}()
+	r, err := run(ctx, tc, c)
+	if err == nil {
+		return r
+	}
+	if r.Stream != nil {
+		r.Stream.Close()
+	}
+	code := agent.ErrTool
+	if ctx.Err() != nil {
+		code = agent.ErrAborted
+	}
+	f := failure(code, err)
+	f.Files = r.Files
+	return f
+}
+
+// count keeps the loop breaker's books: a failing call counts until it, or a
+// call that changed something, succeeds.
+func (t *turn) count(j *job, r agent.Result) {
+	switch {
+	case r.Failed():
+		t.repeats[fingerprint(j.call)]++
+	case j.class != agent.Read:
+		clear(t.repeats)
+	default:
+		delete(t.repeats, fingerprint(j.call))
+	}
+}
+
+// abort answers the calls that have no result yet.
+func (t *turn) abort(jobs []*job) error {
+	var bodies []agent.Body
+	for _, j := range jobs {
+		if j.done {
+			continue
+		}
+		bodies = append(bodies, finished(j.call, agent.Failure(agent.ErrAborted, "The turn was stopped before this call ran.", ""), 0))
+		j.done = true
+	}
+	if bodies == nil {
+		return nil
+	}
+	return t.Store(true, bodies...)
+}
+
+func finished(c agent.Call, r agent.Result, took time.Duration) agent.CallFinished {
+	r.ID, r.Stream = c.ID, nil
+	if r.Status == "" {
+		r.Status = agent.StatusOK
+	}
+	return agent.CallFinished{Result: r, Tool: c.Tool, Millis: took.Milliseconds()}
+}
