@@ -1,0 +1,175 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// RuneWidth returns the number of terminal cells of r: 0 for controls, marks
+// and the vowels and finals of decomposed Hangul, 2 for wide characters
+// (Unicode's East Asian Width W and F), else 1.
+func RuneWidth(r rune) int {
+	switch {
+	case r < ' ' || (r >= 0x7f && r < 0xa0):
+		return 0
+	case r < 0x300:
+		return 1
+	case (r >= 0x1160 && r <= 0x11ff) || (r >= 0xd7b0 && r <= 0xd7ff):
+		return 0
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+const joiner = 0x200d
+
+// Cluster returns the size in bytes and the width in cells of the first
+// character of s as a person sees it: a letter with its marks, a syllable of
+// decomposed Hangul, a flag, a sequence of emoji. It is 0, 0 for "".
+func Cluster(s string) (size, cells int) {
+	if s == "" {
+		return 0, 0
+	}
+	first, size := utf8.DecodeRuneInString(s)
+	cells = RuneWidth(first)
+	if first < ' ' {
+		return size, cells // a control never joins
+	}
+	prev, flags := first, isFlag(first)
+	for size < len(s) {
+		r, n := utf8.DecodeRuneInString(s[size:])
+		switch {
+		case r < ' ':
+			return size, cells
+		case RuneWidth(r) == 0, prev == joiner, isSkin(r):
+		case flags && isFlag(r):
+			cells, flags = 2, false
+		default:
+			return size, cells
+		}
+		prev = r
+		size += n
+	}
+	return size, cells
+}
+
+func isFlag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+func isSkin(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
+
+// Width returns the number of terminal cells of s, which is one line.
+func Width(s string) int {
+	total := 0
+	for s != "" {
+		if s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+			if s[0] >= ' ' && s[0] != 0x7f {
+				total++
+			}
+			s = s[1:]
+			continue
+		}
+		n, w := Cluster(s)
+		total += w
+		s = s[n:]
+	}
+	return total
+}
+
+// Last returns the size in bytes of the last character of s as a person sees
+// it.
+func Last(s string) int {
+	// A character that is longer than this many bytes is cut: nobody types it.
+	const longest = 64
+	from := max(0, len(s)-longest)
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	size := 0
+	for rest := s[from:]; rest != ""; rest = rest[size:] {
+		size, _ = Cluster(rest)
+	}
+	return size
+}
+
+// Cut shortens s, which is one line, to cells and ends it with an ellipsis when
+// something had to go.
+func Cut(s string, cells int) string {
+	if Width(s) <= cells {
+		return s
+	}
+	if cells <= 0 {
+		return ""
+	}
+	used, end := 0, 0
+	for end < len(s) {
+		n, w := Cluster(s[end:])
+		if used+w > cells-1 {
+			break
+		}
+		used += w
+		end += n
+	}
+	return s[:end] + "…"
+}
+
+// Clean makes s harmless for a terminal: controls become visible signs, so that
+// no escape sequence survives, and so do the characters that change the
+// direction of text. Line feeds stay, tabs become four spaces, carriage returns
+// go. One line is what [OneLine] makes of it.
+func Clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 8)
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteByte('\n')
+		case r == '\t':
+			b.WriteString("    ")
+		case r == '\r':
+		case r < ' ':
+			b.WriteRune(0x2400 + r)
+		case r == 0x7f:
+			b.WriteRune(0x2421)
+		case r >= 0x80 && r < 0xa0, isBidi(r), r == 0x2028, r == 0x2029:
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(r) // what is no UTF-8 arrives as U+FFFD
+		}
+	}
+	return b.String()
+}
+
+func isClean(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' && c != '\n') || c >= 0x7f {
+			return c >= 0x80 && isCleanWide(s[i:])
+		}
+	}
+	return true
+}
+
+func isCleanWide(s string) bool {
+	for _, r := range s {
+		if (r < ' ' && r != '\n') || (r >= 0x7f && r < 0xa0) || r == utf8.RuneError || isBidi(r) || r == 0x2028 || r == 0x2029 {
+			return false
+		}
+	}
+	return true
+}
+
+func isBidi(r rune) bool {
+	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// OneLine makes one harmless line of s: all white space becomes one blank.
+func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
