@@ -2,6 +2,9 @@ package archtest
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -22,11 +25,16 @@ func TestModule(t *testing.T) {
 	}{
 		{"layers", CheckLayers(tree, Layers)},
 		{"imports", CheckImports(tree)},
+		{"powers", CheckPowers(tree, Powers)},
 		{"environment", CheckEnvironment(tree)},
 		{"comments", CheckComments(tree)},
 		{"sizes", CheckSizes(tree, sizesAllowed)},
 		{"names", CheckNames(tree)},
 		{"sleeps", CheckSleeps(tree, sleepsAllowed)},
+		{"words", CheckWords(tree, append(machine(t), Phrases...))},
+		{"deps", CheckDeps(tree)},
+		{"events", CheckEvents(tree)},
+		{"errors", CheckErrors(tree)},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			for _, f := range rule.faults {
@@ -34,4 +42,29 @@ func TestModule(t *testing.T) {
 			}
 		})
 	}
+}
+
+// machine returns what names the machine that runs the test: a file that holds
+// one of these was written for that machine alone.
+func machine(t *testing.T) []Phrase {
+	const why = "a path or host of the machine that this was written on"
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{root}
+	out, err := exec.Command("go", "env", "GOPROXY", "GOMODCACHE", "GOCACHE", "GOSUMDB").Output()
+	if err != nil {
+		t.Fatalf("asking go for its environment: %v", err)
+	}
+	for _, v := range strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' || r == ',' || r == '|' }) {
+		names = append(names, strings.TrimPrefix(strings.TrimPrefix(v, "https://"), "http://"))
+	}
+	var phrases []Phrase
+	for _, n := range names {
+		if strings.ContainsAny(n, "./\\") && len(n) > 5 {
+			phrases = append(phrases, Literal(n, why))
+		}
+	}
+	return phrases
 }

@@ -1,0 +1,282 @@
+package archtest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each rule is given a small module that breaks it, and one that keeps it.
+func TestRules(t *testing.T) {
+	small := []Layer{
+		{Name: "bottom", Packages: []string{"agent"}},
+		{Name: "middle", Packages: []string{"internal/a", "internal/b"}, May: []string{"bottom"}},
+		{Name: "top", Packages: []string{"internal/app"}, May: []string{"middle", "bottom"}},
+	}
+	for _, tt := range []struct {
+		name  string
+		check func(*Tree) []Fault
+		files map[string]string
+		want  []string
+	}{
+		{
+			name:  "imports go downwards",
+			check: func(t *Tree) []Fault { return CheckLayers(t, small) },
+			files: map[string]string{
+				"internal/a/a.go":      "package a\nimport _ \"dure/agent\"\nimport _ \"dure/internal/a/part\"",
+				"internal/a/part/p.go": "package part\nimport _ \"dure/internal/a\"",
+				"internal/app/app.go":  "package app\nimport _ \"dure/internal/b\"",
+				"internal/a/a_test.go": "package a\nimport _ \"dure/internal/app\"",
+			},
+		},
+		{
+			name:  "imports sideways, upwards and into the unknown",
+			check: func(t *Tree) []Fault { return CheckLayers(t, small) },
+			files: map[string]string{
+				"internal/a/a.go":    "package a\nimport _ \"dure/internal/b\"",
+				"internal/b/b.go":    "package b\n\nimport (\n\t\"fmt\"\n\t_ \"dure/internal/app\"\n\t_ \"dure/internal/ab\"\n)",
+				"agent/x.go":         "package agent\nimport _ \"dure/internal/a\"",
+				"internal/new/n.go":  "package n",
+				"internal/a2/bad.go": "package a2",
+			},
+			want: []string{
+				"agent/x.go:2: agent must not import internal/a",
+				"internal/a/a.go:2: internal/a must not import internal/b",
+				"internal/a2/bad.go: package internal/a2 has no layer: add it to Layers",
+				"internal/b/b.go:5: internal/b must not import internal/app",
+				"internal/b/b.go:6: internal/b must not import internal/ab",
+				"internal/new/n.go: package internal/new has no layer: add it to Layers",
+			},
+		},
+		{
+			name:  "imports that nobody has",
+			check: CheckImports,
+			files: map[string]string{
+				"agent/a.go":                  "package agent\nimport \"example.org/x\"\nimport \"context\"",
+				"internal/a/a.go":             "package a\nimport (\n\"log\"\n\"C\"\n\"log/slog\"\n\"testing\"\n)",
+				"internal/a/storetest/run.go": "package storetest\nimport \"testing\"",
+			},
+			want: []string{
+				"agent/a.go:2: imports example.org/x: the vocabulary uses the standard library only",
+				"internal/a/a.go:3: imports log: use log/slog at the edges, return errors elsewhere",
+				"internal/a/a.go:4: imports C: the binary is built without cgo",
+				"internal/a/a.go:6: imports testing: only tests, and packages whose names end in test, may",
+			},
+		},
+		{
+			name: "powers belong to few",
+			check: func(t *Tree) []Fault {
+				return CheckPowers(t, []Power{{Import: "os/exec", Packages: []string{"internal/a"}, Why: "no"}})
+			},
+			files: map[string]string{
+				"internal/a/sub/a.go":  "package sub\nimport \"os/exec\"",
+				"internal/ab/a.go":     "package ab\nimport \"os/exec\"",
+				"internal/b/b_test.go": "package b\nimport \"os/exec\"",
+			},
+			want: []string{"internal/ab/a.go:2: imports os/exec: no"},
+		},
+		{
+			name:  "reading the environment, also under another name",
+			check: CheckEnvironment,
+			files: map[string]string{
+				"internal/config/c.go": "package config\nimport \"os\"\nvar x = os.Getenv(\"X\")",
+				"internal/a/a.go":      "package a\nimport sys \"os\"\nvar x, _ = sys.LookupEnv(\"X\")\nvar y = sys.Args",
+				"internal/b/b.go":      "package b\nvar os struct{ Getenv int }\nvar x = os.Getenv",
+				"internal/c/c_test.go": "package c\nimport \"os\"\nvar x = os.Getenv(\"X\")",
+				"cmd/dure/main.go":     "package main\nimport \"os\"\nvar x = os.Environ()",
+			},
+			want: []string{"internal/a/a.go:3: sys.LookupEnv reads the environment: take it from the Config"},
+		},
+		{
+			name:  "package comments",
+			check: CheckComments,
+			files: map[string]string{
+				"internal/a/a.go":      "// Package a keeps things\n// and starts nothing.\npackage a",
+				"internal/a/b.go":      "package a",
+				"internal/b/a.go":      "package b",
+				"internal/c/a.go":      "// Package c is one line.\npackage c",
+				"internal/d/a.go":      "// Package d\n// keeps.\npackage d",
+				"internal/d/b.go":      "// Package d\n// again.\npackage d",
+				"internal/e/a.go":      "// Package e" + strings.Repeat("\n// and more", 10) + "\npackage e",
+				"internal/f/f_test.go": "package f",
+			},
+			want: []string{
+				"internal/b: has no package comment: " + commentHint,
+				"internal/c/a.go:1: package comment of 1 lines: " + commentHint + ", in 2 to 10 lines",
+				"internal/d/b.go:1: another package comment is in internal/d/a.go",
+				"internal/e/a.go:1: package comment of 11 lines: " + commentHint + ", in 2 to 10 lines",
+			},
+		},
+		{
+			name: "sizes, and an allow list that shrinks",
+			check: func(t *Tree) []Fault {
+				return CheckSizes(t, map[string]int{"internal/a/a.go: old": 90, "internal/a/a.go: mended": 85, "internal/a/long.go": 900})
+			},
+			files: map[string]string{
+				"internal/a/a.go": "package a\n" +
+					"func fits() {" + strings.Repeat("\n", 79) + "}\n" +
+					"func long() {" + strings.Repeat("\n", 80) + "}\n" +
+					"func old() {" + strings.Repeat("\n", 89) + "}\n" +
+					"func mended() {\n}\n",
+				"internal/a/long.go":    "package a" + strings.Repeat("\n//", 900),
+				"internal/a/most.go":    "package a" + strings.Repeat("\n//", 799),
+				"internal/a/over.go":    "package a" + strings.Repeat("\n//", 800),
+				"internal/a/of_test.go": "package a\nfunc table() {" + strings.Repeat("\n", 200) + "}\n",
+			},
+			want: []string{
+				"internal/a/a.go:82: internal/a/a.go: long has 81 lines, more than 80",
+				"internal/a/a.go:253: internal/a/a.go: mended has 2 lines now: mend its entry in the allow list",
+				"internal/a/long.go: internal/a/long.go has 901 lines, more than 900",
+				"internal/a/over.go: internal/a/over.go has 801 lines, more than 800",
+			},
+		},
+		{
+			name:  "words that name nothing",
+			check: CheckNames,
+			files: map[string]string{
+				"internal/util/x.go":        "package util",
+				"internal/a/read_helper.go": "package a\ntype ToolManager struct{}\nfunc newServiceX() {}\nfunc hardcore() { coreDump() }",
+				"internal/b/h.go":           "package b\nimport \"net/http\"\ntype pageHandler struct{}",
+				"internal/c/h.go":           "package c\ntype pageHandler struct{}",
+			},
+			want: []string{
+				`internal/a/read_helper.go: read_helper: the word "helper" says nothing here`,
+				`internal/a/read_helper.go:2: ToolManager: the word "manager" says nothing here`,
+				`internal/a/read_helper.go:3: newServiceX: the word "service" says nothing here`,
+				`internal/c/h.go:2: pageHandler: the word "handler" says nothing here`,
+				`internal/util/x.go:1: util: the word "util" says nothing here`,
+			},
+		},
+		{
+			name:  "tests that sleep",
+			check: func(t *Tree) []Fault { return CheckSleeps(t, map[string]string{"internal/b/b_test.go": "measures"}) },
+			files: map[string]string{
+				"internal/a/a_test.go": "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+				"internal/a/s_test.go": "package a\nimport (\n\"time\"\n\"testing/synctest\"\n)\nfunc g() { time.Sleep(1); synctest.Wait() }",
+				"internal/b/b_test.go": "package b\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+				"internal/c/c.go":      "package c\nimport \"time\"\nfunc f() { time.Sleep(1) }",
+			},
+			want: []string{"internal/a/a_test.go:3: time.Sleep in a test: use testing/synctest or wait for what you wait for"},
+		},
+		{
+			name: "phrases",
+			check: func(t *Tree) []Fault {
+				return CheckWords(t, append(Phrases, Literal("/where/it/was", "a path"), Phrase{Match: regexp.MustCompile("h[ou]st"), Why: "a host"}))
+			},
+			files: map[string]string{
+				"docs/x.md":       "one\nsee issue 12 and /where/it/was/built, it failed to start\n",
+				"internal/a/a.go": "package a\n\n// TODO: later\nvar err = \"failed to open\"\n",
+				"testdata/s.txt":  "no such hust\n",
+				"go.sum":          "host",
+			},
+			want: []string{
+				`docs/x.md:2: "issue 1": say what the thing is: readers have no list of issues`,
+				`docs/x.md:2: "/where/it/was": a path`,
+				`internal/a/a.go:3: "// TODO": do it, or leave it out`,
+				`internal/a/a.go:4: "\"failed to": an error says what was being done: reading x: cause`,
+				`testdata/s.txt:1: "hust": a host`,
+			},
+		},
+		{
+			name:  "dependencies are argued for",
+			check: CheckDeps,
+			files: map[string]string{
+				"go.mod":               "module dure\n\ngo 1.26.0\n\nrequire example.org/one v1.0.0\n\nrequire (\n\texample.org/one/v2 v2.0.0\n\texample.org/far v0.1.0 // indirect\n)\n",
+				"internal/a/a.go":      "package a\nimport \"example.org/one/v2/part\"",
+				"internal/a/a_test.go": "package a\nimport \"example.org/one\"",
+				"docs/deps.md":         "| module |\n|---|\n| `example.org/one` | tests |\n| `example.org/far` | why |\n",
+			},
+			want: []string{
+				`docs/deps.md: module "example.org/one/v2" is not described`,
+				`docs/deps.md: module "example.org/far" does not exist`,
+			},
+		},
+		{
+			name:  "every event and field is described",
+			check: CheckEvents,
+			files: map[string]string{
+				"agent/e.go": "package agent\ntype (\n\tOne struct {\n\t\tA int `json:\"a\"`\n\t\tB int `json:\"b,omitempty\"`\n\t\tInner\n\t\tC int `json:\"-\"`\n\t}\n\tInner struct {\n\t\tD int `json:\"d\"`\n\t}\n\tTwo struct{}\n\tU struct{ n string }\n)\n" +
+					"func (One) Kind() string { return \"one.done\" }\nfunc (Two) Kind() string { return \"two.done\" }\nfunc (u U) Kind() string { return u.n }",
+				"docs/events.md": "# Events\n\n### `one.done`\n\n| field | |\n|---|---|\n| `a` | x |\n| `e` | x |\n\n### `three.done`\n",
+			},
+			want: []string{
+				`docs/events.md: event "two.done" is not described`,
+				`docs/events.md: event "three.done" does not exist`,
+				`docs/events.md: one.done field "b" is not described`,
+				`docs/events.md: one.done field "d" is not described`,
+				`docs/events.md: one.done field "e" does not exist`,
+			},
+		},
+		{
+			name:  "every code is described in its section",
+			check: CheckErrors,
+			files: map[string]string{
+				"agent/e.go":     "package agent\nconst (\n\tA ErrorCode = \"E_A\"\n\tB ErrorCode = \"E_B\"\n\tC FailureClass = \"c\"\n)\nconst D EndReason = \"d\"",
+				"docs/errors.md": "# Errors\n\n## Tool errors\n\n| `E_A` | x |\n| `c` | x |\n\n## Model failures\n\n| `c` | x |\n\n## Ends of a turn\n\n| `d` | x |\n",
+			},
+			want: []string{
+				`docs/errors.md: ErrorCode "E_B" is not described`,
+				`docs/errors.md: ErrorCode "c" does not exist`,
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := faultsOf(t, tt.check, tt.files)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func faultsOf(t *testing.T, check func(*Tree) []Fault, files map[string]string) []string {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	tree, err := Load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range check(tree) {
+		got = append(got, fmt.Sprint(f))
+	}
+	return got
+}
+
+func TestLoadLeavesOutWhatIsNotTheModule(t *testing.T) {
+	got := faultsOf(t, func(tree *Tree) []Fault {
+		var all []Fault
+		for _, p := range tree.Text {
+			all = append(all, Fault{Path: p.Path, What: "text"})
+		}
+		for _, f := range tree.Go {
+			all = append(all, Fault{Path: f.Path, What: "go"})
+		}
+		return all
+	}, map[string]string{
+		"go.mod":                   "module dure",
+		"a/a.go":                   "package a",
+		"a/testdata/broken.go":     "packag",
+		"tools/go.mod":             "module tools",
+		"tools/x.go":               "package x",
+		".git/config":              "x",
+		"dist/dure":                "x",
+		"a/a.test":                 "x",
+		"docs/architecture/p.md":   "x",
+		"internal/distance/bin.go": "package distance",
+	})
+	want := []string{
+		"a/a.go: text", "a/testdata/broken.go: text", "docs/architecture/p.md: text",
+		"go.mod: text", "internal/distance/bin.go: text", "a/a.go: go", "internal/distance/bin.go: go",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("loaded (-want +got):\n%s", diff)
+	}
+}

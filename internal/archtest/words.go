@@ -1,0 +1,106 @@
+package archtest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Phrase is text that no file may hold, and why.
+type Phrase struct {
+	Match *regexp.Regexp
+	Why   string
+	Go    bool // only in Go files outside tests
+}
+
+// Literal returns the phrase that is s itself.
+func Literal(s, why string) Phrase {
+	return Phrase{Match: regexp.MustCompile(regexp.QuoteMeta(s)), Why: why}
+}
+
+// Phrases are those that do not depend on the machine.
+var Phrases = []Phrase{
+	{
+		Match: regexp.MustCompile(`(//|#|<!--)\s*(TODO|FIXME|XXX)\b`),
+		Why:   "do it, or leave it out",
+	},
+	{
+		Match: regexp.MustCompile(`(?i)\bissues?\s+#?\d`),
+		Why:   "say what the thing is: readers have no list of issues",
+	},
+	{
+		Match: regexp.MustCompile(`"[^"]*\b[Ff]ailed to\b`),
+		Why:   "an error says what was being done: reading x: cause",
+		Go:    true,
+	},
+}
+
+// CheckWords finds phrases in the text files of the module.
+func CheckWords(t *Tree, phrases []Phrase) []Fault {
+	var faults []Fault
+	for _, p := range t.Text {
+		if strings.HasPrefix(p.Path, "internal/archtest/") || path.Base(p.Path) == "go.sum" || p.Path == "LICENSE" {
+			continue
+		}
+		code := path.Ext(p.Path) == ".go" && !strings.HasSuffix(p.Path, "_test.go")
+		for i, line := range strings.Split(p.Text, "\n") {
+			for _, ph := range phrases {
+				if ph.Go && !code {
+					continue
+				}
+				if m := ph.Match.FindString(line); m != "" {
+					faults = append(faults, Fault{p.Path, i + 1, fmt.Sprintf("%q: %s", m, ph.Why)})
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// A Power is something that only few packages may reach for, so that what the
+// program can do to its machine is decided in few places.
+type Power struct {
+	Import   string
+	Packages []string // that may import it, tests excepted
+	Why      string
+}
+
+// Powers lists who starts processes and who speaks to the network.
+var Powers = []Power{
+	{
+		Import:   "os/exec",
+		Packages: []string{"internal/sandbox", "internal/workspace", "internal/checkpoint", "internal/bench"},
+		Why:      "processes are started by internal/sandbox, and git by those who keep files",
+	},
+	{
+		Import:   "net/http",
+		Packages: []string{"internal/models", "internal/server", "internal/web", "internal/mcp", "internal/oauth", "internal/tools", "internal/app", "internal/bench"},
+		Why:      "connections are made by the packages whose promise they are",
+	},
+}
+
+// CheckPowers finds packages that use a power that is not theirs.
+func CheckPowers(t *Tree, powers []Power) []Fault {
+	var faults []Fault
+	for _, f := range t.Go {
+		if f.Test {
+			continue
+		}
+		for _, spec := range f.AST.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			for _, p := range powers {
+				if imp != p.Import {
+					continue
+				}
+				ours := func(pkg string) bool { return f.Dir == pkg || strings.HasPrefix(f.Dir, pkg+"/") }
+				if !slices.ContainsFunc(p.Packages, ours) {
+					faults = append(faults, Fault{f.Path, f.line(spec.Pos()), "imports " + imp + ": " + p.Why})
+				}
+			}
+		}
+	}
+	return faults
+}
