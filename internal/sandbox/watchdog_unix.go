@@ -1,0 +1,109 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// watchScript keeps a list of groups as it is told of them, and kills those on
+// it when its input ends: then the program that fed it has died, or wants so.
+const watchScript = `trap '' INT TERM HUP QUIT
+g=" "
+while read -r l; do
+case $l in
++*) g="$g${l#+} " ;;
+-*) p=${l#-}; case $g in *" $p "*) g="${g%%" $p "*} ${g#*" $p "}" ;; esac ;;
+esac
+done
+for p in $g; do kill -s KILL -- "-$p"; done 2>/dev/null`
+
+// watchdog is a process that outlives this one just long enough to kill its
+// commands, even if this one is killed without notice. Its zero value starts
+// the process when there is something to watch.
+type watchdog struct {
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	pipe   *os.File // what it is told; its end is our death
+	groups map[int]bool
+	closed bool
+}
+
+// add has the group killed when this program dies. A machine without a shell
+// has no watchdog.
+func (w *watchdog) add(g *group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.groups == nil {
+		w.groups = map[int]bool{}
+	}
+	w.groups[g.id] = true
+	if w.pipe == nil || !w.tell("+", g.id) {
+		w.start()
+	}
+}
+
+// remove is called before the group's number can be used again.
+func (w *watchdog) remove(g *group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.groups, g.id)
+	if w.pipe != nil {
+		w.tell("-", g.id)
+	}
+}
+
+// tell reports whether the watchdog is there to listen.
+func (w *watchdog) tell(sign string, id int) bool {
+	_, err := w.pipe.WriteString(sign + strconv.Itoa(id) + "\n")
+	return err == nil
+}
+
+// start starts the process, or starts it anew when somebody killed it.
+func (w *watchdog) start() {
+	if w.closed {
+		return
+	}
+	w.end()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer read.Close()
+	cmd := exec.Command("/bin/sh", "-c", watchScript)
+	cmd.Env, cmd.Dir, cmd.Stdin = []string{}, "/", read
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal from a terminal reaches it
+	if err := cmd.Start(); err != nil {
+		write.Close()
+		return
+	}
+	w.cmd, w.pipe = cmd, write
+	var all strings.Builder
+	for id := range w.groups {
+		all.WriteString("+" + strconv.Itoa(id) + "\n")
+	}
+	_, _ = write.WriteString(all.String()) // it has only just begun to listen
+}
+
+// end closes the pipe and waits for the process, which takes no time.
+func (w *watchdog) end() {
+	if w.pipe == nil {
+		return
+	}
+	w.pipe.Close()
+	_ = w.cmd.Wait() // how it ends does not matter
+	w.pipe, w.cmd = nil, nil
+}
+
+func (w *watchdog) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.end()
+	return nil
+}
