@@ -34,8 +34,6 @@ var decoders = map[string]func([]byte) (Body, error){
 	"call.started":      decode[CallStarted],
 	"call.spawned":      decode[CallSpawned],
 	"call.finished":     decode[CallFinished],
-	"host.asked":        decode[HostAsked],
-	"host.answered":     decode[HostAnswered],
 	"child.opened":      decode[ChildOpened],
 	"child.ended":       decode[ChildEnded],
 	"model.fragment":    decode[Fragment],
@@ -142,4 +140,41 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event{Seq: f.Seq, Epoch: f.Epoch, Time: f.Time, ID: f.ID, Body: body}
 	return nil
+}
+
+// commands ties the names of commands to their types.
+var commands = map[string]func([]byte) (Command, error){
+	"prompt":    decodeCommand[Prompt],
+	"interrupt": decodeCommand[Interrupt],
+	"resolve":   decodeCommand[Resolve],
+	"change":    decodeCommand[Change],
+	"continue":  decodeCommand[Continue],
+}
+
+func decodeCommand[T Command](data []byte) (Command, error) {
+	var c T
+	err := json.Unmarshal(data, &c)
+	return c, err
+}
+
+// DecodeCommand reads a command by its name on the wire.
+func DecodeCommand(name string, data []byte) (Command, error) {
+	dec, ok := commands[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown command %q", name)
+	}
+	c, err := dec(data)
+	if err != nil {
+		return nil, fmt.Errorf("decoding command %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// EncodeCommand writes a command; its name travels beside it.
+func EncodeCommand(c Command) (json.RawMessage, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encoding command %s: %w", c.Command(), err)
+	}
+	return data, nil
 }

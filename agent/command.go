@@ -1,7 +1,5 @@
 package agent
 
-import "encoding/json"
-
 // A Command asks a session to do something. Commands are the only way in, as
 // events are the only way out. A command is accepted when Send returns without
 // error: what it asks for is then durable.
@@ -33,13 +31,6 @@ type (
 		Remember string   `json:"remember,omitempty"` // "" = once, "session"
 	}
 
-	// HostAnswer answers a [HostAsked]. The first answer wins.
-	HostAnswer struct {
-		ID    string          `json:"id"`
-		Body  json.RawMessage `json:"body,omitempty"`
-		Error string          `json:"error,omitempty"`
-	}
-
 	// Change alters settings of the session from the next step on. Empty fields
 	// stay as they are.
 	Change struct {
@@ -53,12 +44,11 @@ type (
 )
 
 // Command returns the name of the command on the wire.
-func (Prompt) Command() string     { return "prompt" }
-func (Interrupt) Command() string  { return "interrupt" }
-func (Resolve) Command() string    { return "resolve" }
-func (HostAnswer) Command() string { return "host.answer" }
-func (Change) Command() string     { return "change" }
-func (Continue) Command() string   { return "continue" }
+func (Prompt) Command() string    { return "prompt" }
+func (Interrupt) Command() string { return "interrupt" }
+func (Resolve) Command() string   { return "resolve" }
+func (Change) Command() string    { return "change" }
+func (Continue) Command() string  { return "continue" }
 
 // A Query asks for something that is not part of one session's log.
 type Query interface{ Query() string }

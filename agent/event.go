@@ -251,22 +251,8 @@ type (
 	}
 )
 
-// Hosts and children.
+// Children.
 type (
-	// HostAsked waits for a [HostAnswer] with the same ID.
-	HostAsked struct {
-		ID   string          `json:"id"`
-		What string          `json:"what"`
-		Body json.RawMessage `json:"body,omitempty"`
-	}
-
-	// HostAnswered records the first answer.
-	HostAnswered struct {
-		ID    string          `json:"id"`
-		Body  json.RawMessage `json:"body,omitempty"`
-		Error string          `json:"error,omitempty"`
-	}
-
 	// ChildOpened records a child session before it is created.
 	ChildOpened struct {
 		Child  string `json:"child"`
@@ -350,8 +336,6 @@ func (ApprovalResolved) Kind() string { return "approval.resolved" }
 func (CallStarted) Kind() string      { return "call.started" }
 func (CallSpawned) Kind() string      { return "call.spawned" }
 func (CallFinished) Kind() string     { return "call.finished" }
-func (HostAsked) Kind() string        { return "host.asked" }
-func (HostAnswered) Kind() string     { return "host.answered" }
 func (ChildOpened) Kind() string      { return "child.opened" }
 func (ChildEnded) Kind() string       { return "child.ended" }
 func (Fragment) Kind() string         { return "model.fragment" }

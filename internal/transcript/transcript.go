@@ -63,6 +63,7 @@ type Turn struct {
 	Step    int             `json:"step,omitempty"`    // of the last answer or request
 	Attempt int             `json:"attempt,omitempty"` // how often it was started
 	Stuck   int             `json:"stuck,omitempty"`   // starts since something came of it
+	Asking  bool            `json:"asking,omitempty"`  // the request of Step has no answer yet
 	Reason  agent.EndReason `json:"reason,omitempty"`
 	Started time.Time       `json:"started"`
 	Usage   agent.Usage     `json:"usage"`
@@ -130,7 +131,7 @@ func (s *State) Apply(e agent.Event) {
 		clear(s.Approvals)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
-			s.Turn.Step = b.Step
+			s.Turn.Step, s.Turn.Asking = b.Step, true
 		}
 	case agent.ModelAnswered:
 		s.answered(b)
@@ -217,8 +218,7 @@ func (s *State) answered(b agent.ModelAnswered) {
 		return
 	}
 	s.settle()
-	s.Turn.Stuck = 0
-	s.Turn.Step = b.Step
+	s.Turn.Stuck, s.Turn.Step, s.Turn.Asking = 0, b.Step, false
 	s.Context = b.Usage.Context()
 	s.push(b.Message)
 	if calls := b.Message.Calls(); len(calls) > 0 {

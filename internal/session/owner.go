@@ -1,0 +1,290 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"dure/agent"
+	"dure/internal/journal"
+	"dure/internal/loop"
+	"dure/internal/transcript"
+)
+
+// runner is the owner goroutine's view of its session.
+type runner struct {
+	*Session
+	cancel  context.CancelCauseFunc // non-nil while a turn runs
+	closing bool
+}
+
+// serve takes commands and turn ends in order. It returns when the session is
+// stopped, after its turn has ended.
+func (r *runner) serve() error {
+	fenced := r.rec.lease.Valid().Done()
+	quit := r.life.Done()
+	for {
+		select {
+		case e := <-r.inbox:
+			e.reply <- r.take(e.command, nil)
+		case <-r.rec.lease.Mail():
+			r.takeMail()
+		case end := <-r.ended:
+			if err := r.turnEnded(end); err != nil {
+				return err
+			}
+			if r.closing && r.cancel == nil {
+				return nil
+			}
+		case <-fenced:
+			return r.lost()
+		case <-quit:
+			if r.cancel == nil {
+				return nil
+			}
+			r.closing, quit = true, nil
+			r.cancel(agent.ErrInterrupted)
+		}
+	}
+}
+
+// lost stops everything when the log cannot be written any more: an effect
+// without a fact must not happen.
+func (r *runner) lost() error {
+	cause := context.Cause(r.rec.lease.Valid())
+	if r.cancel != nil {
+		r.cancel(cause)
+		<-r.ended
+	}
+	return fmt.Errorf("session %s: %w", r.id, cause)
+}
+
+// take does what a command asks for. taken are the inbox messages it came in.
+func (r *runner) take(c agent.Command, taken []string) error {
+	batch := journal.Batch{Taken: taken, Sync: journal.Barrier}
+	switch c := c.(type) {
+	case agent.Prompt:
+		return r.prompt(c, batch)
+	case agent.Interrupt:
+		if r.cancel != nil {
+			r.cancel(agent.ErrInterrupted)
+		}
+	case agent.Resolve:
+		return r.resolve(c, batch)
+	case agent.Change:
+		return r.change(c, batch)
+	case agent.Continue:
+		return r.proceed()
+	default:
+		return fmt.Errorf("session %s: unknown command %q", r.id, c.Command())
+	}
+	if len(taken) > 0 {
+		return r.rec.append(batch)
+	}
+	return nil
+}
+
+// takeMail takes what others left in the inbox. What cannot be read is noted
+// and taken, so that it does not come again.
+func (r *runner) takeMail() {
+	msgs, err := r.rec.lease.Inbox(context.Background())
+	if err != nil {
+		r.note("warn", fmt.Sprintf("reading the inbox: %v", err))
+		return
+	}
+	for _, m := range msgs {
+		c, err := agent.DecodeCommand(m.Kind, m.Body)
+		if p, ok := c.(agent.Prompt); ok && p.ID == "" {
+			p.ID = m.ID
+			c = p
+		}
+		if err == nil {
+			err = r.take(c, []string{m.ID})
+		}
+		if err != nil {
+			_ = r.rec.append(journal.Batch{Taken: []string{m.ID}}, agent.Note{Level: "warn", Text: fmt.Sprintf("inbox message %s: %v", m.ID, err)})
+		}
+	}
+}
+
+func (r *runner) note(level, text string) {
+	_ = r.rec.store(false, agent.Note{Level: level, Text: text})
+}
+
+// prompt takes user input: into the conversation when nothing runs, else into
+// the queue.
+func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
+	var seen, open bool
+	r.rec.read(func(s *transcript.State) { seen, open = s.Inputs[c.ID], s.Turn.Open })
+	if c.ID != "" && seen {
+		if len(batch.Taken) > 0 {
+			return r.rec.append(batch)
+		}
+		return nil
+	}
+	if c.Text == "" && len(c.Blocks) == 0 {
+		return fmt.Errorf("session %s: the prompt is empty", r.id)
+	}
+	if c.ID == "" {
+		c.ID = newID("in_")
+	}
+	if r.cancel != nil || open {
+		err := r.rec.append(batch, agent.InputQueued{Input: c.ID, Text: c.Text, Parts: c.Blocks, Later: c.Later})
+		if err == nil && r.cancel == nil {
+			err = r.start()
+		}
+		return err
+	}
+	if err := r.rec.append(batch, agent.InputAdded{Input: c.ID, Text: c.Text, Parts: c.Blocks}); err != nil {
+		return err
+	}
+	return r.start()
+}
+
+// change alters the session's settings.
+func (r *runner) change(c agent.Change, batch journal.Batch) error {
+	if c.Model != "" {
+		m, err := r.parts.Model(c.Model)
+		if err != nil {
+			return err
+		}
+		c.Model = m.Info().ID
+	}
+	if c.Mode != "" && r.parts.SetMode != nil {
+		if err := r.parts.SetMode(c.Mode); err != nil {
+			return err
+		}
+	}
+	return r.rec.append(batch, agent.SettingsChanged{Model: c.Model, Mode: c.Mode, Title: c.Title, By: "user"})
+}
+
+// proceed goes on with a turn that was cut short.
+func (r *runner) proceed() error {
+	if r.cancel != nil {
+		return nil
+	}
+	var last agent.Role
+	var open bool
+	r.rec.read(func(s *transcript.State) {
+		open = s.Turn.Open
+		if n := len(s.Messages); n > 0 {
+			last = s.Messages[n-1].Role
+		}
+	})
+	if !open && last != agent.User {
+		return &agent.Problem{
+			Code: agent.ProblemUsage, Message: "there is nothing to continue: the last turn has ended",
+			Fix: "send a new prompt", Args: map[string]string{"session": r.id},
+		}
+	}
+	return r.start()
+}
+
+// start runs a turn: the one that is open, or a new one.
+func (r *runner) start() error {
+	var turn transcript.Turn
+	r.rec.read(func(s *transcript.State) { turn = s.Turn })
+	if turn.Open && turn.Stuck >= maxStuck {
+		return r.giveUp(turn)
+	}
+	id := turn.ID
+	if !turn.Open {
+		id = newID("tn_")
+	}
+	ctx, cancel := context.WithCancelCause(r.rec.lease.Valid())
+	r.cancel = cancel
+	go func() {
+		steps, err := r.turn(ctx, id)
+		r.ended <- ended{steps, err}
+	}()
+	return nil
+}
+
+// giveUp ends a turn that has crashed again and again at the same place.
+func (r *runner) giveUp(turn transcript.Turn) error {
+	_, err := r.rec.steer(true)
+	return errors.Join(err, r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, agent.TurnEnded{
+		Turn: turn.ID, Reason: agent.EndFailed, Steps: turn.Step, Usage: turn.Usage,
+		Error: fmt.Sprintf("the turn was started %d times and crashed each time at step %d; send a new prompt to go on from here", turn.Stuck, turn.Step),
+	}))
+}
+
+// turnEnded records how a turn came out and starts the next one when input
+// waits.
+func (r *runner) turnEnded(end ended) error {
+	r.cancel(nil)
+	r.cancel = nil
+	var body agent.TurnEnded
+	var queued bool
+	r.rec.read(func(s *transcript.State) {
+		body = endOf(s.Turn, end, r.reg.cfg.Now().Sub(s.Turn.Started).Milliseconds())
+		queued = len(s.Queued) > 0
+	})
+	if err := r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, body); err != nil {
+		return err
+	}
+	if !queued || r.closing {
+		return nil
+	}
+	if _, err := r.rec.steer(true); err != nil {
+		return err
+	}
+	return r.start()
+}
+
+func endOf(t transcript.Turn, end ended, millis int64) agent.TurnEnded {
+	b := agent.TurnEnded{Turn: t.ID, Reason: agent.EndDone, Steps: end.steps, Millis: millis, Usage: t.Usage}
+	if !t.Unknown {
+		cost := t.Cost
+		b.Cost = &cost
+	}
+	switch err := end.err; {
+	case err == nil:
+		return b
+	case errors.Is(err, agent.ErrInterrupted), errors.Is(err, context.Canceled):
+		b.Reason = agent.EndInterrupted
+		return b
+	case errors.Is(err, loop.ErrLimit):
+		b.Reason = agent.EndLimit
+	case errors.Is(err, loop.ErrRefused):
+		b.Reason = agent.EndRefused
+	case errors.Is(err, loop.ErrStopped):
+		b.Reason = agent.EndStopped
+	default:
+		b.Reason, b.Fail = agent.EndFailed, agent.ClassOf(err)
+	}
+	b.Error = end.err.Error()
+	return b
+}
+
+// resolve gives a person's answer to whoever waits for it. The first one wins.
+func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
+	r.mu.Lock()
+	reply, ok := r.waiting[c.ID]
+	delete(r.waiting, c.ID)
+	r.mu.Unlock()
+	if !ok {
+		if len(batch.Taken) > 0 {
+			return r.rec.append(batch)
+		}
+		return nil
+	}
+	if !json.Valid(c.Decision.Input) {
+		c.Decision.Input = nil
+	}
+	if c.Decision.By == "" {
+		c.Decision.By = "user"
+	}
+	answer := agent.ApprovalResolved{ID: c.ID, Decision: c.Decision, Remember: c.Remember}
+	var asked agent.ApprovalAsked
+	r.rec.read(func(s *transcript.State) { asked = s.Approvals[c.ID] })
+	if err := r.rec.append(batch, answer); err != nil {
+		return err
+	}
+	if c.Remember == "session" && c.Decision.Verdict == agent.Allow && r.parts.Grant != nil {
+		r.parts.Grant(asked.Proposal)
+	}
+	reply <- answer
+	return nil
+}
