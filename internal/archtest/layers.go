@@ -61,10 +61,11 @@ var Layers = []Layer{
 	},
 
 	// Running sessions know the loop and the record, and no capability by name.
+	// They are the transport of a client in the same process.
 	{
 		Name:     "session",
 		Packages: []string{"internal/session"},
-		May:      []string{"internal/loop", "record", "vocabulary"},
+		May:      []string{"internal/loop", "record", "client", "vocabulary"},
 	},
 	{
 		Name:     "replay",
