@@ -1,0 +1,414 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/loop"
+)
+
+func TestOneBarrierHoldsTheAnswerAndItsIntents(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`)), say("done"))
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := lines(`
+			input.added
+			turn.started
+			model.requested
+			model.answered
+			call.decided:allow
+			call.started:1
+			call.finished:1
+			model.requested
+			model.answered`)
+		if got := r.kinds(); got != want {
+			t.Errorf("log:\n%s\nwant:\n%s", got, want)
+		}
+		if r.syncs != 3 { // input; answer + intent + start; result of what may have changed something
+			t.Errorf("%d barriers, want 3", r.syncs)
+		}
+		if got := r.model.asked[0].Messages; len(got) != 1 {
+			t.Errorf("first request has %d messages", len(got))
+		}
+	})
+}
+
+func TestReadsRunAtOnceAndWritesInOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("",
+			call("1", "sleep", `"2s"`), call("2", "Sleep", `"1s"`),
+			call("3", "write", `"1s"`), call("4", "sleep", `"1s"`)), say("done"))
+		start := time.Now()
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != 4*time.Second {
+			t.Errorf("took %s, want 2s of two reads at once + 1s + 1s", d)
+		}
+		want := []string{"1: slept 2s", "2: slept 1s", "3: slept 1s", "4: slept 1s"}
+		var got []string
+		for _, b := range r.model.asked[1].Messages[2].Blocks {
+			got = append(got, b.Result.ID+": "+b.Result.Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("results %q, want %q", got, want)
+		}
+	})
+}
+
+func TestWhatCannotRunIsAnswered(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("",
+			call("1", "nosuch", `{}`),
+			call("2", "sleep", `"bad"`),
+			agent.InvalidInput("3", "sleep", `{"a": "cut he`, "unexpected end"),
+			call("4", "panic", `{}`),
+			call("5", "fail", `{}`),
+			call("6", "sleep", `"1s"`)), say("done"))
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.checkValid()
+		var codes []agent.ErrorCode
+		for _, b := range r.model.asked[1].Messages[2].Blocks {
+			code := agent.ErrorCode("ok")
+			if b.Result.Error != nil {
+				code = b.Result.Error.Code
+			}
+			codes = append(codes, code)
+		}
+		want := []agent.ErrorCode{agent.ErrToolNotFound, agent.ErrInput, agent.ErrInput, agent.ErrTool, agent.ErrTool, "ok"}
+		if !slices.Equal(codes, want) {
+			t.Errorf("codes %v, want %v", codes, want)
+		}
+		if text := r.model.asked[1].Messages[2].Blocks[2].Result.Text; !strings.Contains(text, "cut he") {
+			t.Errorf("the model does not see what it wrote: %q", text)
+		}
+	})
+}
+
+func TestGate(t *testing.T) {
+	stage := func(d agent.Decision, err error) loop.Stage {
+		return loop.Stage{Name: "stage", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) { return d, err }}
+	}
+	allow := agent.Decision{Verdict: agent.Allow}
+	ask := agent.Decision{Verdict: agent.AskUser, Reason: "rule"}
+	for _, tt := range []struct {
+		name   string
+		stages []loop.Stage
+		person *agent.Decision
+		want   agent.Verdict
+		asked  int
+	}{
+		{"nobody has an opinion, nobody is there", nil, nil, agent.Deny, 1},
+		{"nobody has an opinion, the person allows", nil, &allow, agent.Allow, 1},
+		{"a stage allows", []loop.Stage{stage(allow, nil)}, nil, agent.Allow, 0},
+		{"a later stage asks", []loop.Stage{stage(allow, nil), stage(ask, nil)}, &allow, agent.Allow, 1},
+		{"deny ends it", []loop.Stage{stage(agent.Decision{Verdict: agent.Deny}, nil), stage(allow, nil)}, &allow, agent.Deny, 0},
+		{"an error denies", []loop.Stage{stage(allow, errors.New("broken"))}, &allow, agent.Deny, 0},
+		{"a person's pass denies", nil, &agent.Decision{}, agent.Deny, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, say("", call("1", "sleep", `"0s"`)), say("done"))
+			r.cfg.Gate = tt.stages
+			asked := 0
+			r.cfg.Person = func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+				asked++
+				if tt.person == nil {
+					return agent.Decision{}, errors.New("nobody is there")
+				}
+				return *tt.person, nil
+			}
+			if err := r.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.checkValid()
+			if !strings.Contains(r.kinds(), "call.decided:"+string(tt.want)) || asked != tt.asked {
+				t.Errorf("asked %d times, want %d; log:\n%s", asked, tt.asked, r.kinds())
+			}
+		})
+	}
+}
+
+// A rewrite starts the gate again: a stage that has seen the old input only has
+// not agreed to the new one. A person who has answered is not asked twice.
+func TestRewriteDecidesAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "sleep", `"1h"`), call("2", "sleep", `"9s"`)), say("done"))
+		var seen []string
+		r.cfg.Gate = []loop.Stage{
+			{Name: "watch", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+				seen = append(seen, string(p.Call.Input))
+				if string(p.Call.Input) == `"7s"` {
+					return agent.Decision{Verdict: agent.Deny, Reason: "seven"}, nil
+				}
+				return agent.Decision{}, nil
+			}},
+			{Name: "rewrite", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+				if string(p.Call.Input) == `"1h"` {
+					return agent.Decision{Input: json.RawMessage(`"1s"`)}, nil
+				}
+				return agent.Decision{}, nil
+			}},
+		}
+		asked := 0
+		r.cfg.Person = func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+			asked++
+			if string(p.Call.Input) == `"9s"` {
+				return agent.Decision{Verdict: agent.Allow, Input: json.RawMessage(`"7s"`)}, nil
+			}
+			return agent.Decision{Verdict: agent.Allow, Input: json.RawMessage(`"2s"`)}, nil
+		}
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{`"1h"`, `"1s"`, `"2s"`, `"9s"`, `"7s"`}; !slices.Equal(slices.Compact(seen), want) && asked != 2 {
+			t.Errorf("stages saw %q (asked %d), want %q", seen, asked, want)
+		}
+		got := r.model.asked[1].Messages[2].Blocks
+		if got[0].Result.Text != "slept 2s" || !strings.Contains(got[1].Result.Text, "seven") {
+			t.Errorf("results %q, %q", got[0].Result.Text, got[1].Result.Text)
+		}
+	})
+}
+
+func TestStoppedByADenial(t *testing.T) {
+	r := newRig(t, say("", call("1", "sleep", `"0s"`), call("2", "sleep", `"0s"`)))
+	r.cfg.Gate = nil
+	r.cfg.Person = func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		return agent.Decision{Verdict: agent.Deny, Reason: "no", Stop: true}, nil
+	}
+	if err := r.run(t.Context()); !errors.Is(err, loop.ErrStopped) {
+		t.Fatalf("turn ended with %v", err)
+	}
+	r.checkValid()
+}
+
+func TestInterruptAnswersEveryCall(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1h"`), call("2", "sleep", `"1s"`)))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(agent.ErrInterrupted) })
+		if err := r.run(ctx); !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatalf("turn ended with %v", err)
+		}
+		r.checkValid()
+		want := lines(`
+			input.added
+			turn.started
+			model.requested
+			model.answered
+			call.decided:allow
+			call.decided:allow
+			call.started:1
+			call.finished:1=E_TOOL_ABORTED
+			call.finished:2=E_TOOL_ABORTED`)
+		if got := r.kinds(); got != want {
+			t.Errorf("log:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}
+
+func TestADeafToolDoesNotHoldTheTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "deaf", `{}`)))
+		r.cfg.Strays = new(sync.WaitGroup)
+		defer r.cfg.Strays.Wait()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(agent.ErrInterrupted) })
+		start := time.Now()
+		if err := r.run(ctx); !errors.Is(err, agent.ErrInterrupted) {
+			t.Fatalf("turn ended with %v", err)
+		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("idle %s after the interrupt, want within 1s", d-time.Second)
+		}
+		r.checkValid()
+	})
+}
+
+func TestTimeLimitOfACall(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "sleep", `"1h"`)), say("done"))
+		r.cfg.Limits.Call = time.Minute
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.kinds(), "call.finished:1=E_TOOL_TIMEOUT") {
+			t.Errorf("log:\n%s", r.kinds())
+		}
+	})
+}
+
+func TestRetry(t *testing.T) {
+	rate := func(after time.Duration) error {
+		return &agent.ModelError{Class: agent.FailRate, Status: 429, RetryAfter: after}
+	}
+	cut := &agent.ModelError{Class: agent.FailServer, Message: "cut"}
+	auth := &agent.ModelError{Class: agent.FailAuth, Status: 401}
+	for _, tt := range []struct {
+		name    string
+		answers []any
+		failed  []string
+		wait    time.Duration
+		err     error
+	}{
+		{"waits as long as it is told", []any{rate(7 * time.Second), say("ok")}, []string{"model.failed:rate-limit/7000ms/true"}, 7 * time.Second, nil},
+		{"doubles its own delay", []any{cut, cut, say("ok")}, []string{"model.failed:server-error/1000ms/true", "model.failed:server-error/2000ms/true"}, 3 * time.Second, nil},
+		{"gives up after three", []any{cut, cut, cut}, []string{"model.failed:server-error/1000ms/true", "model.failed:server-error/2000ms/true", "model.failed:server-error/0ms/false"}, 3 * time.Second, cut},
+		{"never repeats what cannot help", []any{auth}, []string{"model.failed:auth/0ms/false"}, 0, auth},
+		{"does not wait for an hour", []any{rate(time.Hour)}, []string{"model.failed:rate-limit/3600000ms/false"}, 0, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newRig(t, tt.answers...)
+				start := time.Now()
+				err := r.run(t.Context())
+				if tt.err != nil && !errors.Is(err, tt.err) {
+					t.Errorf("ended with %v, want %v", err, tt.err)
+				}
+				if d := time.Since(start); d != tt.wait {
+					t.Errorf("waited %s, want %s", d, tt.wait)
+				}
+				var failed []string
+				for line := range strings.Lines(r.kinds()) {
+					if strings.HasPrefix(line, "model.failed") {
+						failed = append(failed, strings.TrimSpace(line))
+					}
+				}
+				if !slices.Equal(failed, tt.failed) {
+					t.Errorf("failures %q, want %q", failed, tt.failed)
+				}
+			})
+		})
+	}
+}
+
+func TestLoopBreaker(t *testing.T) {
+	bad := func(id string) agent.Answer { return say("", call(id, "fail", `{"x":1}`)) }
+	r := newRig(t, bad("1"), bad("2"), bad("3"), bad("4"), bad("5"), bad("6"), say("never"))
+	if err := r.run(t.Context()); !errors.Is(err, loop.ErrRepeating) {
+		t.Fatalf("ended with %v", err)
+	}
+	want := "call.finished:4=" + string(agent.ErrRepeating)
+	if got := r.kinds(); !strings.Contains(got, want) || strings.Count(got, "call.started") != 3 {
+		t.Errorf("log:\n%s", got)
+	}
+	r.checkValid()
+}
+
+func TestLimit(t *testing.T) {
+	for _, closing := range []bool{false, true} {
+		r := newRig(t, say("", call("1", "sleep", `"0s"`)), say("", call("2", "sleep", `"0s"`)), say("summary"))
+		r.cfg.Limits.Steps, r.cfg.Limits.Closing = 2, closing
+		if err := r.run(t.Context()); !errors.Is(err, loop.ErrLimit) {
+			t.Fatalf("ended with %v", err)
+		}
+		want := 2
+		if closing {
+			want = 3
+		}
+		if len(r.model.asked) != want {
+			t.Errorf("closing %t: %d requests, want %d", closing, len(r.model.asked), want)
+		}
+		if closing && !r.model.asked[2].NoTools {
+			t.Error("the closing request may use tools")
+		}
+		r.checkValid()
+	}
+}
+
+func TestStopReasons(t *testing.T) {
+	with := func(a agent.Answer, s agent.StopReason) agent.Answer { a.Stop = s; return a }
+	for _, tt := range []struct {
+		name     string
+		answers  []any
+		requests int
+		err      error
+	}{
+		{"end", []any{say("a")}, 1, nil},
+		{"stop sequence", []any{with(say("a"), agent.StopSequence)}, 1, nil},
+		{"one that nobody knows", []any{with(say("a"), "new_reason")}, 1, nil},
+		{"pause asks again", []any{with(say("a"), agent.StopPause), say("b")}, 2, nil},
+		{"length goes on", []any{with(say("a"), agent.StopLength), say("b")}, 2, nil},
+		{"length goes on three times", []any{with(say("a"), agent.StopLength), with(say("b"), agent.StopLength), with(say("c"), agent.StopLength), with(say("d"), agent.StopLength)}, 4, nil},
+		{"refusal", []any{with(say(""), agent.StopRefusal)}, 1, loop.ErrRefused},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, tt.answers...)
+			if err := r.run(t.Context()); !errors.Is(err, tt.err) {
+				t.Errorf("ended with %v, want %v", err, tt.err)
+			}
+			if len(r.model.asked) != tt.requests {
+				t.Errorf("%d requests, want %d", len(r.model.asked), tt.requests)
+			}
+		})
+	}
+}
+
+func TestSteering(t *testing.T) {
+	r := newRig(t, say("", call("1", "sleep", `"0s"`)), say("ok"))
+	r.queued = []string{"wait"}
+	if err := r.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.model.asked[1].Messages; len(got) != 4 || got[3].Text() != "wait" {
+		t.Errorf("second request: %+v", got)
+	}
+}
+
+func TestALogThatCannotBeWrittenStopsEffects(t *testing.T) {
+	r := newRig(t)
+	r.model.answers = []any{func(context.Context) any {
+		r.broken = errors.New("disk full")
+		return say("", call("1", "write", `"0s"`))
+	}}
+	ran := false
+	r.tools["write"] = tool{"write", agent.Unsafe, func(context.Context, agent.Call) (agent.Result, error) {
+		ran = true
+		return agent.OK(""), nil
+	}}
+	if err := r.run(t.Context()); err == nil || ran {
+		t.Errorf("ended with %v, ran: %t", err, ran)
+	}
+}
+
+func TestStateMachineIsDriven(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, &agent.ModelError{Class: agent.FailServer}, say("", call("1", "sleep", `"1s"`)), say("done"))
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range r.live {
+			if c, ok := b.(agent.StateChanged); ok {
+				got = append(got, string(c.To)+" "+c.Reason)
+			}
+		}
+		want := []string{
+			"streaming ", "idle retry", "streaming ", "tool_use ", "executing ", "streaming ", "done completed", "idle ",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("states %q, want %q", got, want)
+		}
+	})
+}
+
+func TestMachineRefusesOtherTransitions(t *testing.T) {
+	var m loop.Machine
+	if err := m.To(agent.StateExecuting, ""); err == nil || !strings.Contains(err.Error(), "allowed are streaming") {
+		t.Errorf("idle to executing: %v", err)
+	}
+	if m.State() != agent.StateIdle {
+		t.Errorf("state is %s after a refused transition", m.State())
+	}
+}
