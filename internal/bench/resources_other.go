@@ -1,0 +1,10 @@
+//go:build !unix
+
+package main
+
+import (
+	"os"
+	"time"
+)
+
+func resources(*os.ProcessState) (cpu time.Duration, peak int64, ok bool) { return 0, 0, false }
