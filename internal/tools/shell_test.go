@@ -1,0 +1,310 @@
+//go:build unix
+
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/sandbox"
+)
+
+func newShell(t testing.TB) []agent.Tool {
+	box := sandbox.New(sandbox.Config{Temp: t.TempDir()})
+	t.Cleanup(func() { box.Close() })
+	return Shell{Box: box, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "GREETING=hello"}, Path: "/bin/sh"}.Tools()
+}
+
+func call(tool agent.Tool, input string) agent.Call {
+	return agent.Call{ID: "c1", Tool: tool.Spec().Name, Input: json.RawMessage(input)}
+}
+
+// runTool runs a call and returns the result with its stream read into Text.
+func runTool(t *testing.T, ctx context.Context, tool agent.Tool, workdir, input string) agent.Result {
+	t.Helper()
+	r, err := tool.Run(ctx, agent.ToolContext{Workdir: workdir, InstanceKey: "s1"}, call(tool, input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stream != nil {
+		b, err := io.ReadAll(r.Stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Stream.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.Text, r.Stream = string(b), nil
+	}
+	return r
+}
+
+func TestBash(t *testing.T) {
+	bash := newShell(t)[0]
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, input, text, output string
+		code                      agent.ErrorCode
+	}{
+		{
+			name: "output", input: `{"command":"echo hi; echo oops >&2"}`,
+			text: "hi\noops", output: `{"stdout":"hi\noops\n","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{
+			name: "silence", input: `{"command":"true"}`,
+			text: "", output: `{"stdout":"","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{
+			name: "exit code", input: `{"command":"echo no; exit 3"}`, code: agent.ErrTool,
+			text: "no\nexit code 3", output: `{"stdout":"no\n","stderr":"","interrupted":false,"exitCode":3}`,
+		},
+		{
+			name: "signal", input: `{"command":"kill -s SEGV $$"}`, code: agent.ErrTool,
+			text: "exit code 139 (SIGSEGV)", output: `{"stdout":"","stderr":"","interrupted":false,"exitCode":139}`,
+		},
+		{
+			name: "timeout", input: `{"command":"echo begun; sleep 60","timeout":100}`, code: agent.ErrTimeout,
+			text:   "begun\nThe command took longer than 100ms and was stopped, with everything it had started.\nGive it a longer timeout (at most 600000 ms), or do less at once.",
+			output: `{"stdout":"begun\n","stderr":"","interrupted":true,"exitCode":143}`,
+		},
+		{
+			name: "left in the background", input: `{"command":"sleep 60 & echo go"}`,
+			text:   "go\n[what it left running in the background was stopped]",
+			output: `{"stdout":"go\n","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{
+			name: "folder", input: `{"command":"pwd; echo $PWD"}`, text: dir + "\n" + dir,
+			output: `{"stdout":"` + dir + `\n` + dir + `\n","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{
+			name: "environment", input: `{"command":"echo $GREETING $DURE $TERM $GIT_PAGER $DURE_IDEMPOTENCY_KEY"}`,
+			text: "hello 1 dumb cat key1", output: `{"stdout":"hello 1 dumb cat key1\n","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{
+			name: "output that is no text", input: `{"command":"printf 'a\\377b'"}`,
+			text: "a\xffb", output: `{"stdout":"a\ufffdb","stderr":"","interrupted":false,"exitCode":0}`,
+		},
+		{name: "empty", input: `{"command":"  "}`, code: agent.ErrInput, text: "command is empty\nSay what to run."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := agent.WithCallEnv(t.Context(), agent.CallEnv{Key: "key1"})
+			r := runTool(t, ctx, bash, dir, tt.input)
+			if r.Text != tt.text || string(r.Output) != tt.output {
+				t.Errorf("text %q, output %s\nwant %q, %s", r.Text, r.Output, tt.text, tt.output)
+			}
+			var code agent.ErrorCode
+			if r.Error != nil {
+				code = r.Error.Code
+			}
+			if code != tt.code || r.Failed() != (tt.code != "") {
+				t.Errorf("status %s, error %v; want code %q", r.Status, r.Error, tt.code)
+			}
+		})
+	}
+}
+
+func TestBashCancelled(t *testing.T) {
+	bash := newShell(t)[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	var spawned agent.Process
+	ctx = agent.WithCallEnv(ctx, agent.CallEnv{
+		Spawned:  func(p agent.Process) { spawned = p },
+		Progress: func(string) { cancel() },
+	})
+	start := time.Now()
+	r := runTool(t, ctx, bash, t.TempDir(), `{"command":"echo begun; sleep 60"}`)
+	if r.Error == nil || r.Error.Code != agent.ErrAborted || !strings.HasPrefix(r.Text, "begun\n") {
+		t.Errorf("result = %+v", r)
+	}
+	if spawned.PID == 0 {
+		t.Error("the process was not reported")
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+// A long output is streamed in full; the structured answer has its ends.
+func TestBashLongOutput(t *testing.T) {
+	bash := newShell(t)[0]
+	var progress int
+	ctx := agent.WithCallEnv(t.Context(), agent.CallEnv{Progress: func(s string) { progress = max(progress, len(s)) }})
+	r := runTool(t, ctx, bash, t.TempDir(), `{"command":"yes 0123456789abcde | head -n 65536; exit 2"}`)
+	if want := strings.Repeat("0123456789abcde\n", 65536) + "\nexit code 2"; r.Text != want {
+		t.Errorf("streamed %d bytes, want %d", len(r.Text), len(want))
+	}
+	if !r.Failed() || r.Error.Message != "exit code 2" {
+		t.Errorf("error = %v", r.Error)
+	}
+	var out shellAnswer
+	if err := json.Unmarshal(r.Output, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(out.Stdout); n > maxStdout+100 || !strings.Contains(out.Stdout, "[1018576 bytes left out]") {
+		t.Errorf("structured answer has %d bytes", n)
+	}
+	if progress == 0 || progress > showBytes {
+		t.Errorf("showed %d bytes at once", progress)
+	}
+}
+
+func TestBashPlan(t *testing.T) {
+	bash := newShell(t)[0]
+	long := strings.Repeat("x", maxReadable+1)
+	for _, tt := range []struct {
+		input string
+		want  agent.Effects
+		fails string
+	}{
+		{input: `{"command":"ls | wc"}`, want: agent.Effects{Runs: [][]string{{"bash", "-c", "ls | wc"}}}},
+		{
+			input: `{"command":"` + long + `"}`,
+			want: agent.Effects{
+				Runs:       [][]string{{"bash", "-c", long}},
+				Unreadable: "the command has 10001 characters, more than the 10000 that can be reviewed",
+			},
+		},
+		{input: `{"command":""}`, fails: "command is empty"},
+		{input: `{"command":"a\u0000b"}`, fails: "NUL"},
+		{input: `{"command":"a","sandbox":false}`, fails: "sandbox"},
+	} {
+		got, err := bash.Plan(t.Context(), agent.ToolContext{}, call(bash, tt.input))
+		if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
+			t.Errorf("%.40s: error %v, want %q", tt.input, err, tt.fails)
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%.40s: effects %+v", tt.input, got)
+		}
+	}
+}
+
+func TestScript(t *testing.T) {
+	script := newShell(t)[1]
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"plain.sh": "echo \"$1-$2\"; pwd\n",
+		"env.sh":   "#! /usr/bin/env sh\necho env \"$1\"; exit 5\n",
+		"one.sh":   "#!/bin/sh\necho direct",
+		"lost.sh":  "#!/no/such/program\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ input, text string }{
+		{`{"path":"plain.sh","args":["a b","$HOME"]}`, "a b-$HOME\n" + dir},
+		{`{"path":"` + dir + `/env.sh","args":["x"]}`, "env x\nexit code 5"},
+		{`{"path":"./one.sh"}`, "direct"},
+		{`{"path":"missing.sh"}`, "there is no script " + dir + "/missing.sh\nCheck the path."},
+		{`{"path":"."}`, dir + " is no file\nName a script file."},
+		{`{"path":""}`, "path is empty\nName a script file; bash__exec runs a command."},
+	} {
+		if r := runTool(t, t.Context(), script, dir, tt.input); r.Text != tt.text {
+			t.Errorf("%s: %q, want %q", tt.input, r.Text, tt.text)
+		}
+	}
+	if r := runTool(t, t.Context(), script, dir, `{"path":"lost.sh"}`); !r.Failed() || !strings.Contains(r.Text, "/no/such/program") {
+		t.Errorf("lost interpreter: %+v", r)
+	}
+	got, err := script.Plan(t.Context(), agent.ToolContext{Workdir: dir}, call(script, `{"path":"a/../plain.sh","args":["x"]}`))
+	path := filepath.Join(dir, "plain.sh")
+	if want := (agent.Effects{Reads: []string{path}, Runs: [][]string{{path, "x"}}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("effects %+v, %v", got, err)
+	}
+}
+
+func TestTodo(t *testing.T) {
+	var todos Todos
+	tool := todos.Tool()
+	todos.Restore("s1", json.RawMessage(`{"todos":[{"content":"a","status":"pending"}]}`))
+	r := runTool(t, t.Context(), tool, "/", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","activeForm":"Doing b"}]}`)
+	want := agent.OK("The list has 2 tasks: 1 completed, 1 in progress, 0 pending.")
+	want.Output = json.RawMessage(`{"oldTodos":[{"content":"a","status":"pending"}],"newTodos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","activeForm":"Doing b"}]}`)
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("result %+v\nwant   %+v", r, want)
+	}
+	todos.Forget("s1")
+	if r := runTool(t, t.Context(), tool, "/", `{"todos":[]}`); string(r.Output) != `{"oldTodos":[],"newTodos":[]}` {
+		t.Errorf("after forgetting: %s", r.Output)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	ask := Ask()
+	const questions = `"questions":[{"question":"Which?","header":"Way","options":[{"label":"A"},{"label":"B","description":"b"}],"multiSelect":false},{"question":"Why?","options":[{"label":"C"},{"label":"D"}],"multiSelect":true}]`
+	plan := func(input string) (agent.Effects, error) {
+		return ask.Plan(t.Context(), agent.ToolContext{}, call(ask, input))
+	}
+	if e, err := plan(`{` + questions + `}`); err != nil || !reflect.DeepEqual(e, agent.Effects{User: true}) {
+		t.Errorf("unanswered: %+v, %v", e, err)
+	}
+	if r := runTool(t, t.Context(), ask, "/", `{`+questions+`}`); r.Error == nil || r.Error.Code != agent.ErrDenied {
+		t.Errorf("unanswered: %+v", r)
+	}
+	answered := `{` + questions + `,"answers":{"Which?":"A","Why?":""}}`
+	if e, err := plan(answered); err != nil || !reflect.DeepEqual(e, agent.Effects{}) {
+		t.Errorf("answered: %+v, %v", e, err)
+	}
+	r := runTool(t, t.Context(), ask, "/", answered)
+	if want := "The user's answers:\n- Which?\n  A\n- Why?\n  (no answer)"; r.Text != want || r.Failed() {
+		t.Errorf("answered: %+v", r)
+	}
+	if !strings.Contains(string(r.Output), `"answers":{"Which?":"A","Why?":""}`) {
+		t.Errorf("output %s", r.Output)
+	}
+	for input, want := range map[string]string{
+		`{` + questions + `,"answers":{"Else?":"A"}}`:                                                                                       "not asked",
+		`{"questions":[{"question":"q","options":[{"label":"a"},{"label":"a"}]}]}`:                                                          "offered twice",
+		`{"questions":[{"question":"q","options":[{"label":"a"},{"label":"b"}]},{"question":"q","options":[{"label":"a"},{"label":"b"}]}]}`: "asked twice",
+	} {
+		if _, err := plan(input); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	if strings.Contains(string(ask.Spec().Input), "answers") {
+		t.Error("the model is shown how to answer for the user")
+	}
+	if !strings.Contains(string(ask.(interface{ AnswerSchema() json.RawMessage }).AnswerSchema()), `"answers"`) {
+		t.Error("a person cannot answer")
+	}
+}
+
+// What these tools add to the first request of every session.
+func TestShellSpecsAreSmall(t *testing.T) {
+	all := append(newShell(t), new(Todos).Tool(), Ask())
+	size := 0
+	var names []string
+	for _, tool := range all {
+		s := tool.Spec()
+		size += len(s.Name) + len(s.Description) + len(s.Input)
+		names = append(names, s.Name)
+		if !json.Valid(s.Input) {
+			t.Errorf("%s: the schema is no JSON", s.Name)
+		}
+	}
+	if want := []string{"bash__exec", "bash__script", "todo__write", "user__ask"}; !slices.Equal(names, want) {
+		t.Errorf("tools %q", names)
+	}
+	if t.Logf("%d bytes", size); size > 3600 {
+		t.Errorf("the tools are described in %d bytes", size)
+	}
+}
+
+func BenchmarkBashTrue(b *testing.B) {
+	bash := newShell(b)[0]
+	c := call(bash, `{"command":"true"}`)
+	for b.Loop() {
+		if _, err := bash.Run(b.Context(), agent.ToolContext{Workdir: "/"}, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
