@@ -167,24 +167,50 @@ func CheckErrors(t *Tree) []Fault {
 	} {
 		faults = append(faults, compare(page, code.typ, constants(t, code.typ), cells(section(t.Page(page), code.heading)))...)
 	}
-	return faults
+	return append(faults, compare(page, "exit code", exitCodes(t), cells(section(t.Page(page), "Exit codes")))...)
 }
 
-// constants returns the values of the vocabulary's string constants of a type.
-func constants(t *Tree, typ string) []string {
-	var values []string
-	for _, d := range vocabulary(t) {
+// exitCodes returns the values of the constants of internal/cli that are named
+// after exits.
+func exitCodes(t *Tree) []string {
+	var codes []string
+	for _, f := range t.Go {
+		if f.Dir != "internal/cli" || f.Test {
+			continue
+		}
+		for _, s := range constSpecs(f.AST.Decls) {
+			lit, ok := s.Values[0].(*ast.BasicLit)
+			if ok && lit.Kind == token.INT && strings.HasPrefix(s.Names[0].Name, "Exit") {
+				codes = append(codes, lit.Value)
+			}
+		}
+	}
+	return codes
+}
+
+// constSpecs returns the constants that are given a value of their own.
+func constSpecs(decls []ast.Decl) []*ast.ValueSpec {
+	var specs []*ast.ValueSpec
+	for _, d := range decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.CONST {
 			continue
 		}
 		for _, s := range g.Specs {
-			vs := s.(*ast.ValueSpec)
-			if id, ok := vs.Type.(*ast.Ident); ok && id.Name == typ {
-				for _, v := range vs.Values {
-					values = append(values, text(v))
-				}
+			if vs := s.(*ast.ValueSpec); len(vs.Values) == 1 {
+				specs = append(specs, vs)
 			}
+		}
+	}
+	return specs
+}
+
+// constants returns the values of the vocabulary's string constants of a type.
+func constants(t *Tree, typ string) []string {
+	var values []string
+	for _, s := range constSpecs(vocabulary(t)) {
+		if id, ok := s.Type.(*ast.Ident); ok && id.Name == typ {
+			values = append(values, text(s.Values[0]))
 		}
 	}
 	return values
