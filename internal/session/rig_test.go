@@ -1,0 +1,265 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/journal"
+	"dure/internal/loop"
+	"dure/internal/session"
+)
+
+// script is a model that gives prepared answers. An answer may be an error, or
+// a func that waits.
+type script struct {
+	mu      sync.Mutex
+	answers []any
+	asked   []agent.Request
+	window  int
+}
+
+func (s *script) Info() agent.ModelInfo { return agent.ModelInfo{ID: "script", Window: s.window} }
+
+func (s *script) Stream(ctx context.Context, req agent.Request) iter.Seq2[agent.Delta, error] {
+	s.mu.Lock()
+	var a any = errors.New("the script is over")
+	if len(s.asked) < len(s.answers) {
+		a = s.answers[len(s.asked)]
+	}
+	s.asked = append(s.asked, req)
+	s.mu.Unlock()
+	return func(yield func(agent.Delta, error) bool) {
+		if f, ok := a.(func(context.Context) any); ok {
+			a = f(ctx)
+		}
+		switch a := a.(type) {
+		case error:
+			yield(agent.Delta{}, a)
+		case agent.Answer:
+			for _, word := range strings.SplitAfter(a.Message.Text(), " ") {
+				if !yield(agent.Delta{Kind: agent.DeltaText, Text: word}, nil) {
+					return
+				}
+			}
+			a.Message.Blocks = slices.Clone(a.Message.Blocks)
+			yield(agent.Delta{Kind: agent.DeltaFinal, Final: &a}, nil)
+		}
+	}
+}
+
+func say(text string, calls ...agent.Call) agent.Answer {
+	m := agent.Message{Role: agent.Assistant}
+	if text != "" {
+		m.Blocks = append(m.Blocks, agent.Block{Type: agent.TextBlock, Text: text})
+	}
+	for _, c := range calls {
+		m.Blocks = append(m.Blocks, agent.Block{Type: agent.CallBlock, Call: &c})
+	}
+	return agent.Answer{Message: m, Usage: agent.Usage{Input: 10, Output: 5}}
+}
+
+func call(id, tool, input string) agent.Call {
+	return agent.Call{ID: id, Tool: tool, Input: json.RawMessage(input)}
+}
+
+// tool is a tool whose work is a function.
+type tool struct {
+	name  string
+	class agent.Class
+	run   func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error)
+}
+
+func (t tool) Spec() agent.Spec {
+	return agent.Spec{Name: t.name, Class: t.class, Input: json.RawMessage(`{}`)}
+}
+
+func (t tool) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effects, error) {
+	return agent.Effects{}, nil
+}
+
+func (t tool) Run(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+	return t.run(ctx, tc, c)
+}
+
+// sleep takes as long as its input says.
+func sleep(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
+	d, err := time.ParseDuration(strings.Trim(string(c.Input), `"`))
+	if err != nil {
+		return agent.Result{}, err
+	}
+	select {
+	case <-time.After(d):
+		return agent.OK("slept " + d.String()), nil
+	case <-ctx.Done():
+		return agent.Result{}, context.Cause(ctx)
+	}
+}
+
+// rig is a store with a registry over it, as one process has them.
+type rig struct {
+	t     *testing.T
+	store journal.Store
+	reg   *session.Registry
+	model *script
+	tools map[string]agent.Tool
+	allow bool // by rule; otherwise a person is asked
+	reach agent.Reach
+	modes []agent.Mode
+	given []string // grants
+}
+
+func newRig(t *testing.T, answers ...any) *rig {
+	r := &rig{
+		t: t, store: journal.NewMemory(journal.MemoryOptions{}), model: &script{answers: answers}, allow: true,
+		tools: map[string]agent.Tool{
+			"sleep": tool{"sleep", agent.Read, sleep},
+			"write": tool{"write", agent.Unsafe, sleep},
+		},
+	}
+	r.start()
+	return r
+}
+
+// start begins another process over the same store.
+func (r *rig) start() {
+	r.reg = session.New(session.Config{Store: r.store, Build: r.build})
+}
+
+func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
+	if b.Child == nil {
+		r.reach = b.Reach
+	}
+	var specs []agent.Spec
+	for _, name := range []string{"sleep", "write"} {
+		specs = append(specs, r.tools[name].Spec())
+	}
+	return session.Parts{
+		Workdir: "/w", Dialect: "dure",
+		Model: func(name string) (agent.Model, error) {
+			if name == "nosuch" {
+				return nil, &agent.Problem{Code: agent.ProblemModel, Message: "no such model"}
+			}
+			return r.model, nil
+		},
+		Catalog: func() session.Catalog {
+			return session.Catalog{Specs: specs, Tools: loop.Tools{
+				Find:  func(name string) (agent.Tool, bool) { t, ok := r.tools[name]; return t, ok },
+				Check: func(_ agent.Spec, in json.RawMessage, _ bool) (json.RawMessage, *agent.ToolError) { return in, nil },
+			}}
+		},
+		System: func(time.Time) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
+		Gate: []loop.Stage{{Name: "rules", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+			if r.allow {
+				return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
+			}
+			return agent.Decision{}, nil
+		}}},
+		Guard: func(_ context.Context, _ agent.Spec, _ agent.Call, res agent.Result) (agent.Result, error) {
+			return res, nil
+		},
+		SetMode: func(m agent.Mode) error { r.modes = append(r.modes, m); return nil },
+		Grant:   func(p agent.Proposal) { r.given = append(r.given, p.Call.Tool) },
+	}, nil
+}
+
+func (r *rig) open(o agent.Open) *client.Session {
+	r.t.Helper()
+	s, err := client.New(r.reg).Open(r.t.Context(), o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *rig) send(s *client.Session, c agent.Command) {
+	r.t.Helper()
+	if err := s.Send(r.t.Context(), c); err != nil {
+		r.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// log is what is stored, one word for each event, with what tells events of a
+// kind apart.
+func (r *rig) log(id string) string {
+	var words []string
+	for e, err := range r.store.Read(context.Background(), id, 0) {
+		if err != nil {
+			r.t.Error(err)
+			break
+		}
+		w := e.Kind()
+		switch b := e.Body.(type) {
+		case agent.InputAdded:
+			w += " " + b.Text
+		case agent.InputQueued:
+			w += " " + b.Text
+		case agent.CallDecided:
+			w += " " + string(b.Decision.Verdict)
+		case agent.CallFinished:
+			w += " " + b.Result.ID
+			if b.Result.Error != nil {
+				w += " " + string(b.Result.Error.Code)
+			}
+		case agent.TurnEnded:
+			w += " " + string(b.Reason)
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, "\n")
+}
+
+// settle lets an hour pass, long enough for every script.
+func settle() {
+	time.Sleep(time.Hour)
+	synctest.Wait()
+}
+
+// bubble runs a test in fake time.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func text(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\t", "")) }
+
+// collect reads the events of a session until its turn ends.
+func collect(t *testing.T, s *client.Session, after int64) (all []agent.Event) {
+	t.Helper()
+	for e, err := range s.Events(t.Context(), after) {
+		if err != nil {
+			t.Error(err)
+			return all
+		}
+		all = append(all, e)
+		if _, ok := e.Body.(agent.TurnEnded); ok {
+			return all
+		}
+	}
+	return all
+}
+
+func show(events []agent.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%d %s\n", e.Seq, e.Kind())
+	}
+	return b.String()
+}
+
+// blob opens the blobs of a session.
+func (r *rig) blob(id string) func(context.Context, string) (io.ReadCloser, error) {
+	return func(ctx context.Context, sha string) (io.ReadCloser, error) { return r.store.Blob(ctx, id, sha) }
+}
