@@ -1,0 +1,191 @@
+// Package catalog knows the tools: the registry of all that can be executed, and
+// the catalog of one step, which is what the model is shown.
+//
+// It owns names (canonical, dialects, older spellings) and checks inputs against
+// schemas, which are compiled when a tool is first called. It never runs a tool
+// and decides nothing about permission. It starts no goroutines.
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dure/agent"
+)
+
+// Source says where a tool comes from.
+type Source string
+
+// The sources, in the order in which their tools are listed.
+const (
+	BuiltIn    Source = "built-in"
+	Configured Source = "config"
+	Skill      Source = "skill"
+	Plugin     Source = "plugin"
+	Extension  Source = "extension"
+	MCP        Source = "mcp"
+)
+
+var sources = []Source{BuiltIn, Configured, Skill, Plugin, Extension, MCP}
+
+// Config configures a [Catalog].
+type Config struct {
+	Dialect  Dialect          // "" = Claude
+	Disabled []string         // tools that no step has, in any spelling
+	Now      func() time.Time // nil = time.Now
+}
+
+// Entry is a registered tool.
+type Entry struct {
+	Tool       agent.Tool
+	Spec       agent.Spec // as it was when the tool was registered
+	Source     Source
+	From       string // which plugin, server, ...; may be empty
+	Registered time.Time
+}
+
+// Catalog is the registry of tools. It is safe for concurrent use.
+type Catalog struct {
+	names   map[string]string // the dialect
+	dialect Dialect
+	now     func() time.Time
+	schemas schemas
+
+	mu       sync.RWMutex
+	entries  map[string]*Entry
+	disabled map[string]bool
+	version  int   // counts changes
+	step     *Step // of all tools; nil when it has to be made anew
+}
+
+// New returns an empty catalog. It panics on an unknown dialect.
+func New(c Config) *Catalog {
+	if c.Dialect == "" {
+		c.Dialect = Claude
+	}
+	names, ok := dialects[c.Dialect]
+	if !ok {
+		panic("catalog: unknown dialect " + string(c.Dialect))
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, entries: map[string]*Entry{}}
+	cat.Disable(c.Disabled)
+	return cat
+}
+
+// Register adds a tool. From names the plugin, server or the like it belongs to.
+func (c *Catalog) Register(t agent.Tool, source Source, from string) error {
+	spec := t.Spec()
+	if err := CheckName(spec.Name); err != nil {
+		return fmt.Errorf("registering a tool: %w", err)
+	}
+	if !slices.Contains(sources, source) {
+		return fmt.Errorf("registering %s: unknown source %q", spec.Name, source)
+	}
+	if source == MCP != strings.HasPrefix(spec.Name, mcpPrefix) {
+		return fmt.Errorf("registering %s: names that begin with %s are those of MCP servers, and theirs do", spec.Name, mcpPrefix)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[spec.Name]; ok {
+		return fmt.Errorf("tool already registered: %s", spec.Name)
+	}
+	if owner, ok := presented(spec.Name); ok && owner != spec.Name {
+		return fmt.Errorf("registering %s: the name presents %s", spec.Name, owner)
+	}
+	c.entries[spec.Name] = &Entry{Tool: t, Spec: spec, Source: source, From: from, Registered: c.now()}
+	c.changed()
+	return nil
+}
+
+// Unregister removes a tool and reports whether it was there. Steps that have
+// begun keep it.
+func (c *Catalog) Unregister(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.entries[name]
+	delete(c.entries, name)
+	c.changed()
+	return ok
+}
+
+// Get returns the tool with a canonical name.
+func (c *Catalog) Get(name string) (Entry, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e, ok := c.entries[name]; ok {
+		return *e, true
+	}
+	return Entry{}, false
+}
+
+// Has reports whether there is a tool with a canonical name.
+func (c *Catalog) Has(name string) bool {
+	_, ok := c.Get(name)
+	return ok
+}
+
+// List returns all tools, disabled ones too, in the order of [Step.Specs].
+func (c *Catalog) List() []Entry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.list()
+}
+
+func (c *Catalog) list() []Entry {
+	list := make([]Entry, 0, len(c.entries))
+	for _, e := range c.entries {
+		list = append(list, *e)
+	}
+	slices.SortFunc(list, func(a, b Entry) int {
+		if d := slices.Index(sources, a.Source) - slices.Index(sources, b.Source); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Spec.Name, b.Spec.Name)
+	})
+	return list
+}
+
+// ByGroup returns the tools of a group, in the order of [Catalog.List].
+func (c *Catalog) ByGroup(group string) []Entry {
+	return slices.DeleteFunc(c.List(), func(e Entry) bool { return e.Spec.Group != group })
+}
+
+// Disable replaces the list of tools that no step has. Names may have any
+// spelling; "group:NAME" stands for all tools of a group.
+func (c *Catalog) Disable(names []string) {
+	off := map[string]bool{}
+	for _, n := range names {
+		if canonical, ok := c.Canonical(n); ok {
+			n = canonical
+		}
+		off[n] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disabled = off
+	c.changed()
+}
+
+func (c *Catalog) changed() { c.version, c.step = c.version+1, nil }
+
+// Canonical returns the canonical name of the tool that any spelling means: a
+// registered name, a name of a dialect, or an older one. A "group:NAME" is
+// returned as it is. It is not ok for a name that nothing is known of.
+func (c *Catalog) Canonical(name string) (string, bool) {
+	if c.Has(name) || strings.HasPrefix(name, "group:") && len(name) > len("group:") {
+		return name, true
+	}
+	if s, ok := presented(name); ok {
+		return s, true
+	}
+	if _, ok := dialects[Claude][name]; ok {
+		return name, true // built in, though not registered here
+	}
+	return alias(name)
+}
