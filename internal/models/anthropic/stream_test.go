@@ -1,0 +1,355 @@
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"dure/agent"
+)
+
+// transport is an endpoint without a network.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// plays returns a model that answers with what body returns.
+func plays(cfg Config, body func() io.Reader) *Model {
+	if cfg.Info.ID == "" {
+		cfg.Info = reader
+	}
+	cfg.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		return &http.Response{
+			StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(body()),
+			Header: http.Header{"Content-Type": {"text/event-stream"}, "Request-Id": {"req_1"}},
+		}, nil
+	})}
+	return New(cfg)
+}
+
+var hi = agent.Request{Messages: []agent.Message{says(agent.User, text("hi"))}, Names: names}
+
+// drain asks a model and returns what it said.
+func drain(ctx context.Context, m *Model) (deltas []agent.Delta, final *agent.Answer, err error) {
+	for d, err := range m.Stream(ctx, hi) {
+		if err != nil {
+			return deltas, nil, err
+		}
+		deltas, final = append(deltas, d), d.Final
+	}
+	return deltas, final, nil
+}
+
+// describe writes deltas as a text that can be read.
+func describe(deltas []agent.Delta, err error) []byte {
+	var b bytes.Buffer
+	for _, d := range deltas {
+		switch d.Kind {
+		case agent.DeltaUsage:
+			fmt.Fprintf(&b, "usage %+v\n", *d.Usage)
+		case agent.DeltaFinal:
+			final, _ := json.MarshalIndent(d.Final, "", "  ")
+			fmt.Fprintf(&b, "final %s\n", final)
+		default:
+			fmt.Fprintf(&b, "%s %d", d.Kind, d.Index)
+			for _, s := range []string{d.CallID, d.Tool} {
+				if s != "" {
+					fmt.Fprintf(&b, " %s", s)
+				}
+			}
+			if d.Text != "" {
+				fmt.Fprintf(&b, " %q", d.Text)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if err != nil {
+		e, _ := err.(*agent.ModelError)
+		fmt.Fprintf(&b, "error %v code=%q request=%q\n", err, e.Code, e.RequestID)
+	}
+	return b.Bytes()
+}
+
+func TestStreamGoldens(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.sse")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			stream, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deltas, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(stream) }))
+			got := describe(deltas, err)
+			golden(t, strings.TrimSuffix(file, ".sse")+".want", got)
+
+			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
+			if again := describe(deltas, err); !bytes.Equal(again, got) {
+				t.Errorf("byte by byte it is\n%s", again)
+			}
+			crlf := bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n"))
+			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
+			if again := describe(deltas, err); !bytes.Equal(again, got) {
+				t.Errorf("with CRLF it is\n%s", again)
+			}
+		})
+	}
+}
+
+// stream returns the events of an answer around the given ones.
+func stream(stop string, events ...string) string {
+	all := append([]string{`{"type":"message_start","message":{"id":"msg_1","model":"m","usage":{"input_tokens":3,"output_tokens":1}}}`}, events...)
+	all = append(all, `{"type":"message_delta","delta":{"stop_reason":`+stop+`},"usage":{"output_tokens":9}}`, `{"type":"message_stop"}`)
+	return "data: " + strings.Join(all, "\n\ndata: ") + "\n\n"
+}
+
+func opens(block string) string {
+	return `{"type":"content_block_start","index":0,"content_block":` + block + `}`
+}
+
+const (
+	opensText = `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
+	opensCall = `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c1","name":"Bash","input":{}}}`
+	closes    = `{"type":"content_block_stop","index":0}`
+)
+
+func wrote(jsonText string) string {
+	q, _ := json.Marshal(jsonText)
+	return `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":` + string(q) + `}}`
+}
+
+func TestStopReasons(t *testing.T) {
+	for _, c := range []struct {
+		stop   string
+		events []string
+		want   agent.StopReason
+	}{
+		{`"end_turn"`, []string{opensText, closes}, agent.StopEnd},
+		{`"tool_use"`, []string{opensCall, closes}, agent.StopCalls},
+		{`"max_tokens"`, nil, agent.StopLength},
+		{`"stop_sequence"`, nil, agent.StopSequence},
+		{`"refusal"`, nil, agent.StopRefusal},
+		{`"pause_turn"`, nil, agent.StopPause},
+		{`"model_context_window_exceeded"`, nil, agent.StopWindow},
+		{`"something_new"`, nil, "something_new"},
+		{`null`, nil, agent.StopEnd},
+		{`null`, []string{opensCall, closes}, agent.StopCalls},
+	} {
+		_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
+		if err != nil || final == nil || final.Stop != c.want {
+			t.Errorf("%s: %+v, %v", c.stop, final, err)
+		}
+	}
+}
+
+func TestToolInput(t *testing.T) {
+	cut := "the answer ended in the middle of the call: its input is incomplete"
+	for _, c := range []struct {
+		name, stop string
+		events     []string
+		want       agent.Call
+	}{
+		{"in pieces", `"tool_use"`, []string{opensCall, wrote(`{"comm`), wrote(``), wrote(`and":"ls"}`), closes}, agent.Call{Input: json.RawMessage(`{"command":"ls"}`)}},
+		{"empty", `"tool_use"`, []string{opensCall, wrote(``), closes}, agent.Call{Input: json.RawMessage(`{}`)}},
+		{"none", `"tool_use"`, []string{opensCall, closes}, agent.Call{Input: json.RawMessage(`{}`)}},
+		{"all at the start", `"tool_use"`, []string{opens(`{"type":"tool_use","id":"c1","name":"Bash","input":{"a":1}}`), closes}, agent.Call{Input: json.RawMessage(`{"a":1}`)}},
+		{"with a NUL", `"tool_use"`, []string{opensCall, wrote(`{"a":"\u0000"}`), closes}, agent.Call{Input: json.RawMessage(`{"a":"\u0000"}`)}},
+		{"malformed", `"tool_use"`, []string{opensCall, wrote(`{"a":}`), closes}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{"a":}`, Invalid: "the input is no valid JSON: invalid character '}' looking for beginning of value"}},
+		{"two objects", `"tool_use"`, []string{opensCall, wrote(`{}{}`), closes}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{}{}`, Invalid: "the input is no valid JSON: invalid character '{' after top-level value"}},
+		{"no object", `"tool_use"`, []string{opensCall, wrote(`["a"]`), closes}, agent.Call{Input: json.RawMessage(`{}`), Raw: `["a"]`, Invalid: "the input is JSON but no object"}},
+		{"cut at the limit", `"max_tokens"`, []string{opensCall, wrote(`{"command":"rm -rf /tm`), closes}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{"command":"rm -rf /tm`, Invalid: cut}},
+		{"cut before the first byte", `"max_tokens"`, []string{opensCall, closes}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{}`, Invalid: cut}},
+		{"complete although at the limit", `"max_tokens"`, []string{opensCall, wrote(`{"command":"ls"}`), closes}, agent.Call{Input: json.RawMessage(`{"command":"ls"}`)}},
+		{"never closed", `"tool_use"`, []string{opensCall, wrote(`{"command":`)}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{"command":`, Invalid: cut}},
+		{"cut by a refusal", `"refusal"`, []string{opensCall, wrote(`{`)}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{`, Invalid: cut}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.ID, c.want.Tool = "c1", "bash__exec"
+			if got := final.Message.Calls(); len(got) != 1 || !reflect.DeepEqual(got[0], c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCallsWithoutAnIDOfTheirOwn(t *testing.T) {
+	events := []string{}
+	for i, id := range []string{"", "x", "x", ""} {
+		events = append(events, fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":"Bash"}}`, i, id), fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
+	}
+	_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, events...)) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, c := range final.Message.Calls() {
+		ids = append(ids, c.ID)
+	}
+	if got, want := fmt.Sprint(ids), "[call_msg_1 x x_2 call_msg_1_3]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestBrokenStreams(t *testing.T) {
+	start := `data: {"type":"message_start","message":{"id":"m"}}` + "\n\n"
+	for _, c := range []struct {
+		name, body string
+		class      agent.FailureClass
+		code       string
+	}{
+		{"nothing", "", agent.FailServer, "cut"},
+		{"a start and no end", start, agent.FailServer, "cut"},
+		{"everything but the last event", strings.TrimSuffix(stream(`"end_turn"`, opensText, closes), "data: {\"type\":\"message_stop\"}\n\n"), agent.FailServer, "cut"},
+		{"a last event without its empty line", strings.TrimSuffix(stream(`"end_turn"`), "\n"), agent.FailServer, "cut"},
+		{"a web page", "<html><body>Sign in</body></html>", agent.FailProtocol, ""},
+		{"another protocol", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", agent.FailProtocol, ""},
+		{"an end and no start", "data: {\"type\":\"message_stop\"}\n\n", agent.FailProtocol, ""},
+		{"a damaged event", start + "data: {\"type\":\"content_blo\n\n", agent.FailServer, "damaged"},
+		{"overloaded", start + `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n", agent.FailServer, "overloaded_error"},
+		{"a limit", start + `data: {"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}` + "\n\n", agent.FailRate, "rate_limit_error"},
+		{"an error nobody knows", start + `data: {"type":"error","error":{"type":"new_error","message":"?"}}` + "\n\n", agent.FailServer, "new_error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(c.body) }))
+			e, ok := err.(*agent.ModelError)
+			if final != nil || !ok || e.Class != c.class || e.Code != c.code || e.Message == "" {
+				t.Errorf("got %v, %#v", final, err)
+			}
+		})
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	block := fmt.Sprintf("data: %s\n\n", opensText)
+	many := stream(`"end_turn"`)[:0] + `data: {"type":"message_start","message":{}}` + "\n\n" + strings.Repeat(block, maxBlocks+1)
+	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(many) })); agent.ClassOf(err) != agent.FailProtocol {
+		t.Errorf("many blocks: %v", err)
+	}
+	piece := fmt.Sprintf("data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", strings.Repeat("x", 1<<20))
+	big := `data: {"type":"message_start","message":{}}` + "\n\n" + block + strings.Repeat(piece, maxAnswer>>20+1)
+	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(big) })); agent.ClassOf(err) != agent.FailProtocol {
+		t.Errorf("much text: %v", err)
+	}
+}
+
+func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
+	body := stream(`"end_turn"`, opensText, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, closes)
+	n := 0
+	for _, err := range plays(Config{}, func() io.Reader { return strings.NewReader(body) }).Stream(t.Context(), hi) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("%d deltas", n)
+	}
+}
+
+// FuzzDelta checks that the short way to read a delta reads what encoding/json
+// reads, or leaves it alone.
+func FuzzDelta(f *testing.F) {
+	for _, s := range []string{
+		`"text":"hello"}}`, `"text":"a\nb\"c\\d\/\t\r"}}      `, `"text":"\u00e9\ud83d\ude00"}}`, "\"text\":\"é\xff\"}}",
+		`"text":""}}`, `"text":"x"}} }`, `"text":"x"},"y":1}`, `"text":"x`, "\"text\":\"\x01\"}}", `"text":"x\`, `"text":"\u"}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, tail []byte) {
+		data := append([]byte(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta",`), tail...)
+		b := &block{index: 7, kind: agent.TextBlock}
+		a := &answer{open: map[int]*block{7: b}, watch: &watch{}, emit: func(agent.Delta) error { return nil }}
+		ok, err := a.fast(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			if b.text.Len() > 0 {
+				t.Fatal("it said no and did something")
+			}
+			return
+		}
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil || e.Delta.Text != b.text.String() || e.Index != 7 {
+			t.Fatalf("%q: read %q, json reads %q, %v", data, b.text.String(), e.Delta.Text, err)
+		}
+	})
+}
+
+func FuzzToolInput(f *testing.F) {
+	for _, s := range []string{`{"a":1}`, `{"a":"\u0000\n","b":[1,2,{}]}`, ``, `{`, `[]`, `{"a":`, "\xff", ` {} `, `{}x`} {
+		f.Add(s, uint64(3))
+		f.Add(s, uint64(0x1f))
+	}
+	f.Fuzz(func(t *testing.T, input string, cuts uint64) {
+		events := []string{opensCall}
+		for rest := input; rest != ""; {
+			n := min(int(cuts&7)+1, len(rest))
+			cuts = cuts>>3 | cuts<<61
+			for n < len(rest) && rest[n]&0xc0 == 0x80 { // pieces are text: characters are whole
+				n++
+			}
+			events = append(events, wrote(rest[:n]))
+			rest = rest[n:]
+		}
+		_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, append(events, closes)...)) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := final.Message.Calls()[0]
+		if !json.Valid(c.Input) || !isObject(c.Input) {
+			t.Fatalf("the input is %q", c.Input)
+		}
+		var want map[string]any
+		clean := strings.ToValidUTF8(input, "\ufffd")
+		if json.Unmarshal([]byte(clean), &want) == nil && isObject([]byte(clean)) && clean == input {
+			var got map[string]any
+			if err := json.Unmarshal(c.Input, &got); err != nil || c.Invalid != "" || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q became %q, %s", input, c.Input, c.Invalid)
+			}
+		} else if c.Invalid == "" && strings.TrimSpace(input) != "" && clean == input {
+			t.Fatalf("%q was taken as %q", input, c.Input)
+		}
+	})
+}
+
+// BenchmarkStream reads 800 KB of text in 200,000 deltas.
+func BenchmarkStream(b *testing.B) {
+	var body bytes.Buffer
+	body.WriteString("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\nevent: content_block_start\ndata: " + opensText + "\n\n")
+	for range 200_000 {
+		body.WriteString("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"abc\\n\"}}\n\n")
+	}
+	body.WriteString("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	m := plays(Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for d, err := range m.Stream(b.Context(), hi) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += len(d.Text)
+		}
+		if n != 800_000 {
+			b.Fatal(n)
+		}
+	}
+}
