@@ -4,7 +4,9 @@
 // An append is all or nothing, and what was acknowledged with [Barrier] is on
 // the disk. Only the holder of a session's [Lease] writes its log; everybody
 // else posts to its inbox. The bytes of a line are the event in every store, so
-// a log that is copied from one store to another is the same file.
+// a log that is copied from one store to another is the same file. Goroutines are
+// those of callers, but for a lease's timers (sync what no Barrier did, look for
+// mail) and a bus's subscriptions; both end with what they belong to.
 package journal
 
 import (
@@ -37,16 +39,20 @@ type Msg struct {
 
 // Batch is what one append writes, all or nothing.
 type Batch struct {
-	// Events need a Body. Append gives them Seq, Epoch, Time and ID; an ID that
-	// is already set is kept.
+	// Events need a Body, of 64 MiB at most. Append gives them Seq, Epoch, Time
+	// and ID; an ID that is already set is kept.
 	Events []agent.Event
 
 	Taken []string         // inbox messages that these events consume
-	Posts map[string][]Msg // messages to other sessions, delivered once each
-	Wake  time.Time        // also make the session runnable then, if not zero
-	Sync  Durability
+	Posts map[string][]Msg // messages to other sessions, delivered once each; need an event
+	Sync  Durability       // a batch with Taken or Posts is a Barrier in any case
 
-	// Seal appends a log.sealed event behind Events.
+	// Wake also makes the session runnable then, if it is not zero. A session
+	// has one such time; a later one replaces it.
+	Wake time.Time
+
+	// Seal appends a log.sealed event behind Events, unless there is nothing
+	// that it could seal. Nobody else appends one.
 	Seal bool
 }
 
@@ -88,7 +94,7 @@ type Store interface {
 	Fork(ctx context.Context, from string, at int64, to string) error
 
 	// Post leaves m in the inbox of to, once per m.ID, and makes to runnable in
-	// lane.
+	// lane ("" = the session's own). An inbox holds 1,000 messages of 16 MiB.
 	Post(ctx context.Context, to, lane string, m Msg) error
 
 	// Acquire makes who the only writer and raises the epoch. It is ErrOwned
@@ -109,6 +115,7 @@ type Store interface {
 	// Verify checks every line and every seal of a log.
 	Verify(ctx context.Context, id string) (agent.SealReport, error)
 
+	// Close ends the leases that are still open.
 	Close() error
 }
 
@@ -148,7 +155,8 @@ type Lease interface {
 	// LastSnapshot returns the newest valid snapshot, or seq 0.
 	LastSnapshot(ctx context.Context) (seq int64, state []byte, err error)
 
-	// Release gives the session up. m replaces what List shows.
+	// Release gives the session up, also when it returns an error. m replaces
+	// what List shows, but for what the log itself says; the zero Meta keeps it.
 	Release(ctx context.Context, next Next, m Meta) error
 }
 
@@ -167,7 +175,10 @@ type Bus interface {
 	Publish(subject string, b []byte)
 	Subscribe(subject string, f func(subject string, b []byte)) (stop func(), err error)
 
-	// Request is ErrNoPeer at once when nobody listens.
+	// Respond answers the requests to a subject.
+	Respond(subject string, f func(ctx context.Context, b []byte) ([]byte, error)) (stop func(), err error)
+
+	// Request is ErrNoPeer at once when nobody responds.
 	Request(ctx context.Context, subject string, b []byte) ([]byte, error)
 }
 
