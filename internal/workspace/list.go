@@ -1,0 +1,215 @@
+package workspace
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of one listing.
+const (
+	MaxFiles   = 200_000          // files of one listing
+	maxDepth   = 64               // folders below each other
+	maxNested  = 4                // repositories inside each other
+	gitTimeout = 10 * time.Second // then the folder is walked instead
+)
+
+// skipped are folders that a walk does not enter unless it starts there. Git's
+// own rules decide where there is git.
+var skipped = []string{
+	".git", ".hg", ".svn", ".jj", "node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox",
+	".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".svelte-kit", ".terraform", ".cache",
+}
+
+// Listing is the files below a folder.
+type Listing struct {
+	// Paths are relative to the folder, with slashes, sorted. Links are listed
+	// and not followed. A file may be gone by the time it is opened.
+	Paths []string
+
+	Git  bool // the ignore rules of git were applied
+	More bool // there are more than MaxFiles
+}
+
+// List returns the files below the folder at path that are not ignored: as git
+// lists them, tracked or not, or by walking when the folder is in no repository,
+// git is missing, or the folder itself is ignored.
+func (w *Workspace) List(ctx context.Context, dir string) (Listing, error) {
+	_, resolved, err := w.Resolve(dir)
+	if err != nil {
+		return Listing{}, err
+	}
+	root, err := w.OpenRoot(dir)
+	if err != nil {
+		return Listing{}, err
+	}
+	defer root.Close()
+	var l Listing
+	l.Git = w.list(ctx, &l, root, resolved, "", 0)
+	if err := ctx.Err(); err != nil {
+		return Listing{}, err
+	}
+	slices.Sort(l.Paths)
+	l.Paths = slices.Compact(l.Paths) // an unmerged file has several entries
+	return l, nil
+}
+
+// list adds the files of one folder, of which root is open and prefix is the
+// path below the folder that was asked for. It reports whether git listed them.
+func (w *Workspace) list(ctx context.Context, l *Listing, root *os.Root, dir, prefix string, nested int) bool {
+	found, ok := w.askGit(ctx, dir)
+	if !ok || len(found) == 0 {
+		l.walk(ctx, root, ".", prefix, 0)
+		return false
+	}
+	for _, p := range found {
+		if l.full() {
+			return true
+		}
+		// A repository inside this one is listed as a folder: "dir/" when it is
+		// not tracked, "dir" when it is a submodule.
+		sub := strings.TrimSuffix(p, "/")
+		if sub == p {
+			info, err := root.Lstat(filepath.FromSlash(p))
+			if err != nil {
+				continue // deleted, and not staged yet
+			}
+			if !info.IsDir() {
+				l.Paths = append(l.Paths, prefix+p)
+				continue
+			}
+		}
+		if nested == maxNested {
+			continue
+		}
+		if inner, err := root.OpenRoot(filepath.FromSlash(sub)); err == nil {
+			w.list(ctx, l, inner, filepath.Join(dir, filepath.FromSlash(sub)), prefix+sub+"/", nested+1)
+			inner.Close()
+		}
+	}
+	return true
+}
+
+func (l *Listing) full() bool {
+	l.More = l.More || len(l.Paths) >= MaxFiles
+	return l.More
+}
+
+// walk adds the files below dir in root, without those in folders to skip.
+func (l *Listing) walk(ctx context.Context, root *os.Root, dir, prefix string, depth int) {
+	if depth > maxDepth || ctx.Err() != nil {
+		return
+	}
+	d, err := root.Open(filepath.FromSlash(dir))
+	if err != nil {
+		return // no permission, or gone
+	}
+	entries, _ := d.ReadDir(MaxEntries) // what came before an error counts
+	d.Close()
+	sortEntries(entries)
+	for _, e := range entries {
+		if l.full() {
+			return
+		}
+		name := path.Join(dir, e.Name())
+		switch {
+		case Leftover(e.Name()):
+		case !e.IsDir():
+			l.Paths = append(l.Paths, prefix+name)
+		case !slices.Contains(skipped, e.Name()):
+			l.walk(ctx, root, name, prefix, depth+1)
+		}
+	}
+}
+
+// askGit lists the files of a folder with git. It reports false when git is
+// missing, the folder is in no repository, or git has nothing good to say.
+//
+// The repository may be hostile, and its configuration can name programs to run:
+// every setting that does so for this command is overridden, nothing of the
+// user's or the machine's configuration is read, and the index is not written.
+func (w *Workspace) askGit(ctx context.Context, dir string) ([]string, bool) {
+	if w.git == "" || !inRepository(dir) {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.git,
+		"--no-pager", "--no-optional-locks", "--literal-pathspecs",
+		"-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.hooksPath="+os.DevNull,
+		"-c", "core.quotePath=false", "-c", "safe.bareRepository=explicit", "-c", "protocol.allow=never",
+		"ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
+	}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, false
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, false
+	}
+	names, err := readNames(out)
+	if err != nil {
+		cancel()
+	}
+	if werr := cmd.Wait(); werr != nil && !errors.Is(err, errEnough) {
+		return nil, false
+	}
+	return names, true
+}
+
+var errEnough = errors.New("enough names")
+
+// readNames reads NUL-terminated relative paths, at most one more than MaxFiles.
+func readNames(r io.Reader) ([]string, error) {
+	var names []string
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, 64<<10) // no system takes longer paths
+	s.Split(func(data []byte, eof bool) (int, []byte, error) {
+		if i := bytes.IndexByte(data, 0); i >= 0 {
+			return i + 1, data[:i], nil
+		}
+		if eof && len(data) > 0 {
+			return 0, nil, io.ErrUnexpectedEOF
+		}
+		return 0, nil, nil
+	})
+	for s.Scan() {
+		name := s.Text()
+		if !fs.ValidPath(strings.TrimSuffix(name, "/")) || Leftover(path.Base(name)) {
+			continue // a hostile index can hold anything
+		}
+		if names = append(names, name); len(names) > MaxFiles {
+			return names, errEnough
+		}
+	}
+	return names, s.Err()
+}
+
+// inRepository reports whether a folder or one above it has a .git.
+func inRepository(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
