@@ -69,6 +69,7 @@ type Config struct {
 	Limits  Limits
 	Pending *transcript.Step // calls that a crash left open; nil for a fresh turn
 	First   int              // number of the first step, from 1
+	Stopped agent.StopReason // of the last answer, when a crash came between it and the turn's end
 	Strays  *sync.WaitGroup
 }
 
@@ -161,8 +162,17 @@ func Turn(ctx context.Context, cfg Config) (steps int, err error) {
 			return t.step, err
 		}
 	}
-	for n := 1; ; n++ {
-		if t.Limits.Steps > 0 && n > t.Limits.Steps {
+	if cfg.Stopped != "" {
+		steered, err := t.Steer()
+		if err != nil {
+			return t.step, err
+		}
+		if more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: cfg.Stopped}}, steered); err != nil || !more {
+			return t.step, err
+		}
+	}
+	for {
+		if t.Limits.Steps > 0 && t.step >= t.Limits.Steps {
 			return t.step, t.limit(ctx)
 		}
 		more, err := t.runStep(ctx)

@@ -151,3 +151,38 @@ func TestAskAndInvoke(t *testing.T) {
 		t.Errorf("the conversation saw %d messages of what happened beside it", len(r.state.Messages))
 	}
 }
+
+// A crash between the last answer and the end of the turn asks the model
+// nothing that it has answered already.
+func TestResumeBehindTheLastAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		stop     agent.StopReason
+		queued   []string
+		requests int
+		last     string // of the conversation that is asked about
+	}{
+		{agent.StopEnd, nil, 0, ""},
+		{agent.StopEnd, []string{"one more thing"}, 1, "one more thing"},
+		{agent.StopPause, nil, 1, "half"},
+		{agent.StopLength, nil, 1, "Your answer was cut"},
+	} {
+		a := say("half")
+		a.Stop = tt.stop
+		r := newRig(t, say("done"))
+		if err := r.store(true, agent.InputAdded{Text: "go"}, agent.TurnStarted{Turn: "t"}, agent.ModelAnswered{Turn: "t", Step: 1, Answer: a}); err != nil {
+			t.Fatal(err)
+		}
+		r.queued, r.cfg.Stopped, r.cfg.First = tt.queued, r.state.Turn.Stop, 2
+		steps, err := loop.Turn(t.Context(), r.cfg)
+		if err != nil || len(r.model.asked) != tt.requests || steps != 1+tt.requests {
+			t.Errorf("%s: %d requests, %d steps, %v", tt.stop, len(r.model.asked), steps, err)
+			continue
+		}
+		if tt.requests > 0 {
+			m := r.model.asked[0].Messages
+			if got := m[len(m)-1].Text(); !strings.HasPrefix(got, tt.last) {
+				t.Errorf("%s: the conversation ends with %q, want %q", tt.stop, got, tt.last)
+			}
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,7 +93,7 @@ func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Sessio
 		if n.id = o.New; n.id == "" {
 			n.id = journal.NewID(r.cfg.Now())
 		}
-		if err := n.build(ctx, agent.SessionInfo{}); err != nil {
+		if err := n.build(ctx, agent.SessionInfo{}, nil); err != nil {
 			return nil, err
 		}
 		if err := r.cfg.Store.Create(ctx, n.meta()); err != nil {
@@ -130,10 +132,10 @@ func (n *opening) close() {
 
 // build makes the parts. It checks the model, so that the first prompt does not
 // fail for a reason that is known now.
-func (n *opening) build(ctx context.Context, stored agent.SessionInfo) (err error) {
+func (n *opening) build(ctx context.Context, stored agent.SessionInfo, files []agent.FileState) (err error) {
 	s := n.Session
 	n.parts, err = n.reg.cfg.Build(ctx, Build{
-		Session: n.id, Open: n.Open, Stored: stored, Child: n.child, Reach: s.reach(),
+		Session: n.id, Open: n.Open, Stored: stored, Files: files, Child: n.child, Reach: s.reach(),
 		PutBlob: func(ctx context.Context, r io.Reader, limit int64) (string, int64, error) {
 			return s.rec.lease.PutBlob(ctx, r, limit)
 		},
@@ -167,7 +169,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 		n.Workdir = or(n.Workdir, st.First.Workdir)
 		n.Model = or(n.Model, st.Model)
 		n.Mode = or(n.Mode, resumable(st.Mode))
-		if err := n.build(ctx, st.Info()); err != nil {
+		if err := n.build(ctx, st.Info(), slices.Collect(maps.Values(st.Files))); err != nil {
 			return err
 		}
 	}
@@ -196,11 +198,6 @@ func (s *Session) restore() {
 	st := s.rec.state
 	s.opened = st.Head
 	s.system = s.parts.System(st.Created)
-	if s.parts.Seen != nil {
-		for _, f := range st.Files {
-			s.parts.Seen(f)
-		}
-	}
 	if s.parts.Grant != nil {
 		for _, g := range st.Grants {
 			s.parts.Grant(g)

@@ -54,7 +54,6 @@ type Parts struct {
 
 	SetMode func(agent.Mode) error // of the policy
 	Grant   func(agent.Proposal)   // remembers a yes for the session
-	Seen    func(agent.FileState)  // restores read-before-write tracking
 	Close   func()                 // gives back what Build took; may be nil
 }
 
@@ -89,6 +88,7 @@ type Build struct {
 	Session string
 	Open    agent.Open
 	Stored  agent.SessionInfo // as the log has it; zero for a new session
+	Files   []agent.FileState // what the session has seen of files
 	Child   *agent.Child
 	Reach   agent.Reach
 

@@ -19,36 +19,31 @@ func (s *Session) turn(ctx context.Context, id string) (int, error) {
 	}
 	defer release()
 	cfg := s.loopConfig(id)
-	resumed := false
+	started := agent.TurnStarted{Turn: id}
 	s.rec.read(func(st *transcript.State) {
-		resumed = st.Turn.Open && st.Turn.ID == id
-		if resumed {
-			cfg.Pending, cfg.First = st.Open, st.Turn.Step+1
+		if st.Turn.Open && st.Turn.ID == id {
+			started.Attempt = st.Turn.Attempt + 1
+			cfg.Pending, cfg.Stopped, cfg.First = st.Open, st.Turn.Stop, nextStep(st.Turn)
 		}
 	})
-	started := agent.TurnStarted{Turn: id}
-	if resumed {
-		s.rec.read(func(st *transcript.State) { started.Attempt = st.Turn.Attempt + 1 })
-	}
 	if err := s.rec.store(false, started); err != nil {
 		return 0, err
 	}
-	if resumed && cfg.Pending == nil {
+	if started.Attempt > 0 && cfg.Pending == nil && cfg.Stopped == "" {
 		if _, err := s.rec.steer(false); err != nil {
 			return 0, err
 		}
-		s.rec.read(func(st *transcript.State) { cfg.First = firstStep(st) })
 	}
 	return loop.Turn(ctx, cfg)
 }
 
-// firstStep is the number of the step that a resumed turn goes on with: the one
+// nextStep is the number of the step that a resumed turn goes on with: the one
 // whose request got no answer is asked again under its own number.
-func firstStep(st *transcript.State) int {
-	if st.Turn.Asking {
-		return st.Turn.Step
+func nextStep(t transcript.Turn) int {
+	if t.Asking {
+		return t.Step
 	}
-	return st.Turn.Step + 1
+	return t.Step + 1
 }
 
 func (s *Session) lane() string {

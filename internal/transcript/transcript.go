@@ -58,17 +58,21 @@ type State struct {
 
 // Turn is the newest turn.
 type Turn struct {
-	ID      string          `json:"id,omitempty"`
-	Open    bool            `json:"open,omitempty"`
-	Step    int             `json:"step,omitempty"`    // of the last answer or request
-	Attempt int             `json:"attempt,omitempty"` // how often it was started
-	Stuck   int             `json:"stuck,omitempty"`   // starts since something came of it
-	Asking  bool            `json:"asking,omitempty"`  // the request of Step has no answer yet
-	Reason  agent.EndReason `json:"reason,omitempty"`
-	Started time.Time       `json:"started"`
-	Usage   agent.Usage     `json:"usage"`
-	Cost    agent.Money     `json:"cost"`
-	Unknown bool            `json:"unknown,omitempty"` // an answer without a price
+	ID      string `json:"id,omitempty"`
+	Open    bool   `json:"open,omitempty"`
+	Step    int    `json:"step,omitempty"`    // of the last answer or request
+	Attempt int    `json:"attempt,omitempty"` // how often it was started
+	Stuck   int    `json:"stuck,omitempty"`   // starts since something came of it
+	Asking  bool   `json:"asking,omitempty"`  // the request of Step has no answer yet
+
+	// Stop is the stop reason of the last answer when that called nothing and
+	// nothing has followed it: with an open turn, the end was not recorded.
+	Stop    agent.StopReason `json:"stop,omitempty"`
+	Reason  agent.EndReason  `json:"reason,omitempty"`
+	Started time.Time        `json:"started"`
+	Usage   agent.Usage      `json:"usage"`
+	Cost    agent.Money      `json:"cost"`
+	Unknown bool             `json:"unknown,omitempty"` // an answer without a price
 }
 
 // Step is the newest answer whose calls have not all been settled.
@@ -131,7 +135,7 @@ func (s *State) Apply(e agent.Event) {
 		clear(s.Approvals)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
-			s.Turn.Step, s.Turn.Asking = b.Step, true
+			s.Turn.Step, s.Turn.Asking, s.Turn.Stop = b.Step, true, ""
 		}
 	case agent.ModelAnswered:
 		s.answered(b)
@@ -178,6 +182,7 @@ func (s *State) opened(e agent.Event, b agent.SessionOpened) {
 
 func (s *State) added(b agent.InputAdded) {
 	s.settle()
+	s.Turn.Stop = ""
 	s.Queued = slices.DeleteFunc(s.Queued, func(q agent.InputQueued) bool { return q.Input == b.Input })
 	s.saw(b.Input)
 	m := agent.Message{Role: agent.User}
@@ -218,10 +223,14 @@ func (s *State) answered(b agent.ModelAnswered) {
 		return
 	}
 	s.settle()
-	s.Turn.Stuck, s.Turn.Step, s.Turn.Asking = 0, b.Step, false
+	s.Turn.Stuck, s.Turn.Step, s.Turn.Asking, s.Turn.Stop = 0, b.Step, false, b.Stop
+	if b.Stop == "" {
+		s.Turn.Stop = agent.StopEnd
+	}
 	s.Context = b.Usage.Context()
 	s.push(b.Message)
 	if calls := b.Message.Calls(); len(calls) > 0 {
+		s.Turn.Stop = ""
 		s.Open = &Step{Step: b.Step}
 		for _, c := range calls {
 			s.Open.Calls = append(s.Open.Calls, &CallState{Call: c})
