@@ -48,7 +48,6 @@ func status(f *Fault) int {
 // answer plays a reply, or what goes wrong with it.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, req Request, reply Reply, fault *Fault, count usage) {
 	header := w.Header()
-	header.Set("Request-Id", requestID(req.Body))
 	if fault != nil {
 		for name, value := range fault.Header {
 			header.Set(name, value)
@@ -65,7 +64,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, req Request, re
 			if fault.RetryAfter != "" {
 				header.Set("Retry-After", fault.RetryAfter)
 			}
-			refuse(w, f, nil)
+			refuse(w, f)
 			return
 		case HTML:
 			header.Set("Content-Type", "text/html; charset=utf-8")

@@ -118,6 +118,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.running.Add(1)
 	defer h.running.Done()
 	body, err := readBody(r)
+	w.Header().Set("Request-Id", requestID(body))
 	var reply Reply
 	var fault *Fault
 	req := Request{Body: body}
@@ -134,7 +135,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f = &failure{http.StatusBadRequest, "invalid_request_error", err.Error()}
 		}
 		h.record(r, body, f.status)
-		refuse(w, f, nil)
+		refuse(w, f)
 		return
 	}
 	h.record(r, body, status(fault))
@@ -179,11 +180,11 @@ func (h *Handler) admit(r *http.Request, body []byte) (Request, usage, error) {
 	if h.opts.Trust {
 		return req, usage{input: tokens(len(body))}, nil
 	}
-	if len(h.script.Models) > 0 && !slices.Contains(h.script.Models, m.Model) {
-		return req, usage{}, &failure{http.StatusNotFound, "not_found_error", "model: " + m.Model}
-	}
 	if err := m.check(); err != nil {
 		return req, usage{}, err
+	}
+	if len(h.script.Models) > 0 && !slices.Contains(h.script.Models, m.Model) {
+		return req, usage{}, &failure{http.StatusNotFound, "not_found_error", "model: " + m.Model}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -191,11 +192,8 @@ func (h *Handler) admit(r *http.Request, body []byte) (Request, usage, error) {
 }
 
 // refuse answers with an error of the API.
-func refuse(w http.ResponseWriter, f *failure, header map[string]string) {
+func refuse(w http.ResponseWriter, f *failure) {
 	w.Header().Set("Content-Type", "application/json")
-	for name, value := range header {
-		w.Header().Set(name, value)
-	}
 	w.WriteHeader(f.status)
 	text, _ := json.Marshal(map[string]any{ // strings always encode
 		"type":       "error",
