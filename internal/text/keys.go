@@ -201,6 +201,8 @@ const (
 	DoctorAll
 	DoctorSome
 	DoctorFix
+	PickPrompt
+	PickNone
 	Unknown
 
 	// The demo.

@@ -45,7 +45,8 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 
 // Problem returns what to tell a person of p. The words of the problem itself
 // are English and know most; another language uses its own where the problem
-// names everything that they need. fix may be "".
+// names everything that they need. A problem without Args speaks for itself.
+// fix may be "".
 func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	keys, known := problemKeys(p.Code)
 	if !known {
@@ -55,7 +56,7 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 }
 
 func (c Catalog) choose(k Key, own string, args map[string]string) string {
-	if own != "" && c.Language() == "en" {
+	if own != "" && (args == nil || c.Language() == "en") {
 		return own
 	}
 	complete := true

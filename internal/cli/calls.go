@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dure/agent"
+	"dure/internal/text"
+)
+
+// shownArg bounds what is looked at of a call's main argument, in bytes.
+const shownArg = 4096
+
+// toolName returns the short name of a tool for people.
+func toolName(canonical string) string {
+	if rest, ok := strings.CutPrefix(canonical, "mcp__"); ok {
+		return text.OneLine(strings.Replace(rest, "__", "/", 1))
+	}
+	switch canonical {
+	case "bash__exec":
+		return "Bash"
+	case "bash__script":
+		return "Script"
+	case "user__ask":
+		return "Question"
+	case "todo__write":
+		return "Todo"
+	case "file-system__multi-edit":
+		return "Edit"
+	}
+	if group, export, ok := strings.Cut(canonical, "__"); ok && group == "file-system" && export != "" {
+		return text.OneLine(strings.ToUpper(export[:1]) + export[1:])
+	}
+	return text.OneLine(canonical)
+}
+
+// mainArg returns what a call is about, as one line: its command, file, pattern
+// or the like; paths below workdir are shown relative to it.
+func mainArg(c agent.Call, workdir string) string {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(c.Input, &in) != nil {
+		return ""
+	}
+	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "description", "prompt", "name"} {
+		var s string
+		if raw, ok := in[key]; !ok || json.Unmarshal(raw, &s) != nil || s == "" {
+			continue
+		}
+		if key == "file_path" || key == "path" {
+			s = shortPath(s, workdir)
+		}
+		return text.OneLine(bounded(s))
+	}
+	if todos, ok := in["todos"]; ok {
+		return todoArg(todos)
+	}
+	if len(in) == 0 {
+		return ""
+	}
+	return text.OneLine(bounded(string(c.Input)))
+}
+
+// todoArg returns the task at work, and how far the list is.
+func todoArg(raw json.RawMessage) string {
+	var todos []struct {
+		Content string `json:"content"`
+		Status  string `json:"status"`
+	}
+	if json.Unmarshal(raw, &todos) != nil {
+		return ""
+	}
+	done, now := 0, ""
+	for _, t := range todos {
+		switch t.Status {
+		case "completed":
+			done++
+		case "in_progress":
+			now = " " + t.Content
+		}
+	}
+	return text.OneLine(bounded(fmt.Sprintf("%d/%d%s", done, len(todos), now)))
+}
+
+// bounded cuts s so that measuring it is cheap.
+func bounded(s string) string {
+	if len(s) > shownArg {
+		return strings.ToValidUTF8(s[:shownArg], "")
+	}
+	return s
+}
+
+func shortPath(path, workdir string) string {
+	if workdir == "" || !filepath.IsAbs(path) {
+		return path
+	}
+	rel, err := filepath.Rel(workdir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return path
+	}
+	return rel
+}
+
+// summary says in a few words what came of a call.
+func summary(t text.Catalog, f agent.CallFinished) string {
+	r := f.Result
+	if e := r.Error; r.Failed() && e != nil {
+		switch e.Code {
+		case agent.ErrDenied:
+			return t.Say(text.Denied) + ": " + text.OneLine(bounded(e.Message))
+		case agent.ErrTool, "":
+		default:
+			return text.OneLine(bounded(e.Message))
+		}
+	}
+	if code, ok := exitCode(r.Output); ok && code != 0 {
+		return t.Say(text.ExitCode, "n", code)
+	}
+	switch {
+	case r.Failed() && r.Error != nil:
+		return text.OneLine(bounded(r.Error.Message))
+	case r.Failed():
+		return t.Say(text.Failed)
+	case r.Status == agent.StatusPending:
+		return t.Say(text.Background)
+	}
+	body := strings.TrimRight(r.Text, "\n")
+	if body == "" {
+		return t.Say(text.NoOutput)
+	}
+	if n := strings.Count(body, "\n") + 1; n > 1 {
+		return t.Say(text.Lines, "n", n)
+	}
+	return text.OneLine(bounded(body))
+}
+
+func exitCode(output json.RawMessage) (int, bool) {
+	var out struct {
+		ExitCode *int `json:"exitCode"`
+	}
+	if len(output) == 0 || json.Unmarshal(output, &out) != nil || out.ExitCode == nil {
+		return 0, false
+	}
+	return *out.ExitCode, true
+}
+
+// took formats a duration for people.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// tokens formats a number of tokens for people.
+func tokens(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+func cost(t text.Catalog, m *agent.Money) string {
+	if m == nil {
+		return t.Say(text.CostUnknown)
+	}
+	return m.String()
+}

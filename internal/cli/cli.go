@@ -1,0 +1,107 @@
+// Package cli is the command line as people and scripts see it: line mode,
+// print mode, and the commands that show something.
+//
+// It draws what the events of a session say and sends commands; it keeps no
+// state of a session beyond what the screen needs, decides nothing, and knows
+// no session but through [client.Client]. All that it prints of a model or a
+// tool has been made harmless for a terminal. One goroutine follows the events
+// of the session on show and is waited for; one reads the terminal in line mode
+// and ends with its input, which for a terminal is the end of the process.
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/text"
+)
+
+// Config is what the commands need. All fields but Signals are required.
+type Config struct {
+	Client client.Client
+	Text   text.Catalog
+	In     io.Reader
+	Out    io.Writer // answers, lists, JSON: what a script reads
+	Err    io.Writer // progress and errors
+
+	// Signals has os.Interrupt and SIGTERM. nil = there are none.
+	Signals <-chan os.Signal
+
+	Now func() time.Time
+}
+
+// CLI runs commands, one at a time.
+type CLI struct {
+	Config
+}
+
+// New returns a CLI.
+func New(cfg Config) *CLI {
+	return &CLI{Config: cfg}
+}
+
+// encode writes v as indented JSON.
+func (c *CLI) encode(v any) error {
+	e := json.NewEncoder(c.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// found is an event, or the error that ended the events.
+type found struct {
+	event agent.Event
+	err   error
+}
+
+// follow hands the events of s after seq to the returned channel, which is
+// closed behind the last of them. stop ends it and waits for that.
+func follow(ctx context.Context, s *client.Session, after int64) (events <-chan found, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	// As many as one burst of fragments may be ahead of the screen.
+	const ahead = 256
+	out := make(chan found, ahead)
+	go func() {
+		defer close(out)
+		for e, err := range s.Events(ctx, after) {
+			if err != nil && ctx.Err() != nil {
+				return
+			}
+			select {
+			case out <- found{e, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, func() {
+		cancel()
+		for range out { //nolint:revive // waits for the goroutine
+		}
+	}
+}
+
+// isTerm reports whether a signal asks the program to end rather than the turn.
+func isTerm(s os.Signal) bool { return s != os.Interrupt }
+
+// find returns the session that a person means by name; "" is the newest one
+// of workdir.
+func (c *CLI) find(ctx context.Context, name, workdir string) (agent.SessionInfo, error) {
+	return client.Query[agent.SessionInfo](ctx, c.Client, agent.FindSession{Name: name, Workdir: workdir})
+}
+
+// buffered runs f with a buffer before Out.
+func (c *CLI) buffered(f func(w *bufio.Writer) error) error {
+	w := bufio.NewWriterSize(c.Out, 64<<10)
+	if err := f(w); err != nil {
+		w.Flush()
+		return err
+	}
+	return w.Flush()
+}

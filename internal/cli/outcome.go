@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"encoding/json"
+	"time"
+
+	"dure/agent"
+	"dure/internal/text"
+)
+
+// outcome is what a turn of print mode comes to. It is a fold of events.
+type outcome struct {
+	session string
+	end     agent.TurnEnded
+	answer  string // the text of the last answer
+	stop    agent.StopReason
+	open    int // calls that run
+	cutCall bool
+	denied  []denial
+	totals  totals // of the session, this turn included
+	apiTime int64  // milliseconds
+	ours    bool   // our input has entered the conversation
+}
+
+// denial is a call that was not allowed to run.
+type denial struct {
+	call   agent.Call
+	reason string
+}
+
+// past takes in an event from before the turn.
+func (o *outcome) past(e agent.Event) {
+	if b, ok := e.Body.(agent.TurnEnded); ok {
+		o.totals.add(b)
+	}
+}
+
+// event takes in an event of the turn and reports whether it is the last one.
+// input is the prompt that the turn is about; "" = whatever turn comes next.
+func (o *outcome) event(e agent.Event, input string) (last bool) {
+	switch b := e.Body.(type) {
+	case agent.InputAdded:
+		o.ours = o.ours || b.Input == input
+	case agent.ModelAnswered:
+		if b.Purpose == "" {
+			o.answer, o.stop = b.Message.Text(), b.Stop
+			o.apiTime += b.Millis
+		}
+	case agent.CallDecided:
+		if b.Decision.Verdict != agent.Allow {
+			o.denied = append(o.denied, denial{b.Proposal.Call, b.Decision.Reason})
+		}
+	case agent.CallStarted:
+		o.open++
+	case agent.CallFinished:
+		o.cutCall = b.Result.Error != nil && b.Result.Error.Code == agent.ErrAborted
+	case agent.TurnEnded:
+		o.totals.add(b)
+		o.end = b
+		return o.ours || input == ""
+	}
+	return false
+}
+
+// why says why the turn did not end well, and what to do about it.
+func (o *outcome) why(t text.Catalog) (message, fix string) {
+	switch o.end.Reason {
+	case agent.EndInterrupted:
+		return t.Say(text.TurnInterrupted), t.Say(text.Bye, "session", o.session)
+	case agent.EndLimit:
+		return t.Say(text.TurnLimit, "n", o.end.Steps), t.Say(text.Bye, "session", o.session)
+	case agent.EndRefused:
+		return t.Say(text.TurnRefused), ""
+	case agent.EndStopped:
+		return t.Say(text.TurnStopped), ""
+	}
+	return turnFault(t, o.end, o.session)
+}
+
+// resultObject is the outcome as JSON. Its names are those that programs for
+// agent sessions know.
+type resultObject struct {
+	Type           string         `json:"type"`
+	Subtype        string         `json:"subtype"`
+	IsError        bool           `json:"is_error"`
+	DurationMS     int64          `json:"duration_ms"`
+	DurationAPIMS  int64          `json:"duration_api_ms"`
+	NumTurns       int            `json:"num_turns"` // steps
+	Result         string         `json:"result"`
+	StopReason     *string        `json:"stop_reason"`
+	SessionID      string         `json:"session_id"`
+	TotalCostUSD   *float64       `json:"total_cost_usd"` // of the session; null = unknown
+	Usage          usageObject    `json:"usage"`          // of the turn
+	Denials        []denialObject `json:"permission_denials"`
+	TerminalReason string         `json:"terminal_reason"`
+	Errors         []string       `json:"errors,omitempty"`
+}
+
+type usageObject struct {
+	Input      int `json:"input_tokens"`
+	Output     int `json:"output_tokens"`
+	CacheRead  int `json:"cache_read_input_tokens"`
+	CacheWrite int `json:"cache_creation_input_tokens"`
+}
+
+type denialObject struct {
+	Tool  string          `json:"tool_name"` // canonical
+	ID    string          `json:"tool_use_id"`
+	Input json.RawMessage `json:"tool_input"`
+}
+
+// object returns the outcome as JSON has it. A failure of the model's service
+// is told in the result, as success that is an error: that is what programs
+// expect.
+func (o *outcome) object(t text.Catalog, took time.Duration) resultObject {
+	u := o.end.Usage
+	r := resultObject{
+		Type: "result", Subtype: "success", Result: o.answer, SessionID: o.session,
+		DurationMS: took.Milliseconds(), DurationAPIMS: o.apiTime, NumTurns: o.end.Steps,
+		Usage:   usageObject{u.Input, u.Output, u.CacheRead, u.CacheWrite},
+		Denials: []denialObject{}, TerminalReason: "completed",
+	}
+	if o.stop != "" {
+		s := string(o.stop)
+		r.StopReason = &s
+	}
+	if !o.totals.unknown {
+		d := o.totals.cost.Dollars()
+		r.TotalCostUSD = &d
+	}
+	for _, d := range o.denied {
+		r.Denials = append(r.Denials, denialObject{d.call.Tool, d.call.ID, d.call.Input})
+	}
+	if o.end.Reason == agent.EndDone {
+		return r
+	}
+	r.IsError = true
+	message, _ := o.why(t)
+	r.Errors = []string{message}
+	switch o.end.Reason {
+	case agent.EndLimit:
+		r.Subtype, r.TerminalReason = "error_max_turns", "max_turns"
+	case agent.EndFailed:
+		r.Result, r.TerminalReason = message, "api_error"
+		if o.end.Fail == agent.FailContext {
+			r.TerminalReason = "prompt_too_long"
+		}
+		if o.end.Fail == "" {
+			r.Subtype, r.TerminalReason = "error_during_execution", "turn_setup_failed"
+		}
+	case agent.EndInterrupted:
+		r.Subtype, r.TerminalReason = "error_during_execution", "aborted_streaming"
+		if o.cutCall {
+			r.TerminalReason = "aborted_tools"
+		}
+	case agent.EndRefused:
+		r.TerminalReason = "completed"
+	default:
+		r.Subtype, r.TerminalReason = "error_during_execution", "hook_stopped"
+	}
+	return r
+}
+
+// progress is a line on a terminal that says what goes on, from the first
+// second on.
+type progress struct {
+	c       *CLI
+	on      bool
+	columns func() int
+	began   time.Time
+	step    int
+	doing   string
+	shown   bool
+}
+
+func (p *progress) event(e agent.Event) {
+	if !p.on {
+		return
+	}
+	if p.began.IsZero() {
+		p.began = p.c.Now()
+	}
+	switch b := e.Body.(type) {
+	case agent.ModelRequested:
+		p.step, p.doing = b.Step, p.c.Text.Say(text.Waiting)
+	case agent.Fragment:
+		if b.What == agent.DeltaThinking {
+			p.doing = p.c.Text.Say(text.Thinking)
+		} else if b.What == agent.DeltaText {
+			p.doing = p.c.Text.Say(text.Answering)
+		}
+	case agent.CallStarted:
+		p.doing = toolName(b.Tool)
+	case agent.ModelFailed:
+		p.doing, _ = p.c.Text.Failure(b.Class, "")
+	}
+}
+
+func (p *progress) draw() {
+	if !p.on || p.began.IsZero() {
+		return
+	}
+	line := took(p.c.Now().Sub(p.began).Truncate(time.Second)) + " · " + p.c.Text.Say(text.PrintStep, "n", p.step) + " · " + p.doing
+	cols := p.columns()
+	if cols <= 0 {
+		cols = 80
+	}
+	p.shown = true
+	p.c.Err.Write([]byte("\r\x1b[K" + text.Cut(line, cols-1))) //nolint:errcheck // nothing depends on it
+}
+
+func (p *progress) erase() {
+	if p.shown {
+		p.shown = false
+		p.c.Err.Write([]byte("\r\x1b[K")) //nolint:errcheck // nothing depends on it
+	}
+}

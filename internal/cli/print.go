@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/text"
+)
+
+// Format is how print mode writes its outcome.
+type Format string
+
+// The formats of print mode.
+const (
+	FormatText   Format = "text"   // the final answer
+	FormatJSON   Format = "json"   // one object
+	FormatNDJSON Format = "ndjson" // the events of the log, one a line
+)
+
+// PrintOptions say what print mode does.
+type PrintOptions struct {
+	Open   agent.Open
+	Prompt string // "" = go on with the turn that was cut short
+	Format Format
+	Live   bool // with FormatNDJSON: live events too
+
+	Verbose bool // each call is told on Err when it is done
+
+	// Progress says that Err is a terminal on which a line may come and go.
+	Progress bool
+	Columns  func() int // of Err; required with Progress
+}
+
+// printer is print mode on one session.
+type printer struct {
+	*CLI
+	o      PrintOptions
+	sess   *client.Session
+	input  string // ID of the prompt
+	began  time.Time
+	out    *bufio.Writer
+	result outcome
+	line   progress
+	calls  map[string]agent.Call // decided, not finished; kept with Verbose
+	stops  int                   // how often an interrupt came
+}
+
+// Print runs one turn, without anybody to ask, and writes its outcome. A turn
+// that did not end well is an [*Exited] with its code.
+func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
+	o.Open.Approver = false
+	sess, err := c.Client.Open(ctx, o.Open)
+	if err != nil {
+		return err
+	}
+	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10), calls: map[string]agent.Call{}}
+	p.result.session = sess.Info.ID
+	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
+	if err := p.start(ctx); err != nil {
+		p.close(ctx)
+		return err
+	}
+	events, stop := follow(ctx, sess, 0)
+	err = p.loop(ctx, events)
+	stop()
+	p.line.erase()
+	if cerr := p.close(ctx); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		p.out.Flush()
+		return err
+	}
+	return p.report()
+}
+
+// start sends the prompt.
+func (p *printer) start(ctx context.Context) error {
+	if p.o.Prompt == "" {
+		return p.sess.Send(ctx, agent.Continue{})
+	}
+	p.input = "in-" + rand.Text()
+	return p.sess.Send(ctx, agent.Prompt{ID: p.input, Text: p.o.Prompt})
+}
+
+func (p *printer) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	return p.sess.Close(ctx)
+}
+
+// loop takes events until the turn has ended.
+func (p *printer) loop(ctx context.Context, events <-chan found) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case f, ok := <-events:
+			if done, err := p.take(f, ok); done || err != nil {
+				return err
+			}
+			if len(events) == 0 {
+				if err := p.out.Flush(); err != nil {
+					return err
+				}
+			}
+		case sig := <-p.Signals:
+			if err := p.signal(ctx, sig); err != nil {
+				return err
+			}
+		case <-tick.C:
+			p.line.draw()
+		case <-ctx.Done():
+			return &Exited{Code: ExitTerminated, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// signal interrupts the turn, or ends the program. A second interrupt does not
+// wait for the turn.
+func (p *printer) signal(ctx context.Context, sig os.Signal) error {
+	p.stops++
+	switch {
+	case isTerm(sig):
+		return &Exited{Code: ExitTerminated}
+	case p.stops > 1:
+		return &Exited{Code: ExitInterrupted}
+	}
+	return p.sess.Send(ctx, agent.Interrupt{})
+}
+
+// take folds one event into the outcome. done means that the turn has ended.
+func (p *printer) take(f found, ok bool) (done bool, err error) {
+	if f.err != nil {
+		return true, f.err
+	}
+	if !ok {
+		return true, fmt.Errorf("%s", p.Text.Say(text.PrintEnded))
+	}
+	old := !f.event.Live() && f.event.Seq <= p.sess.Info.Head
+	if p.o.Format == FormatNDJSON && (!old || p.o.Open.Session == "") {
+		if err := p.event(f.event); err != nil {
+			return true, err
+		}
+	}
+	if old {
+		p.result.past(f.event)
+		return false, nil
+	}
+	p.line.event(f.event)
+	p.verbose(f.event)
+	return p.result.event(f.event, p.input), nil
+}
+
+// verbose tells of a call.
+func (p *printer) verbose(e agent.Event) {
+	if !p.o.Verbose {
+		return
+	}
+	switch b := e.Body.(type) {
+	case agent.CallDecided:
+		p.calls[b.Proposal.Call.ID] = b.Proposal.Call
+	case agent.CallFinished:
+		p.line.erase()
+		c := p.calls[b.Result.ID]
+		fmt.Fprintln(p.Err, joined(callLine(c, p.o.Open.Workdir), summary(p.Text, b), millis(b.Millis)))
+		delete(p.calls, b.Result.ID)
+	}
+}
+
+// event writes an event as the log has it.
+func (p *printer) event(e agent.Event) error {
+	if e.Live() && !p.o.Live {
+		return nil
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(append(data, '\n'))
+	return err
+}
+
+// report writes the outcome.
+func (p *printer) report() error {
+	r := &p.result
+	switch p.o.Format {
+	case FormatJSON:
+		data, err := json.Marshal(r.object(p.Text, p.Now().Sub(p.began)))
+		if err != nil {
+			return err
+		}
+		p.out.Write(append(data, '\n')) //nolint:errcheck // Flush reports it
+	case FormatText:
+		if r.answer != "" {
+			p.out.WriteString(r.answer)
+			if r.answer[len(r.answer)-1] != '\n' {
+				p.out.WriteByte('\n')
+			}
+		}
+	}
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	p.denials()
+	code := turnCode(r.end)
+	if code == ExitOK {
+		return nil
+	}
+	if message, fix := r.why(p.Text); message != "" {
+		fmt.Fprintln(p.Err, p.Text.Say(text.Error, "message", text.Clean(message)))
+		if fix != "" {
+			fmt.Fprintln(p.Err, text.Clean(fix))
+		}
+	}
+	return &Exited{Code: code, Err: fmt.Errorf("the turn ended: %s", r.end.Reason)}
+}
+
+// denials says what was denied, because nobody was there to see it.
+func (p *printer) denials() {
+	if len(p.result.denied) == 0 {
+		return
+	}
+	fmt.Fprintln(p.Err, p.Text.Say(text.PrintDenied, "n", len(p.result.denied)))
+	for _, d := range p.result.denied {
+		line := "  " + toolName(d.call.Tool)
+		if arg := mainArg(d.call, p.o.Open.Workdir); arg != "" {
+			line += " " + text.Cut(arg, 100)
+		}
+		if d.reason != "" {
+			line += " · " + text.Cut(text.OneLine(bounded(d.reason)), 160)
+		}
+		fmt.Fprintln(p.Err, line)
+	}
+	fmt.Fprintln(p.Err, p.Text.Say(text.PrintDeniedFix))
+}
