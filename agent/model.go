@@ -30,9 +30,13 @@ type ModelInfo struct {
 	MaxOut   int      `json:"max_output"` // tokens of one answer
 	Price    *Price   `json:"price,omitempty"`
 
-	Thinking string `json:"thinking,omitempty"` // how the model is told to think: "", budget, adaptive
-	Images   bool   `json:"images,omitempty"`
-	PDF      bool   `json:"pdf,omitempty"`
+	// Thinking is how the model is told to think: "", budget, adaptive, or
+	// preserved: it thinks adaptively anyway, and its thinking is lost as soon as
+	// anything in front of it changes, a Tail of an earlier request included.
+	Thinking string `json:"thinking,omitempty"`
+
+	Images bool `json:"images,omitempty"`
+	PDF    bool `json:"pdf,omitempty"`
 }
 
 // Price is in US dollars for a million tokens. A nil rate is unknown.
@@ -42,6 +46,11 @@ type Price struct {
 	CacheRead  *float64 `json:"cache_read,omitempty"`
 	CacheWrite *float64 `json:"cache_write,omitempty"` // for five minutes
 	CacheHour  *float64 `json:"cache_hour,omitempty"`  // for an hour
+
+	// Long, if there is one, has the rates of a request whose prompt, cached
+	// parts included, is longer than Above tokens.
+	Above int    `json:"above,omitempty"`
+	Long  *Price `json:"long,omitempty"`
 }
 
 // Request is what a model is asked. Everything in it comes from the log or is
@@ -174,11 +183,14 @@ func (m Money) Dollars() float64 { return float64(m) / 1e9 }
 
 func (m Money) String() string { return fmt.Sprintf("$%.4f", m.Dollars()) }
 
-// Cost returns what u costs at p. It is nil, unknown, when a rate that is
-// needed is unknown.
+// Cost returns what u, the usage of one request, costs at p. It is nil, unknown,
+// when a rate that is needed is unknown.
 func (p *Price) Cost(u Usage) *Money {
 	if p == nil {
 		return nil
+	}
+	if p.Long != nil && u.Input+u.CacheRead+u.CacheWrite > p.Above {
+		return p.Long.Cost(u)
 	}
 	var sum float64
 	for _, part := range []struct {

@@ -77,6 +77,22 @@ func TestCostWithCachePrices(t *testing.T) {
 	}
 }
 
+func TestCostOfLongPrompts(t *testing.T) {
+	m, _ := New(nil).Lookup("claude-haiku-5-5")
+	for _, c := range []struct {
+		usage agent.Usage
+		want  string
+	}{
+		{agent.Usage{Input: 10_000, CacheRead: 90_000, Output: 1000}, "$0.0024"},
+		{agent.Usage{Input: 10_001, CacheRead: 90_000, Output: 1000}, "$0.0120"},
+		{agent.Usage{Input: 200_000, CacheHour: 1, CacheWrite: 1}, "<nil>"}, // not known
+	} {
+		if got := fmt.Sprint(m.Price.Cost(c.usage)); got != c.want {
+			t.Errorf("%+v: got %s, want %s", c.usage, got, c.want)
+		}
+	}
+}
+
 func TestUsersEntries(t *testing.T) {
 	mine := []agent.ModelInfo{
 		{ID: "qwen3-coder", Provider: "local", Aliases: []string{"sonnet", "q"}, Window: 32768},
