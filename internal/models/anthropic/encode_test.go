@@ -134,37 +134,78 @@ func TestMessages(t *testing.T) {
 		tail     string
 		want     string
 	}{
-		{"neighbours of one role are one message", []agent.Message{hi, says(agent.User, text("there"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"there"}]}]`},
-		{"empty text is left out", []agent.Message{says(agent.User, text(""), text("hi"), text(" \n\t"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"hi"}]}]`},
-		{"a message of nothing is left out, and its neighbours meet", []agent.Message{hi, says(agent.Assistant, text("")), says(agent.User, text("you?"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"you?"}]}]`},
-		{"thinking of others and without signature", []agent.Message{hi, says(agent.Assistant,
-			agent.Block{Type: agent.ThinkingBlock, Text: "a", Signature: "s", Provider: "openai"},
-			agent.Block{Type: agent.ThinkingBlock, Text: "b", Provider: "anthropic"},
-			agent.Block{Type: agent.ThinkingBlock, Text: "", Signature: "s", Provider: "anthropic"}, text("c"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"c"}]}]`},
-		{"raw blocks go back as they came, broken ones not", []agent.Message{hi, says(agent.Assistant, raw(`{"type":"server_tool_use", "x" : 1}`), raw(`{"type":`), raw(`1`), text("c"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"server_tool_use","x":1},{"type":"text","text":"c"}]}]`},
-		{"an answer to be continued takes no tail", []agent.Message{hi, says(agent.Assistant, text("so far"))}, "now",
-			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"so far"}]}]`},
+		{
+			"neighbours of one role are one message",
+			[]agent.Message{hi, says(agent.User, text("there"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"there"}]}]`,
+		},
+		{
+			"empty text is left out",
+			[]agent.Message{says(agent.User, text(""), text("hi"), text(" \n\t"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]}]`,
+		},
+		{
+			"a message of nothing is left out, and its neighbours meet",
+			[]agent.Message{hi, says(agent.Assistant, text("")), says(agent.User, text("you?"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"you?"}]}]`,
+		},
+		{
+			"thinking of others and without signature",
+			[]agent.Message{hi, says(agent.Assistant,
+				agent.Block{Type: agent.ThinkingBlock, Text: "a", Signature: "s", Provider: "openai"},
+				agent.Block{Type: agent.ThinkingBlock, Text: "b", Provider: "anthropic"},
+				agent.Block{Type: agent.ThinkingBlock, Text: "", Signature: "s", Provider: "anthropic"}, text("c"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"c"}]}]`,
+		},
+		{
+			"raw blocks go back as they came, broken ones not",
+			[]agent.Message{hi, says(agent.Assistant, raw(`{"type":"server_tool_use", "x" : 1}`), raw(`{"type":`), raw(`1`), text("c"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"server_tool_use","x":1},{"type":"text","text":"c"}]}]`,
+		},
+		{
+			"an answer to be continued takes no tail",
+			[]agent.Message{hi, says(agent.Assistant, text("so far"))},
+			"now",
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"so far"}]}]`,
+		},
 		{"a tail alone", nil, "now", `[{"role":"user","content":[{"type":"text","text":"now"}]}]`},
-		{"names and ids that the API would refuse", []agent.Message{hi,
-			says(agent.Assistant, call("functions.x:0", "my tool.é"+strings.Repeat("y", 100), `[1]`), call("", "", `nonsense`)),
-			says(agent.User, result("functions.x:0", agent.OK("1")), result("", agent.Result{}))}, "",
+		{
+			"names and ids that the API would refuse",
+			[]agent.Message{
+				hi,
+				says(agent.Assistant, call("functions.x:0", "my tool.é"+strings.Repeat("y", 100), `[1]`), call("", "", `nonsense`)),
+				says(agent.User, result("functions.x:0", agent.OK("1")), result("", agent.Result{})),
+			},
+			"",
 			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[` +
 				`{"type":"tool_use","id":"functions_x_0","name":"my_tool__` + strings.Repeat("y", 55) + `","input":{}},{"type":"tool_use","id":"unknown","name":"unknown","input":{}}]},` +
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0","content":"1"},{"type":"tool_result","tool_use_id":"unknown"}]}]`},
-		{"structured output, and media in results", []agent.Message{hi, says(agent.Assistant, call("a", "t", `{}`), call("b", "t", `{}`)),
-			says(agent.User, result("a", agent.Result{Output: json.RawMessage(`{"n":1}`)}), result("b", agent.Result{Text: "see", Blocks: []agent.Block{
-				{Type: agent.ImageBlock, Media: &agent.Media{Type: "image/tiff", Name: "x.tiff"}}, document("application/pdf", "", "pdf"), document("text/plain", "a.txt", "abc")}}))}, "",
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_x_0","content":"1"},{"type":"tool_result","tool_use_id":"unknown"}]}]`,
+		},
+		{
+			"structured output, and media in results",
+			[]agent.Message{
+				hi, says(agent.Assistant, call("a", "t", `{}`), call("b", "t", `{}`)),
+				says(agent.User, result("a", agent.Result{Output: json.RawMessage(`{"n":1}`)}), result("b", agent.Result{Text: "see", Blocks: []agent.Block{
+					{Type: agent.ImageBlock, Media: &agent.Media{Type: "image/tiff", Name: "x.tiff"}}, document("application/pdf", "", "pdf"), document("text/plain", "a.txt", "abc"),
+				}})),
+			},
+			"",
 			`[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"{\"n\":1}"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"see"},` +
 				`{"type":"text","text":"[image x.tiff (image/tiff) is not shown: this model cannot read it]"},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"cGRm"}},` +
-				`{"type":"document","title":"a.txt","source":{"type":"text","media_type":"text/plain","data":"abc"}}]}]}]`},
-		{"hostile text", []agent.Message{says(agent.User, text("\x00\x1f\"\\\xff</script>é\u2028"))}, "",
-			`[{"role":"user","content":[{"type":"text","text":"\u0000\u001f\"\\�</script>é` + "\u2028" + `"}]}]`},
+				`{"type":"document","title":"a.txt","source":{"type":"text","media_type":"text/plain","data":"abc"}}]}]}]`,
+		},
+		{
+			"hostile text",
+			[]agent.Message{says(agent.User, text("\x00\x1f\"\\\xff</script>é\u2028"))},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"\u0000\u001f\"\\�</script>é` + "\u2028" + `"}]}]`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body := mustEncode(t, New(Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})

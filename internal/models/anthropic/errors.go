@@ -215,9 +215,9 @@ func (m *Model) explain(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(err, errPingsOnly):
 		e.Class, e.Message = agent.FailTimeout, fmt.Sprintf("%s sent nothing but pings for %v", m.host, m.cfg.PingLimit)
-	case cause == errIdle:
+	case errors.Is(cause, errIdle):
 		e.Class, e.Message = agent.FailTimeout, fmt.Sprintf("%s sent nothing for %v", m.host, m.cfg.IdleLimit)
-	case cause == errNoAnswer:
+	case errors.Is(cause, errNoAnswer):
 		e.Class, e.Message = agent.FailTimeout, fmt.Sprintf("%s did not begin to answer within %v", m.host, m.cfg.HeaderLimit)
 	default:
 		if u, ok := errors.AsType[*url.Error](err); ok {

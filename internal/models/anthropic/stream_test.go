@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"dure/agent"
 )
@@ -309,8 +310,13 @@ func FuzzToolInput(f *testing.F) {
 			events = append(events, wrote(rest[:n]))
 			rest = rest[n:]
 		}
-		_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, append(events, closes)...)) }))
-		if err != nil {
+		var final *agent.Answer
+		a := answer{req: hi, emit: func(d agent.Delta) error {
+			final = d.Final
+			return nil
+		}}
+		a.watch = &watch{src: strings.NewReader(stream(`"tool_use"`, append(events, closes)...)), idle: time.Hour, stall: time.Hour, timer: time.NewTimer(time.Hour), last: time.Now()}
+		if err := a.read(); err != nil {
 			t.Fatal(err)
 		}
 		c := final.Message.Calls()[0]

@@ -176,6 +176,7 @@ func TestFunc(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
+	patient := anthropic.Config{}
 	quick := anthropic.Config{HeaderLimit: 100 * time.Millisecond, IdleLimit: 100 * time.Millisecond, PingLimit: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name  string
@@ -184,28 +185,28 @@ func TestFaults(t *testing.T) {
 		want  agent.ModelError // Class, Status, RetryAfter
 		shown string
 	}{
-		{"429", Fault{Kind: Status, Status: 429, RetryAfter: "2"}, quick, agent.ModelError{Class: agent.FailRate, Status: 429, RetryAfter: 2 * time.Second}, ""},
-		{"529", Fault{Kind: Status, Status: 529}, quick, agent.ModelError{Class: agent.FailServer, Status: 529}, ""},
-		{"500", Fault{Kind: Status}, quick, agent.ModelError{Class: agent.FailServer, Status: 500}, ""},
-		{"too long", Fault{Kind: Status, Status: 400, Message: "prompt is too long"}, quick, agent.ModelError{Class: agent.FailContext, Status: 400}, ""},
-		{"with a header", Fault{Kind: Status, Status: 400, Header: map[string]string{"X-Should-Retry": "true"}}, quick, agent.ModelError{Class: agent.FailServer, Status: 400}, ""},
-		{"a web page", Fault{Kind: HTML}, quick, agent.ModelError{Class: agent.FailProtocol, Status: 200}, ""},
-		{"a gateway's page", Fault{Kind: HTML, Status: 502}, quick, agent.ModelError{Class: agent.FailServer, Status: 502}, ""},
-		{"garbage", Fault{Kind: Garbage}, quick, agent.ModelError{Class: agent.FailProtocol}, ""},
-		{"cut at once", Fault{Kind: Cut}, quick, agent.ModelError{Class: agent.FailServer}, ""},
-		{"cut after five events", Fault{Kind: Cut, After: 5}, quick, agent.ModelError{Class: agent.FailServer}, "0123"},
-		{"ended after five events", Fault{Kind: Cut, After: 5, Clean: true}, quick, agent.ModelError{Class: agent.FailServer}, "0123"},
-		{"cut after 20 bytes", Fault{Kind: Cut, Bytes: 20}, quick, agent.ModelError{Class: agent.FailServer}, ""},
-		{"ended after 20 bytes", Fault{Kind: Cut, Bytes: 20, Clean: true}, quick, agent.ModelError{Class: agent.FailProtocol}, ""},
-		{"reset", Fault{Kind: Reset, After: 1}, quick, agent.ModelError{Class: agent.FailServer}, ""},
-		{"an error event", Fault{Kind: Error, After: 4, Message: "busy"}, quick, agent.ModelError{Class: agent.FailServer}, "01"},
-		{"another error event", Fault{Kind: Error, After: 1, Type: "rate_limit_error"}, quick, agent.ModelError{Class: agent.FailRate}, ""},
+		{"429", Fault{Kind: Status, Status: 429, RetryAfter: "2"}, patient, agent.ModelError{Class: agent.FailRate, Status: 429, RetryAfter: 2 * time.Second}, ""},
+		{"529", Fault{Kind: Status, Status: 529}, patient, agent.ModelError{Class: agent.FailServer, Status: 529}, ""},
+		{"500", Fault{Kind: Status}, patient, agent.ModelError{Class: agent.FailServer, Status: 500}, ""},
+		{"too long", Fault{Kind: Status, Status: 400, Message: "prompt is too long"}, patient, agent.ModelError{Class: agent.FailContext, Status: 400}, ""},
+		{"with a header", Fault{Kind: Status, Status: 400, Header: map[string]string{"X-Should-Retry": "true"}}, patient, agent.ModelError{Class: agent.FailServer, Status: 400}, ""},
+		{"a web page", Fault{Kind: HTML}, patient, agent.ModelError{Class: agent.FailProtocol, Status: 200}, ""},
+		{"a gateway's page", Fault{Kind: HTML, Status: 502}, patient, agent.ModelError{Class: agent.FailServer, Status: 502}, ""},
+		{"garbage", Fault{Kind: Garbage}, patient, agent.ModelError{Class: agent.FailProtocol}, ""},
+		{"cut at once", Fault{Kind: Cut}, patient, agent.ModelError{Class: agent.FailServer}, ""},
+		{"cut after five events", Fault{Kind: Cut, After: 5}, patient, agent.ModelError{Class: agent.FailServer}, "0123"},
+		{"ended after five events", Fault{Kind: Cut, After: 5, Clean: true}, patient, agent.ModelError{Class: agent.FailServer}, "0123"},
+		{"cut after 20 bytes", Fault{Kind: Cut, Bytes: 20}, patient, agent.ModelError{Class: agent.FailServer}, ""},
+		{"ended after 20 bytes", Fault{Kind: Cut, Bytes: 20, Clean: true}, patient, agent.ModelError{Class: agent.FailProtocol}, ""},
+		{"reset", Fault{Kind: Reset, After: 1}, patient, agent.ModelError{Class: agent.FailServer}, ""},
+		{"an error event", Fault{Kind: Error, After: 4, Message: "busy"}, patient, agent.ModelError{Class: agent.FailServer}, "01"},
+		{"another error event", Fault{Kind: Error, After: 1, Type: "rate_limit_error"}, patient, agent.ModelError{Class: agent.FailRate}, ""},
 		{"silence", Fault{Kind: Stall, After: 5}, quick, agent.ModelError{Class: agent.FailTimeout}, "0123"},
 		{"only pings", Fault{Kind: Pings, After: 5, EveryMS: 5}, quick, agent.ModelError{Class: agent.FailTimeout}, "0123"},
 		{"no answer", Fault{Kind: Slow}, quick, agent.ModelError{Class: agent.FailTimeout}, ""},
-		{"a late answer", Fault{Kind: Slow, ForMS: 1}, anthropic.Config{}, agent.ModelError{}, "0123456789"},
-		{"a short silence", Fault{Kind: Stall, After: 5, ForMS: 1}, anthropic.Config{}, agent.ModelError{}, "0123456789"},
-		{"a few pings", Fault{Kind: Pings, After: 5, ForMS: 3, EveryMS: 1}, anthropic.Config{}, agent.ModelError{}, "0123456789"},
+		{"a late answer", Fault{Kind: Slow, ForMS: 1}, patient, agent.ModelError{}, "0123456789"},
+		{"a short silence", Fault{Kind: Stall, After: 5, ForMS: 1}, patient, agent.ModelError{}, "0123456789"},
+		{"a few pings", Fault{Kind: Pings, After: 5, ForMS: 3, EveryMS: 1}, patient, agent.ModelError{}, "0123456789"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Script{Replies: []Reply{{Text: "0123456789", Chunk: 2, Faults: []Fault{c.fault}}, {Text: "next"}}}
@@ -224,7 +225,10 @@ func TestFaults(t *testing.T) {
 			if err == nil {
 				want = "next"
 			}
-			if _, a, err := ask(t, m, user("hi")); err != nil || a.Message.Text() != want {
+			patient.BaseURL, patient.Info = srv.URL(), info
+			again := anthropic.New(patient)
+			defer again.Close()
+			if _, a, err := ask(t, again, user("hi")); err != nil || a.Message.Text() != want {
 				t.Errorf("the next attempt: %v, %v", a, err)
 			}
 			if n := len(srv.Requests()); n != 2 {
