@@ -419,6 +419,20 @@ func TestForksAreEncodedSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
+func TestALongConversationCostsWhatItAdds(t *testing.T) {
+	m := New(Config{Info: reader})
+	all := conversation(500)
+	mustEncode(t, m, agent.Request{Messages: all, Tools: tools()})
+	allocs := testing.AllocsPerRun(20, func() {
+		if _, err := m.encoder.encode(agent.Request{Messages: all, Tools: tools(), Tail: "now"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 20 {
+		t.Errorf("%v allocations to send 1,001 known messages again", allocs)
+	}
+}
+
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"", "plain", "\"\\\n\r\t\x00\x1f", "é\xff\xed\xa0\x80 \u2028😀", "</script>&"} {
 		f.Add(s)

@@ -74,6 +74,8 @@ type Model struct {
 	encoder encoder
 }
 
+var _ agent.Model = (*Model)(nil)
+
 // New returns the model that cfg describes. A configuration that cannot work is
 // reported by Stream.
 func New(cfg Config) *Model {

@@ -264,6 +264,22 @@ func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
 	}
 }
 
+func TestDeltasDoNotAllocate(t *testing.T) {
+	one := `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ab\n"}}` + "\n\n"
+	body := strings.Replace(stream(`"end_turn"`, opensText, closes), "data: "+closes+"\n\n", strings.Repeat(one, 20_000)+"data: "+closes+"\n\n", 1)
+	m := plays(Config{}, func() io.Reader { return strings.NewReader(body) })
+	allocs := testing.AllocsPerRun(3, func() {
+		for d, err := range m.Stream(t.Context(), hi) {
+			if err != nil || d.Kind == agent.DeltaFinal && d.Final.Message.Text() != strings.Repeat("ab\n", 20_000) {
+				t.Fatal("it read something else")
+			}
+		}
+	})
+	if allocs > 500 {
+		t.Errorf("%v allocations for 20,000 deltas", allocs)
+	}
+}
+
 // FuzzDelta checks that the short way to read a delta reads what encoding/json
 // reads, or leaves it alone.
 func FuzzDelta(f *testing.F) {

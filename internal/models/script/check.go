@@ -50,6 +50,7 @@ type block struct {
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
+	IsError   bool            `json:"is_error"`
 }
 
 // parse splits contents into blocks.
@@ -201,6 +202,9 @@ func (m *message) checkTurn(i int, t turn) (marks int, err error) {
 		case "tool_result":
 			if t.role != "user" {
 				return 0, invalid("messages.%d.content.%d: tool_result belongs into a user message", i, j)
+			}
+			if content := string(bytes.TrimSpace(b.Content)); b.IsError && (content == "" || content == `""` || content == "[]") {
+				return 0, invalid("messages.%d.content.%d: content cannot be empty if `is_error` is true", i, j)
 			}
 		}
 		if n > 0 && strings.HasSuffix(b.Type, "thinking") {

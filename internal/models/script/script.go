@@ -170,9 +170,16 @@ func (c Call) input() string {
 
 // choose returns the reply to a request, and the fault that befalls it.
 func (h *Handler) choose(r Request) (Reply, *Fault, error) {
+	var told *Reply
+	if h.opts.Func != nil {
+		h.asking.Lock()
+		reply := h.opts.Func(r)
+		h.asking.Unlock()
+		told = &reply
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reply, key, ordered, err := h.find(r)
+	reply, key, ordered, err := h.find(r, told)
 	if err != nil {
 		return Reply{}, nil, err
 	}
@@ -188,10 +195,11 @@ func (h *Handler) choose(r Request) (Reply, *Fault, error) {
 }
 
 // find returns the reply to a request, and the key under which its attempts
-// are counted. ordered says that it is the next one of the order.
-func (h *Handler) find(r Request) (reply Reply, key string, ordered bool, err error) {
-	if h.opts.Func != nil {
-		return h.opts.Func(r), fmt.Sprint("step ", r.Step), false, nil
+// are counted. ordered says that it is the next one of the order. told is the
+// answer of Options.Func, if there is one.
+func (h *Handler) find(r Request, told *Reply) (reply Reply, key string, ordered bool, err error) {
+	if told != nil {
+		return *told, fmt.Sprint("step ", r.Step), false, nil
 	}
 	var queue []int
 	for i, reply := range h.script.Replies {

@@ -162,7 +162,9 @@ func TestByStepAnswersAResumedConversation(t *testing.T) {
 }
 
 func TestFunc(t *testing.T) {
-	_, m := play(t, Script{}, Options{Func: func(r Request) Reply {
+	var srv *Server
+	srv, m := play(t, Script{}, Options{Func: func(r Request) Reply {
+		_ = srv.Requests() // may be looked at from here
 		return Reply{Text: fmt.Sprintf("%d %s %s", r.Step, r.Model, strings.TrimSpace(r.Last))}
 	}}, anthropic.Config{})
 	r := user("hi")
@@ -339,6 +341,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"input that is no object", messages(hello, from("assistant", strings.Replace(call, `{}`, `[]`, 1)), from("user", result)), "tool_use needs"},
 		{"a wrong signature", messages(hello, from("assistant", `{"type":"thinking","thinking":"x","signature":"y"}`), hello), "invalid `signature`"},
 		{"a bad tool", `{"model":"m","max_tokens":1,"stream":true,"tools":[{"name":"a b","input_schema":{}}],"messages":[` + hello + `]}`, "tools.0"},
+		{"an error that says nothing", messages(hello, from("assistant", call), from("user", `{"type":"tool_result","tool_use_id":"c1","is_error":true}`)), "content cannot be empty"},
 		{"five marks", messages(from("user", mark, mark, mark, mark, mark)), "maximum of 4"},
 	} {
 		if status, text := post("right", "/v1/messages", c.body); status/100 != 4 || !strings.Contains(text, c.say) {

@@ -61,6 +61,7 @@ type Handler struct {
 	script  Script
 	opts    Options
 	running sync.WaitGroup
+	asking  sync.Mutex // held while Options.Func runs
 
 	mu       sync.Mutex
 	next     int            // reply of the order
