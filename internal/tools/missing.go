@@ -1,0 +1,111 @@
+package tools
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dure/agent"
+)
+
+// How far the search for the file that was meant goes.
+const (
+	maxNearest  = 3
+	maxSiblings = 5_000 // names that are compared
+)
+
+// missing returns the error for a file that is not there, with the names that
+// may have been meant.
+func (f *files) missing(tc agent.ToolContext, path string) error {
+	message := path + " does not exist"
+	if dir := filepath.Dir(path); !f.exists(dir) {
+		message += ", nor does the folder " + dir
+	}
+	suggestion := "Look for it with the glob or list tool."
+	if near := f.nearest(tc, path); len(near) > 0 {
+		suggestion = "Did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return refuse(ErrFileMissing, message, suggestion)
+}
+
+func (f *files) exists(path string) bool {
+	_, err := f.FS.Stat(path)
+	return err == nil
+}
+
+// nearest returns files like path: names like it in its folder, and files of
+// the workspace that have its name.
+func (f *files) nearest(tc agent.ToolContext, path string) []string {
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	type guess struct {
+		path  string
+		score int // lower is nearer
+	}
+	var guesses []guess
+	if entries, err := f.FS.ReadDir(dir); err == nil {
+		for _, e := range entries[:min(len(entries), maxSiblings)] {
+			if score, ok := likeness(base, e.Name()); ok {
+				guesses = append(guesses, guess{filepath.Join(dir, e.Name()), score})
+			}
+		}
+	}
+	if f.Workspace.Inside(path) {
+		if l, err := f.Workspace.List(context.Background(), f.Workspace.Root()); err == nil {
+			for _, p := range l.Paths {
+				if strings.EqualFold(p[strings.LastIndexByte(p, '/')+1:], base) {
+					guesses = append(guesses, guess{filepath.Join(f.Workspace.Root(), filepath.FromSlash(p)), 1})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(guesses, func(a, b guess) int { return a.score - b.score })
+	var near []string
+	for _, g := range guesses {
+		if p := shown(tc, g.path); !slices.Contains(near, p) && len(near) < maxNearest {
+			near = append(near, p)
+		}
+	}
+	return near
+}
+
+// likeness says how near a name is to the one that was asked for.
+func likeness(want, have string) (score int, ok bool) {
+	w, h := strings.ToLower(want), strings.ToLower(have)
+	if w == h {
+		return 0, true
+	}
+	stem := strings.TrimSuffix(w, filepath.Ext(w))
+	if stem != "" && stem == strings.TrimSuffix(h, filepath.Ext(h)) {
+		return 1, true
+	}
+	d := distance(w, h)
+	return 1 + d, d <= min(3, len(w)/3)
+}
+
+// distance counts the single-byte changes between two names. Names that are
+// too different in length, or too long, are far away.
+func distance(a, b string) int {
+	const far, longest = 99, 255
+	if len(a)-len(b) > 3 || len(b)-len(a) > 3 || len(a) > longest || len(b) > longest {
+		return far
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(above+1, row[j]+1, diagonal+cost)
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}
