@@ -1,6 +1,7 @@
 // Package models is the catalog of models: windows, limits, prices, and how each
 // is told to think. The facts are data (models.json), parsed when somebody first
-// asks; users add their own. What is not known is absent, never guessed.
+// asks; users add their own. They are what the providers publish about their
+// models and their list prices; what is not known is absent, never guessed.
 //
 // The packages below it speak to providers. This one opens no connection and
 // starts no goroutines.

@@ -5,7 +5,7 @@
 // an error.
 //
 // It keeps the encoded form of the conversations it saw last. It starts no
-// goroutines of its own, dials nothing before the first request, and never puts
+// goroutines but for timers that end a request, dials nothing before the first request, and never puts
 // a key into an error.
 package anthropic
 
