@@ -206,6 +206,9 @@ func shellResult(capture *sandbox.Capture, exit sandbox.Exit, timeout time.Durat
 		r.Text += "\n"
 	}
 	r.Text += last
+	if r.Text == "" {
+		r.Text = "[no output]"
+	}
 	return r
 }
 

@@ -61,7 +61,7 @@ func TestBash(t *testing.T) {
 		},
 		{
 			name: "silence", input: `{"command":"true"}`,
-			text: "", output: `{"stdout":"","stderr":"","interrupted":false,"exitCode":0}`,
+			text: "[no output]", output: `{"stdout":"","stderr":"","interrupted":false,"exitCode":0}`,
 		},
 		{
 			name: "exit code", input: `{"command":"echo no; exit 3"}`, code: agent.ErrTool,
