@@ -107,7 +107,9 @@ func (w changer) apply(ctx context.Context, tc agent.ToolContext, c agent.Call) 
 		r.Output = ch.output()
 		return r, nil
 	}
-	info, err := w.f.FS.Write(ch.resolved, ch.data, workspace.WriteOptions{Old: ch.info, Create: ch.info == nil})
+	info, err := w.f.FS.Write(ch.resolved, ch.data, workspace.WriteOptions{
+		Old: ch.info, Create: ch.info == nil, Key: agent.CallEnvOf(ctx).Key,
+	})
 	if err != nil {
 		return agent.Result{}, w.f.explain(tc, ch.path, err)
 	}

@@ -42,6 +42,25 @@ func TestWrite(t *testing.T) {
 	d.want("write", in{"file_path": "fixed", "content": "y"}, "E_FILE_READ_ONLY: WS/fixed is read-only\nAsk the user before you change its mode.")
 }
 
+// A file that is too large to be compared is known by its size and time.
+func TestWriteOverLargeFile(t *testing.T) {
+	d := newDesk(t)
+	large := strings.Repeat("0123456789abcde\n", 12<<20/16)
+	d.put("large", large)
+	over := in{"file_path": "large", "content": "small\n"}
+	if got := d.text("write", over); !strings.HasPrefix(got, "E_FILE_NOT_READ") {
+		t.Error(got)
+	}
+	d.do("read", in{"file_path": "large"})
+	d.put("large", large+"more")
+	if got := d.text("write", over); !strings.HasPrefix(got, "E_FILE_CHANGED") {
+		t.Error(got)
+	}
+	d.do("read", in{"file_path": "large"})
+	d.want("write", over, "Wrote large.")
+	d.want("write", in{"file_path": "new", "content": strings.Repeat("x", workspace.MaxText+1)}, "E_TOOL_INPUT: content is larger than 10 MiB\nMake the file with a command.")
+}
+
 func TestWriteOutput(t *testing.T) {
 	d := newDesk(t)
 	for _, c := range []struct{ content, want string }{

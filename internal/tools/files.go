@@ -264,8 +264,5 @@ func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	if strings.HasSuffix(one, "ch") || strings.HasSuffix(one, "y") {
-		return fmt.Sprintf("%d %s", n, map[string]string{"match": "matches", "entry": "entries", "binary": "binaries"}[one])
-	}
 	return fmt.Sprintf("%d %ss", n, one)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -208,6 +210,8 @@ func TestBadInput(t *testing.T) {
 		{"grep", `{"pattern":"x","glob":"["}`},
 		{"grep", `{"pattern":"x","output_mode":"all"}`},
 		{"list", `{"ignore":["["]}`},
+		{"read", `{"file_path":"x","offset":1.5}`},
+		{"read", `{"file_path":"x","offset":1e99}`},
 	} {
 		if got := d.text(c.tool, c.input); !strings.HasPrefix(got, "E_TOOL_INPUT: ") {
 			t.Errorf("%s %s: %s", c.tool, c.input, got)
@@ -307,4 +311,29 @@ func TestCancelled(t *testing.T) {
 	if d.get("g") != "(missing)" {
 		t.Error("written")
 	}
+}
+
+// The tools of a session serve the calls of one answer at once.
+func TestReadsRunAtOnce(t *testing.T) {
+	d := newDesk(t)
+	for i := range 100 {
+		d.put(fmt.Sprintf("f%02d", i), count(1, 50))
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		for tool, input := range map[string]string{
+			"read": fmt.Sprintf(`{"file_path":"f%02d","offset":10.0}`, i), "grep": `{"pattern":"line 5"}`, "glob": `{"pattern":"f*"}`, "list": `{}`,
+		} {
+			c := agent.Call{ID: fmt.Sprint(tool, i), Input: json.RawMessage(input)}
+			wg.Go(func() {
+				if _, err := d.tools[tool].Plan(t.Context(), d.context(), c); err != nil {
+					t.Error(err)
+				}
+				if r, err := d.tools[tool].Run(t.Context(), d.context(), c); err != nil || r.Failed() {
+					t.Error(r, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
 }

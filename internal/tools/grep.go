@@ -46,15 +46,15 @@ type grepInput struct {
 	Glob      string `json:"glob"`
 	Type      string `json:"type"`
 	Mode      string `json:"output_mode"`
-	After     int    `json:"-A"`
-	Before    int    `json:"-B"`
-	Around    int    `json:"-C"`
-	Context   int    `json:"context"`
+	After     whole  `json:"-A"`
+	Before    whole  `json:"-B"`
+	Around    whole  `json:"-C"`
+	Context   whole  `json:"context"`
 	Numbers   *bool  `json:"-n"`
 	Fold      bool   `json:"-i"`
 	Parts     bool   `json:"-o"`
-	Limit     int    `json:"head_limit"`
-	Offset    int    `json:"offset"`
+	Limit     whole  `json:"head_limit"`
+	Offset    whole  `json:"offset"`
 	Multiline bool   `json:"multiline"`
 }
 
@@ -220,8 +220,8 @@ type grepping struct {
 
 func (g *grepping) searcher() *searcher {
 	return &searcher{
-		m: g.m, before: g.in.Before, after: g.in.After, parts: g.in.Parts, multiline: g.in.Multiline,
-		lines: g.in.Mode == modeContent, one: g.in.Mode == modeFiles, most: g.in.Offset + g.in.Limit,
+		m: g.m, before: int(g.in.Before), after: int(g.in.After), parts: g.in.Parts, multiline: g.in.Multiline,
+		lines: g.in.Mode == modeContent, one: g.in.Mode == modeFiles, most: int(g.in.Offset + g.in.Limit),
 	}
 }
 
@@ -369,10 +369,10 @@ func (g *grepping) add(line string) bool {
 	}
 	chars := len([]rune(line)) + 1
 	switch {
-	case g.total < g.in.Offset:
+	case g.total < int(g.in.Offset):
 		g.total++
 		return false
-	case len(g.lines) == g.in.Limit, len(g.lines) > 0 && g.size+chars > grepBody:
+	case len(g.lines) == int(g.in.Limit), len(g.lines) > 0 && g.size+chars > grepBody:
 		g.done = true
 		return false
 	}
@@ -390,7 +390,7 @@ func (g *grepping) result() agent.Result {
 	case len(g.lines) == 0:
 		notes = append(notes, "[no matches]")
 	case g.done:
-		notes = append(notes, fmt.Sprintf("[there is more; continue with offset %d, or narrow the search]", g.in.Offset+len(g.lines)))
+		notes = append(notes, fmt.Sprintf("[there is more; continue with offset %d, or narrow the search]", int(g.in.Offset)+len(g.lines)))
 	}
 	if n := g.skipped[skippedBinary]; n > 0 && g.single {
 		notes = append(notes, "[the file is binary and was not searched]")
@@ -425,7 +425,7 @@ func (g *grepping) output() json.RawMessage {
 		Matches  int      `json:"numMatches,omitempty"`
 		Limit    int      `json:"appliedLimit,omitempty"`
 		Offset   int      `json:"appliedOffset,omitempty"`
-	}{Mode: g.in.Mode, NumFiles: len(g.names), Names: append([]string{}, g.names...), Offset: g.in.Offset}
+	}{Mode: g.in.Mode, NumFiles: len(g.names), Names: append([]string{}, g.names...), Offset: int(g.in.Offset)}
 	if g.done {
 		out.Limit = len(g.lines)
 	}

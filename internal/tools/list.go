@@ -13,6 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"dure/agent"
+	"dure/internal/workspace"
 )
 
 //go:embed list.md
@@ -28,7 +29,7 @@ const (
 type listInput struct {
 	Path   string   `json:"path"`
 	Ignore []string `json:"ignore"`
-	Depth  int      `json:"depth"`
+	Depth  whole    `json:"depth"`
 }
 
 func (f *files) list() agent.Tool {
@@ -100,7 +101,7 @@ func (f *files) runList(ctx context.Context, tc agent.ToolContext, c agent.Call)
 		}
 	}
 	f.addUnlisted(root, resolved, in.Ignore)
-	text, depth := root.fit(in.Depth)
+	text, depth := root.fit(int(in.Depth))
 	if text == "" {
 		text = "[the folder is empty]\n"
 	}
@@ -125,7 +126,8 @@ func (f *files) addUnlisted(root *node, dir string, ignore []string) {
 		return
 	}
 	for _, e := range entries {
-		if _, ok := root.below[e.Name()]; ok || ignored(e.Name(), ignore) {
+		_, listed := root.below[e.Name()]
+		if listed || e.Name() == ".git" || workspace.Leftover(e.Name()) || ignored(e.Name(), ignore) {
 			continue
 		}
 		n := &node{folder: e.IsDir(), remark: " (ignored)"}

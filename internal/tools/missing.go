@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"dure/agent"
 )
@@ -13,6 +14,7 @@ import (
 const (
 	maxNearest  = 3
 	maxSiblings = 5_000 // names that are compared
+	nearestTime = 500 * time.Millisecond
 )
 
 // missing returns the error for a file that is not there, with the names that
@@ -51,7 +53,10 @@ func (f *files) nearest(tc agent.ToolContext, path string) []string {
 		}
 	}
 	if f.Workspace.Inside(path) {
-		if l, err := f.Workspace.List(context.Background(), f.Workspace.Root()); err == nil {
+		// A hint is not worth a wait, and no part of the call that may be cancelled.
+		ctx, cancel := context.WithTimeout(context.Background(), nearestTime)
+		defer cancel()
+		if l, err := f.Workspace.List(ctx, f.Workspace.Root()); err == nil {
 			for _, p := range l.Paths {
 				if strings.EqualFold(p[strings.LastIndexByte(p, '/')+1:], base) {
 					guesses = append(guesses, guess{filepath.Join(f.Workspace.Root(), filepath.FromSlash(p)), 1})

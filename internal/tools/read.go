@@ -21,20 +21,19 @@ var readText string
 
 // Limits of one page.
 const (
-	readBudget   = 12_000   // characters of a result (OUT-01)
-	readBody     = 11_500   // of it for lines; the rest is for remarks
-	readLines    = 2_000    // lines, unless the call says fewer
-	readLine     = 2_000    // characters of one line
-	readAhead    = 64 << 20 // bytes behind the page in which lines are counted; then they are estimated
-	lineBytes    = readLine * utf8.UTFMax
-	readMaxBytes = 100_000 // the default of max_bytes; the budget is below it
+	readBudget = 12_000   // characters of a result (OUT-01)
+	readBody   = 11_500   // of it for lines; the rest is for remarks
+	readLines  = 2_000    // lines, unless the call says fewer
+	readLine   = 2_000    // characters of one line
+	readAhead  = 64 << 20 // bytes behind the page in which lines are counted; then they are estimated
+	lineBytes  = readLine * utf8.UTFMax
 )
 
 type readInput struct {
 	Path     string `json:"file_path"`
-	Offset   int    `json:"offset"`
-	Limit    int    `json:"limit"`
-	MaxBytes int    `json:"max_bytes"`
+	Offset   whole  `json:"offset"`
+	Limit    whole  `json:"limit"`
+	MaxBytes whole  `json:"max_bytes"`
 }
 
 func (f *files) read() agent.Tool {
@@ -165,12 +164,12 @@ type page struct {
 }
 
 func newPage(in readInput, enc workspace.Encoding) *page {
-	p := &page{first: max(in.Offset, 1), limit: readLines, room: readBody, enc: enc}
+	p := &page{first: max(int(in.Offset), 1), limit: readLines, room: readBody, enc: enc}
 	if in.Limit > 0 {
-		p.limit = min(in.Limit, readLines)
+		p.limit = min(int(in.Limit), readLines)
 	}
 	if in.MaxBytes > 0 {
-		p.room = min(in.MaxBytes, readMaxBytes, readBody)
+		p.room = min(int(in.MaxBytes), readBody)
 	}
 	return p
 }

@@ -18,10 +18,10 @@ import (
 // Limits of the search in one file.
 const (
 	searchFile    = 64 << 20  // larger files are left out when a folder is searched
-	searchWhole   = 10 << 20  // larger files are left out of searches over several lines
-	searchWindow  = 1 << 20   // bytes in memory at a time; a longer line is taken for several
-	searchCarry   = 256 << 10 // of them for lines before the first one of a window
-	searchExcerpt = 500       // characters of a line that are shown
+	searchWhole   = 4 << 20   // larger files are left out of searches over several lines
+	searchWindow  = 256 << 10 // bytes in memory at a time; a longer line is taken for several
+	searchCarry   = 64 << 10  // of them for the lines before a window's first
+	searchExcerpt = 500       // bytes of a line that are shown
 )
 
 // matcher finds lines.
@@ -125,6 +125,7 @@ type searcher struct {
 	most          int  // stop after so many lines of output; 0 = at the end
 	one           bool // stop at the first match
 
+	text     workspace.TextReader
 	buf, low []byte
 }
 
@@ -154,7 +155,7 @@ func (s *searcher) search(ctx context.Context, file workspace.File, any bool) (f
 	if info.Size() > searchFile && !any || info.Size() > searchWhole && s.multiline {
 		return found{skipped: skippedLarge}, nil
 	}
-	text, err := workspace.NewTextReader(file)
+	err = s.text.Reset(file)
 	if errors.Is(err, workspace.ErrBinary) {
 		return found{skipped: skippedBinary}, nil
 	}
@@ -162,9 +163,9 @@ func (s *searcher) search(ctx context.Context, file workspace.File, any bool) (f
 		return found{}, err
 	}
 	if s.multiline {
-		return s.whole(text)
+		return s.whole(&s.text)
 	}
-	return s.stream(ctx, text)
+	return s.stream(ctx, &s.text)
 }
 
 // Why a file was left out.

@@ -13,6 +13,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 
 	"dure/agent"
@@ -51,6 +53,22 @@ func decode[T any](c agent.Call) (T, error) {
 		return v, refuse(agent.ErrInput, "the input does not fit the tool: "+err.Error(), "Call it again with the parameters of its schema.")
 	}
 	return v, nil
+}
+
+// whole is an integer as models write it: 10 and 10.0 are the same.
+type whole int
+
+// UnmarshalJSON reads a number without a fraction, of at most a billion.
+func (w *whole) UnmarshalJSON(data []byte) error {
+	var f float64
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	if f != math.Trunc(f) || math.Abs(f) > 1e9 {
+		return fmt.Errorf("%s is not an integer of at most a billion", data)
+	}
+	*w = whole(f)
+	return nil
 }
 
 // refuse returns the error for what the model can mend.

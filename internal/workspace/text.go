@@ -308,29 +308,41 @@ func LineEndsOf(s string) LineEnds {
 
 // TextReader reads a file of any size as UTF-8 without byte order mark. Bytes
 // that are not valid stay as they are in UTF-8 files, and become replacement
-// characters in others.
+// characters in others. One reader serves one goroutine.
 type TextReader struct {
 	io.Reader
 	Encoding Encoding
+
+	head []byte
 }
 
 // NewTextReader looks at the beginning of r. It returns [ErrBinary] when r is
 // not text.
 func NewTextReader(r io.Reader) (*TextReader, error) {
-	head := make([]byte, detectSize)
-	n, err := io.ReadFull(r, head)
-	more := err == nil
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	t := &TextReader{}
+	if err := t.Reset(r); err != nil {
 		return nil, err
-	}
-	head = head[:n]
-	enc, err := Detect(head, more)
-	if err != nil {
-		return nil, err
-	}
-	t := &TextReader{io.MultiReader(bytes.NewReader(head[len(enc.mark()):]), r), enc}
-	if c := enc.codec(); c != nil {
-		t.Reader = transform.NewReader(t.Reader, c.NewDecoder())
 	}
 	return t, nil
+}
+
+// Reset is [NewTextReader] with the memory of a reader that is no longer used.
+func (t *TextReader) Reset(r io.Reader) error {
+	if t.head == nil {
+		t.head = make([]byte, detectSize)
+	}
+	n, err := io.ReadFull(r, t.head)
+	more := err == nil
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	head := t.head[:n]
+	if t.Encoding, err = Detect(head, more); err != nil {
+		return err
+	}
+	t.Reader = io.MultiReader(bytes.NewReader(head[len(t.Encoding.mark()):]), r)
+	if c := t.Encoding.codec(); c != nil {
+		t.Reader = transform.NewReader(t.Reader, c.NewDecoder())
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -23,6 +24,11 @@ type WriteOptions struct {
 
 	// Create fails with [ErrChanged] when anything has the name already.
 	Create bool
+
+	// Key names the attempt, "" = at random. Content that was left beside the
+	// file by a writer that died is removed by the next one with its key, so two
+	// of them must not write at the same time.
+	Key string
 }
 
 // Errors that callers branch on. They arrive wrapped.
@@ -71,7 +77,7 @@ func (w *Workspace) replace(root *os.Root, rel string, data []byte, o WriteOptio
 			return nil, fmt.Errorf("making its folder: %w", err)
 		}
 	}
-	temp, err := w.writeTemp(root, dir, data, old)
+	temp, err := w.writeTemp(root, tempName(dir, rel, o.Key), data, old)
 	if err != nil {
 		return nil, err
 	}
@@ -122,16 +128,32 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// writeTemp writes data to a new file in dir and returns its name.
-func (w *Workspace) writeTemp(root *os.Root, dir string, data []byte, old fs.FileInfo) (_ string, err error) {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	name := path.Join(dir, tempPrefix+hex.EncodeToString(id[:]))
+// tempName returns the name under which the content of a file is written.
+func tempName(dir, rel, key string) string {
+	id := make([]byte, 8)
+	if key == "" {
+		_, _ = rand.Read(id) // it never fails
+	} else {
+		h := sha256.Sum256([]byte(key + "\x00" + rel))
+		copy(id, h[:])
+	}
+	return path.Join(dir, tempPrefix+hex.EncodeToString(id))
+}
+
+// writeTemp writes data to a new file, and returns its name.
+func (w *Workspace) writeTemp(root *os.Root, name string, data []byte, old fs.FileInfo) (_ string, err error) {
 	mode := fs.FileMode(0o666) // less the umask
 	if old != nil {
 		mode = 0o600 // until it has its owner
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := root.OpenFile(name, flags, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if err := root.Remove(name); err != nil {
+			return "", err
+		}
+		f, err = root.OpenFile(name, flags, mode)
+	}
 	if err != nil {
 		return "", err
 	}

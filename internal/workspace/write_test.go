@@ -109,3 +109,36 @@ func TestWriteRefusesWhatChanged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a writer left behind that was killed goes with its next attempt.
+func TestWriteClearsWhatIsLeft(t *testing.T) {
+	w, ws, _ := open(t)
+	path := filepath.Join(ws, "file")
+	w.fault = func(int) error { panic("killed") }
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = w.Write(path, []byte("text"), WriteOptions{Key: "call-1"})
+	}()
+	w.fault = nil
+	if left := names(t, ws); !strings.HasPrefix(left, tempPrefix) {
+		t.Fatalf("left: %q", left)
+	}
+	if l, err := w.List(t.Context(), ws); err != nil || len(l.Paths) != 0 {
+		t.Errorf("listed: %v, %v", l.Paths, err)
+	}
+	_, err := w.Write(path, []byte("text"), WriteOptions{Key: "call-1"})
+	must(t, err)
+	if read(t, path) != "text" || names(t, ws) != "file" {
+		t.Error(names(t, ws))
+	}
+}
+
+func TestWriteThroughDanglingLink(t *testing.T) {
+	w, ws, _ := open(t)
+	link(t, "sub/target", filepath.Join(ws, "link"))
+	_, err := w.Write(filepath.Join(ws, "link"), []byte("text"), WriteOptions{Create: true})
+	must(t, err)
+	if got := read(t, filepath.Join(ws, "sub/target")); got != "text" {
+		t.Error(got)
+	}
+}
