@@ -20,11 +20,11 @@ import (
 	"dure/agent"
 )
 
-// The times in which a group of processes has to die. Their sum stays below
-// half a second, so that a cancelled call is over well within one.
+// The times in which a group of processes has to die. Their sum stays well below
+// a second, so that a cancelled call is over within one.
 const (
 	termGrace  = 200 * time.Millisecond // between SIGTERM and SIGKILL
-	drainGrace = 100 * time.Millisecond // for output of processes that outlive the command
+	drainGrace = 200 * time.Millisecond // for output of processes that outlive the command
 	stuckGrace = 200 * time.Millisecond // after SIGKILL, until a process counts as stuck
 )
 

@@ -34,7 +34,8 @@ const (
 type Shell struct {
 	Box *sandbox.Box // required
 
-	// Env is the environment of commands, without credentials.
+	// Env is the environment of commands. Credentials that [sandbox.Scrub] knows
+	// are taken out of it.
 	Env []string
 
 	// Path is the shell: an sh, bash, zsh or PowerShell. "" = bash if it is in
@@ -42,9 +43,10 @@ type Shell struct {
 	Path string
 }
 
-// quiet makes programs behave as they should when nobody watches.
+// quiet makes programs behave as they should when nobody watches. Variables that
+// ask for colours all the same are taken out.
 var quiet = []string{
-	"DURE=1", "TERM=dumb", "NO_COLOR=1", "CLICOLOR=0", "FORCE_COLOR=0",
+	"DURE=1", "TERM=dumb", "NO_COLOR=1", "CLICOLOR=0",
 	"PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "GIT_TERMINAL_PROMPT=0",
 }
 
@@ -56,7 +58,7 @@ func (s Shell) Tools() []agent.Tool {
 	if s.Path == "" {
 		s.Path = usualShell()
 	}
-	s.Env = append(append(make([]string, 0, len(s.Env)+len(quiet)), s.Env...), quiet...)
+	s.Env = append(sandbox.Scrub(s.Env, []string{"FORCE_COLOR", "CLICOLOR_FORCE"}), quiet...)
 	return []agent.Tool{s.bash(), s.script()}
 }
 

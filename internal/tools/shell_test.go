@@ -21,7 +21,7 @@ import (
 func newShell(t testing.TB) []agent.Tool {
 	box := sandbox.New(sandbox.Config{Temp: t.TempDir()})
 	t.Cleanup(func() { box.Close() })
-	return Shell{Box: box, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "GREETING=hello"}, Path: "/bin/sh"}.Tools()
+	return Shell{Box: box, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "GREETING=hello", "FORCE_COLOR=1", "OPENAI_API_KEY=x"}, Path: "/bin/sh"}.Tools()
 }
 
 func call(tool agent.Tool, input string) agent.Call {
@@ -86,7 +86,7 @@ func TestBash(t *testing.T) {
 			output: `{"stdout":"` + dir + `\n` + dir + `\n","stderr":"","interrupted":false,"exitCode":0}`,
 		},
 		{
-			name: "environment", input: `{"command":"echo $GREETING $DURE $TERM $GIT_PAGER $DURE_IDEMPOTENCY_KEY"}`,
+			name: "environment", input: `{"command":"echo $GREETING $DURE $TERM $GIT_PAGER $FORCE_COLOR $OPENAI_API_KEY $DURE_IDEMPOTENCY_KEY"}`,
 			text: "hello 1 dumb cat key1", output: `{"stdout":"hello 1 dumb cat key1\n","stderr":"","interrupted":false,"exitCode":0}`,
 		},
 		{
