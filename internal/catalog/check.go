@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -182,7 +183,7 @@ func parse(input json.RawMessage) (object map[string]any, why string) {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
 	if err := d.Decode(&object); err != nil {
-		if _, ok := err.(*json.UnmarshalTypeError); ok {
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, "the input is no JSON object"
 		}
 		return nil, "the input is no valid JSON: " + err.Error()
