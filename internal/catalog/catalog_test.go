@@ -128,7 +128,12 @@ func TestMCPName(t *testing.T) {
 		{"a", "c.d", "mcp__a__c_d_aa8db896"},
 		{"a__b", "c", "mcp__a_b__c_a92700ce"},
 		{"", "", "mcp__server__tool_6e340b9c"},
-		{"git", "도구", ""}, {long, "t", ""}, {"git", long, ""}, {long, long, ""}, {"_", "_x", ""}, {"a", "__", ""},
+		{"git", "도구", ""},
+		{long, "t", ""},
+		{"git", long, ""},
+		{long, long, ""},
+		{"_", "_x", ""},
+		{"a", "__", ""},
 	} {
 		got := MCPName(tt.server, tt.tool)
 		if err := CheckName(got); err != nil {

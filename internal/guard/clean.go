@@ -194,11 +194,21 @@ func isBinary(b []byte) bool {
 // kindOf names a well-known format, with a comma before it.
 func kindOf(b []byte) string {
 	for _, k := range []struct{ magic, name string }{
-		{"\x89PNG", "PNG image"}, {"\xff\xd8\xff", "JPEG image"}, {"GIF8", "GIF image"}, {"%PDF", "PDF document"},
-		{"PK\x03\x04", "zip archive"}, {"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"}, {"\xfd7zXZ", "xz data"},
-		{"\x28\xb5\x2f\xfd", "zstd data"}, {"\x7fELF", "ELF program"}, {"MZ", "Windows program"},
-		{"\xcf\xfa\xed\xfe", "Mach-O program"}, {"SQLite format 3", "SQLite database"},
-		{"\xff\xfe", "UTF-16 text"}, {"\xfe\xff", "UTF-16 text"},
+		{"\x89PNG", "PNG image"},
+		{"\xff\xd8\xff", "JPEG image"},
+		{"GIF8", "GIF image"},
+		{"%PDF", "PDF document"},
+		{"PK\x03\x04", "zip archive"},
+		{"\x1f\x8b", "gzip data"},
+		{"BZh", "bzip2 data"},
+		{"\xfd7zXZ", "xz data"},
+		{"\x28\xb5\x2f\xfd", "zstd data"},
+		{"\x7fELF", "ELF program"},
+		{"MZ", "Windows program"},
+		{"\xcf\xfa\xed\xfe", "Mach-O program"},
+		{"SQLite format 3", "SQLite database"},
+		{"\xff\xfe", "UTF-16 text"},
+		{"\xfe\xff", "UTF-16 text"},
 	} {
 		if bytes.HasPrefix(b, []byte(k.magic)) {
 			return ", " + k.name

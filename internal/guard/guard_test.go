@@ -128,18 +128,23 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		{
-			"failure without words", shell, agent.Result{Status: agent.StatusError, Error: &agent.ToolError{Code: agent.ErrTool, Message: "no"}},
+			"failure without words", shell,
+			agent.Result{Status: agent.StatusError, Error: &agent.ToolError{Code: agent.ErrTool, Message: "no"}},
 			agent.Result{Status: agent.StatusError, Text: "no", Error: &agent.ToolError{Code: agent.ErrTool, Message: "no"}},
 		},
 		{"binary", shell, agent.OK("\x89PNG\r\n\x1a\n\x00\x00"), agent.OK("[binary output, 10 bytes, PNG image: not shown]")},
 		{"mostly no text", shell, agent.OK("\x01\x02\x03abc"), agent.OK("[binary output, 6 bytes: not shown]")},
 		{"a file is shown as it is", read, agent.OK("1\t" + githubToken + "\r\n2\t\x1b[1m\a\u009b"), agent.OK("1\t" + githubToken + "\r\n2\t␛[1m\a␛[")},
-		{"meta and blocks", shell,
+		{
+			"meta and blocks", shell,
 			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"` + githubToken + `"`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "\x1b[1mb"}}},
-			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"[redacted:github-token]"`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "b"}}}},
-		{"what else there is stays", shell,
+			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"[redacted:github-token]"`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "b"}}},
+		},
+		{
+			"what else there is stays", shell,
 			agent.Result{ID: "i", Text: "x", Handle: "h", Files: []agent.FileState{{Path: "/a"}}},
-			agent.Result{ID: "i", Text: "x", Handle: "h", Files: []agent.FileState{{Path: "/a"}}}},
+			agent.Result{ID: "i", Text: "x", Handle: "h", Files: []agent.FileState{{Path: "/a"}}},
+		},
 	} {
 		in := fmt.Sprintf("%+v", tt.in)
 		got, err := New(Config{}).Check(t.Context(), tt.spec, agent.Call{}, tt.in)

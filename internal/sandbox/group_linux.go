@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// group is a process group whose number is that of its first process.
+type group struct{ id int }
+
 // dieWithParent makes the kernel kill the first process of a group when the
 // thread that started it dies. It closes the gap until the watchdog knows of
 // the group; the watchdog is for the others in it.

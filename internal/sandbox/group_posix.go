@@ -7,6 +7,12 @@ import (
 	"syscall"
 )
 
+// group is a process group whose number is that of its first process.
+type group struct {
+	id  int
+	err error // of waiting
+}
+
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // await reaps the first process as well: these systems cannot tell of its death

@@ -13,12 +13,6 @@ import (
 	"dure/agent"
 )
 
-// group is a process group whose number is that of its first process.
-type group struct {
-	id  int
-	err error // of waiting, where await reaps
-}
-
 func (g *group) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
