@@ -204,9 +204,18 @@ func TestRules(t *testing.T) {
 		{"*__*", "error", "bash__exec bash__script file-system__read file-system__edit file-system__write mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
 		{"Unheard", "", ""},
 		{"bash__exe", "", ""},
-		{"Bash(git *)", "error", "error"}, {"Bash(", "error", "error"}, {"Bash()", "error", "error"}, {"(*)", "error", "error"},
-		{"", "error", "error"}, {"a b", "error", "error"}, {"group:", "error", "error"}, {"group:*", "error", "error"},
-		{"a:b", "error", "error"}, {":*", "error", "error"}, {"mcp__", "error", "error"}, {"도구", "error", "error"},
+		{"Bash(git *)", "error", "error"},
+		{"Bash(", "error", "error"},
+		{"Bash()", "error", "error"},
+		{"(*)", "error", "error"},
+		{"", "error", "error"},
+		{"a b", "error", "error"},
+		{"group:", "error", "error"},
+		{"group:*", "error", "error"},
+		{"a:b", "error", "error"},
+		{":*", "error", "error"},
+		{"mcp__", "error", "error"},
+		{"도구", "error", "error"},
 	} {
 		for _, list := range []string{"allow", "deny"} {
 			c, want := config(), tt.allows
