@@ -18,7 +18,7 @@ import (
 
 // Sources is where settings come from.
 type Sources struct {
-	ReadFile func(path string) ([]byte, error) // required; os.ReadFile
+	ReadFile func(path string) ([]byte, error) // required; config.ReadFile
 	Getenv   func(name string) string          // nil = an empty environment
 	UserHome string                            // the user's home folder; "" = none is known
 	Workdir  string                            // absolute; the project
