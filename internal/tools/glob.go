@@ -102,7 +102,7 @@ func (f *files) runGlob(ctx context.Context, tc agent.ToolContext, c agent.Call)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	name, resolved, err := f.arrive(tc, c, folder)
+	name, resolved, err := f.folder(tc, c, folder)
 	if err != nil {
 		return agent.Result{}, err
 	}

@@ -264,14 +264,19 @@ func (g *grepping) all(ctx context.Context, w *workspace.Workspace, dir string) 
 		paths = paths[len(batch):]
 		results := make([]found, len(batch))
 		var wg sync.WaitGroup
+		var broken [grepWorkers]any
 		for i, s := range workers {
 			wg.Go(func() {
+				defer func() { broken[i] = recover() }()
 				for j := i; j < len(batch) && ctx.Err() == nil; j += grepWorkers {
 					results[j] = searchBelow(ctx, s, root, batch[j])
 				}
 			})
 		}
 		wg.Wait()
+		if i := slices.IndexFunc(broken[:], func(v any) bool { return v != nil }); i >= 0 {
+			panic(broken[i]) // where the caller can catch it
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -66,6 +66,21 @@ func (f *files) planFolder(tc agent.ToolContext, c agent.Call, folder string) (a
 	return agent.Effects{Reads: []string{abs}}, err
 }
 
+// folder is [files.arrive] for an existing folder.
+func (f *files) folder(tc agent.ToolContext, c agent.Call, path string) (name, resolved string, err error) {
+	if name, resolved, err = f.arrive(tc, c, path); err != nil {
+		return "", "", err
+	}
+	info, err := f.Workspace.Stat(resolved)
+	if err != nil {
+		return "", "", f.explain(tc, name, err)
+	}
+	if !info.IsDir() {
+		return "", "", refuse(ErrFileType, name+" is not a folder", "Name a folder; the read tool shows files.")
+	}
+	return name, resolved, nil
+}
+
 func (f *files) runList(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 	in, err := decode[listInput](c)
 	if err != nil {
@@ -79,16 +94,9 @@ func (f *files) runList(ctx context.Context, tc agent.ToolContext, c agent.Call)
 			return agent.Result{}, refuse(agent.ErrInput, "ignore has a pattern that is not valid: "+quote(p, 80), "Use globs such as *.log or dist/**.")
 		}
 	}
-	name, resolved, err := f.arrive(tc, c, in.Path)
+	name, resolved, err := f.folder(tc, c, in.Path)
 	if err != nil {
 		return agent.Result{}, err
-	}
-	info, err := f.Workspace.Stat(resolved)
-	if err != nil {
-		return agent.Result{}, f.explain(tc, name, err)
-	}
-	if !info.IsDir() {
-		return agent.Result{}, refuse(ErrFileType, name+" is not a folder", "Use the read tool for files.")
 	}
 	found, err := f.Workspace.List(ctx, resolved)
 	if err != nil {

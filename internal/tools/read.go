@@ -121,6 +121,7 @@ func readPage(ctx context.Context, fsys workspace.FS, path string, in readInput)
 	state := workspace.State{Size: info.Size(), ModTime: info.ModTime()}
 	raw := &counter{r: io.MultiReader(bytes.NewReader(data), file)}
 	var text *workspace.TextReader
+	damaged := false
 	if int64(len(data)) <= info.Size() && len(data) <= workspace.MaxText {
 		state = workspace.StateOf(info, data)
 		t, err := workspace.DecodeText(data)
@@ -128,10 +129,12 @@ func readPage(ctx context.Context, fsys workspace.FS, path string, in readInput)
 			return nil, state, asBinary(err, data, info.Size())
 		}
 		text = &workspace.TextReader{Reader: strings.NewReader(t.Content), Encoding: t.Encoding}
+		damaged = t.Damaged && t.Encoding != workspace.UTF8 // there each page tells
 	} else if text, err = workspace.NewTextReader(raw); err != nil {
 		return nil, state, asBinary(err, data, info.Size())
 	}
 	p := newPage(in, text.Encoding)
+	p.invalid = damaged
 	if err := p.fill(ctx, text, raw, info.Size()); err != nil {
 		return nil, state, err
 	}
@@ -316,10 +319,14 @@ func (p *page) result() string {
 		}
 		notes = append(notes, note+"]")
 	}
-	if p.invalid {
-		notes = append(notes, "[bytes that are not valid UTF-8 are shown as \uFFFD]")
+	plain := p.enc == workspace.UTF8 || p.enc == workspace.UTF8Mark
+	switch {
+	case p.invalid && !plain:
+		notes = append(notes, fmt.Sprintf("[the file is damaged %s: what is not valid is shown as \uFFFD, and it cannot be edited]", p.enc))
+	case p.invalid:
+		notes = append(notes, fmt.Sprintf("[bytes that are not valid %s are shown as \uFFFD]", workspace.UTF8))
 	}
-	if p.enc != workspace.UTF8 {
+	if p.enc != workspace.UTF8 && (plain || !p.invalid) {
 		notes = append(notes, fmt.Sprintf("[stored as %s; writes and edits keep that]", p.enc))
 	}
 	if len(notes) == 0 {

@@ -30,6 +30,7 @@ func TestRead(t *testing.T) {
 	d.put("wide", strings.Repeat("두", 2500)+"\nshort\n")
 	d.put("latin", "caf\xe9\n")
 	d.put("broken", "두레 \xff!\n")
+	d.put("half", "\xff\xfeH\x00i")
 	d.put("picture", "\x89PNG\r\n\x1a\n\x00\x00")
 	d.put("data", "a\x00b")
 	d.put("src/server.go", "package src\n")
@@ -53,7 +54,8 @@ func TestRead(t *testing.T) {
 		{in{"file_path": "long", "offset": 4999, "limit": 9}, "4999\tline 4999\n5000\tline 5000\n[lines 4999-5000 of 5000]"},
 		{in{"file_path": "wide"}, "1\t" + strings.Repeat("두", 2000) + "… [1500 more bytes in this line]\n2\tshort"},
 		{in{"file_path": "latin"}, "1\tcafé\n[stored as windows-1252; writes and edits keep that]"},
-		{in{"file_path": "broken"}, "1\t두레 \uFFFD!\n[bytes that are not valid UTF-8 are shown as \uFFFD]"},
+		{in{"file_path": "broken"}, "1\t두레 \uFFFD!\n[bytes that are not valid utf-8 are shown as \uFFFD]"},
+		{in{"file_path": "half"}, "1\tH\uFFFD\n[the file is damaged utf-16le: what is not valid is shown as \uFFFD, and it cannot be edited]"},
 		{in{"file_path": "picture"}, "E_FILE_BINARY: WS/picture is a PNG image of 10 bytes and cannot be shown as text\nUse a command that understands its format."},
 		{in{"file_path": "data"}, "E_FILE_BINARY: WS/data is a binary file of 3 bytes and cannot be shown as text\nUse a command that understands its format."},
 		{in{"file_path": "src"}, "E_FILE_TYPE: WS/src is a folder\nList it with the list tool, or name a file in it."},

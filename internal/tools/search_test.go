@@ -23,7 +23,7 @@ func TestList(t *testing.T) {
 	d.want("list", in{"depth": 1, "ignore": []string{"*.log", "void"}}, "./\ncmd/ (1 file)\ngo.mod\ninternal/ (3 files)\nnode_modules/ (ignored)")
 	d.want("list", in{"ignore": []string{"internal/a/**", "cmd/", "node_modules", "*.log", "void"}}, "./\ngo.mod\ninternal/\n  c.go")
 	d.want("list", in{"path": "void"}, "void/\n[the folder is empty]")
-	d.want("list", in{"path": "go.mod"}, "E_FILE_TYPE: WS/go.mod is not a folder\nUse the read tool for files.")
+	d.want("list", in{"path": "go.mod"}, "E_FILE_TYPE: WS/go.mod is not a folder\nName a folder; the read tool shows files.")
 	d.want("list", in{"path": "gone"}, "E_FILE_NOT_FOUND: WS/gone does not exist\nLook for it with the glob or list tool.")
 }
 
@@ -68,6 +68,7 @@ func TestGlob(t *testing.T) {
 	d.want("glob", in{"pattern": "node_modules/**"}, "node_modules/m/m.go")
 	d.want("glob", in{"pattern": "*.rs"}, "link.rs")
 	d.want("glob", in{"pattern": "*.py"}, "[no files match]")
+	d.want("glob", in{"pattern": "*.py", "path": "b.go"}, "E_FILE_TYPE: WS/b.go is not a folder\nName a folder; the read tool shows files.")
 	d.want("glob", in{"pattern": "none/*.py"}, "E_FILE_NOT_FOUND: WS/none does not exist\nLook for it with the glob or list tool.")
 
 	for i := range 120 {
