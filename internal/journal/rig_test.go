@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -202,3 +203,6 @@ func numbered(n int) []agent.Event {
 func isLog(name string) bool { return strings.Contains(name, "/log.0") }
 
 var background = context.Background()
+
+// long reports whether the long form of a proof was asked for.
+func long() bool { return os.Getenv("DURE_LONG") != "" }
