@@ -18,6 +18,7 @@ type InteractOptions struct {
 	Terminal Terminal
 	History  string // file; "" = none is kept
 	Version  string
+	Quiet    bool // neither a greeting nor a farewell
 }
 
 // chat is line mode on one session.
@@ -101,7 +102,7 @@ func (ch *chat) leave(ctx context.Context) {
 	if err := ch.sess.Close(ctx); err != nil {
 		ch.v.fault(explain(ch.Text, err))
 	}
-	if !ch.o.Open.Scratch {
+	if !ch.o.Open.Scratch && !ch.o.Quiet {
 		ch.v.note(dim, ch.Text.Say(text.Bye, "session", ch.sess.Info.ID))
 	}
 	ch.s.w.Flush()
@@ -193,6 +194,9 @@ func (ch *chat) greetWhenReady(seq int64) {
 		return
 	}
 	ch.ready = true
+	if ch.o.Quiet {
+		return
+	}
 	info, v := ch.sess.Info, ch.v
 	v.s.line(2, part{bold, ch.Text.Say(text.Welcome, "version", ch.o.Version,
 		"model", text.OneLine(either(v.model, info.Model)), "mode", string(either(v.mode, agent.ModeDefault)),
@@ -275,6 +279,9 @@ func (ch *chat) liveArea() (lines []string, row, col int) {
 	if ch.asking == "" && ch.v.running && ch.ed.empty() {
 		return lines, max(len(lines)-1, 0), 0
 	}
+	if ch.o.Quiet && ch.asking == "" {
+		return lines, max(len(lines)-1, 0), 0
+	}
 	typed, row, col := ch.ed.render(ch.prompt(), cols, max(ch.s.rows-2-len(lines), 1))
 	return append(lines, typed...), len(lines) + row, col
 }
@@ -304,7 +311,7 @@ func (ch *chat) prompt() string {
 
 // plainPrompt writes the prompt where input comes line by line.
 func (ch *chat) plainPrompt() {
-	if ch.busy() || ch.promptAt == ch.s.lines+1 {
+	if ch.o.Quiet || ch.busy() || ch.promptAt == ch.s.lines+1 {
 		return
 	}
 	ch.s.startLine()

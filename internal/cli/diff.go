@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"dure/agent"
@@ -39,6 +40,17 @@ func patch(r agent.Result) []string {
 		}
 	}
 	return lines
+}
+
+// counted says how many lines a change adds and removes.
+func counted(lines []string) string {
+	added := 0
+	for _, l := range lines {
+		if l[0] == '+' {
+			added++
+		}
+	}
+	return fmt.Sprintf("+%d -%d", added, len(lines)-added)
 }
 
 // proposed returns the change that a call asks for, as [patch] does.

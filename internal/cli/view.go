@@ -238,13 +238,18 @@ func (v *view) finished(b agent.CallFinished) {
 		const least = 12
 		parts = append(parts, part{plain, " " + text.Cut(arg, max(v.s.usable()*2/3, least))})
 	}
-	rest := " · " + text.Cut(summary(v.t, b), 160)
+	changed := patch(b.Result)
+	what := summary(v.t, b)
+	if len(changed) > 0 && !b.Result.Failed() {
+		what = counted(changed)
+	}
+	rest := " · " + text.Cut(what, 160)
 	if b.Millis > 0 {
 		rest += " · " + took(time.Duration(b.Millis)*time.Millisecond)
 	}
 	v.s.line(2, append(parts, part{dim, rest})...)
 	if !b.Result.Failed() {
-		v.change(patch(b.Result), diffLines)
+		v.change(changed, diffLines)
 	}
 }
 
@@ -281,6 +286,7 @@ func (v *view) turnEnded(b agent.TurnEnded) {
 		v.fault(turnFault(v.t, b, ""))
 	}
 	v.s.line(2, part{dim, v.glyph("— ", text.LabelNote) + turnLine(v.t, b)})
+	v.s.newline(false) // a turn is a paragraph
 }
 
 // turnLine says what a turn took.

@@ -220,6 +220,20 @@ const (
 	DemoReplay
 	DemoTask
 	DemoFailed
+	DemoTitle
+	DemoNoTools
+	DemoNoToolsFix
+	DemoRunTest
+	DemoThinkFirst
+	DemoSayFirst
+	DemoSayRun
+	DemoThinkCause
+	DemoSayCause
+	DemoSayAgain
+	DemoSayDone
+	DemoTodoFind
+	DemoTodoMend
+	DemoTodoCheck
 	DemoNext
 
 	// Help of the command line.
