@@ -206,7 +206,7 @@ func TestGrepSkipsLargeFiles(t *testing.T) {
 func TestSearchEqualsReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
-	for range 4_000 {
+	for range 1_500 {
 		text.WriteString([]string{"alpha beta", "", "Gamma k delta", "x" + strings.Repeat("y", rng.IntN(120)), "12.5 end", "naïve K"}[rng.IntN(6)])
 		text.WriteString([]string{"\n", "\n", "\n", "\r\n"}[rng.IntN(4)])
 	}
