@@ -57,6 +57,9 @@ func mainArg(c agent.Call, workdir string) string {
 	if todos, ok := in["todos"]; ok {
 		return todoArg(todos)
 	}
+	if asked, ok := in["questions"]; ok {
+		return questionArg(asked, in["answers"])
+	}
 	if len(in) == 0 {
 		return ""
 	}
@@ -82,6 +85,23 @@ func todoArg(raw json.RawMessage) string {
 		}
 	}
 	return text.OneLine(bounded(fmt.Sprintf("%d/%d%s", done, len(todos), now)))
+}
+
+// questionArg returns what was asked, and what the user has answered.
+func questionArg(asked, answered json.RawMessage) string {
+	var list []question
+	var answers map[string]string
+	if json.Unmarshal(asked, &list) != nil {
+		return ""
+	}
+	if len(answered) > 0 && json.Unmarshal(answered, &answers) != nil {
+		return ""
+	}
+	var parts []string
+	for _, q := range list {
+		parts = append(parts, strings.TrimSpace(q.Question+" "+answers[q.Question]))
+	}
+	return text.OneLine(bounded(strings.Join(parts, "; ")))
 }
 
 // bounded cuts s so that measuring it is cheap.

@@ -135,3 +135,23 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestMainArg(t *testing.T) {
+	for _, tt := range []struct{ tool, input, want string }{
+		{"bash__exec", `{"command":"a\nb\t c","description":"x"}`, "Bash a b c"},
+		{"file-system__read", `{"file_path":"/repo/a/b.go","limit":3}`, "Read a/b.go"},
+		{"file-system__read", `{"file_path":"/etc/passwd"}`, "Read /etc/passwd"},
+		{"file-system__grep", `{"pattern":"x","path":"/repo"}`, "Grep x"},
+		{"file-system__multi-edit", `{"file_path":"/repo/x","edits":[]}`, "Edit x"},
+		{"todo__write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"}]}`, "Todo 1/2 b"},
+		{"user__ask", `{"questions":[{"question":"Which?"},{"question":"Why?"}],"answers":{"Which?":"Left"}}`, "Question Which? Left; Why?"},
+		{"mcp__github__list_prs", `{}`, "github/list_prs"},
+		{"odd__tool", `{"n":1}`, `odd__tool {"n":1}`},
+		{"odd\x1b", `[1]`, "odd␛"},
+		{"bash__exec", `{"command":7}`, `Bash {"command":7}`},
+	} {
+		if got := callLine(call("c", tt.tool, tt.input), "/repo"); got != tt.want {
+			t.Errorf("%s %s: %q, want %q", tt.tool, tt.input, got, tt.want)
+		}
+	}
+}

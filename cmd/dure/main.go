@@ -1,0 +1,84 @@
+// Command dure is an agent that works in a repository: it reads and changes
+// files, runs commands, asks where it has to, and keeps a log of every step.
+//
+// This package turns the command line into calls of the packages below it. It
+// reads arguments, environment and terminals, and decides nothing else. The
+// exit codes stand in docs/errors.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// version is set by the linker for releases.
+var version = "0.1.0"
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run does what the arguments ask for and returns the exit code.
+func run(args []string) int {
+	p := &program{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		text: text.For(text.Language(os.Getenv)),
+	}
+	if len(args) == 1 && (args[0] == "version" || args[0] == "--version" || args[0] == "-v") {
+		return p.exit(p.printVersion(false)) // without building anything
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	p.signals = signals
+	root := p.root()
+	root.SetArgs(normalise(args))
+	return p.exit(root.ExecuteContext(context.Background()))
+}
+
+// exit shows err, if nobody has, and returns its exit code.
+func (p *program) exit(err error) int {
+	cli.Report(p.err, p.text, err)
+	return cli.ExitCode(err)
+}
+
+// printVersion writes the version; scripts read the first word.
+func (p *program) printVersion(asJSON bool) error {
+	v := buildVersion()
+	if asJSON {
+		_, err := fmt.Fprintf(p.out, `{"version":%q,"commit":%q,"go":%q,"os":%q,"arch":%q}`+"\n",
+			v.version, v.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	}
+	line := v.version + " (dure) " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	if v.commit != "" {
+		line += " " + v.commit
+	}
+	_, err := io.WriteString(p.out, line+"\n")
+	return err
+}
+
+type build struct{ version, commit string }
+
+// buildVersion adds what the compiler has recorded of the source.
+func buildVersion() build {
+	b := build{version: version}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		const short = 12
+		if s.Key == "vcs.revision" {
+			b.commit = s.Value[:min(len(s.Value), short)]
+		}
+	}
+	return b
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dure/agent"
+	"dure/internal/text"
+)
+
+func TestListFlag(t *testing.T) {
+	var l list
+	for _, s := range []string{"Bash", "Read,Write", "Bash(git log *, x) Edit", " , ", "mcp__server__*"} {
+		if err := l.Set(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := list{"Bash", "Read", "Write", "Bash(git log *, x)", "Edit", "mcp__server__*"}
+	if d := cmp.Diff(want, l); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNormalise(t *testing.T) {
+	for _, tt := range []struct{ in, want []string }{
+		{[]string{"-p", "-r", "s1", "go on"}, []string{"-p", "--resume=s1", "go on"}},
+		{[]string{"--resume", "s1"}, []string{"--resume=s1"}},
+		{[]string{"--resume=s1", "x"}, []string{"--resume=s1", "x"}},
+		{[]string{"-r"}, []string{"-r"}},
+		{[]string{"-r", "-p"}, []string{"-r", "-p"}},
+		{[]string{"--", "-r", "x"}, []string{"--", "-r", "x"}},
+	} {
+		if got := normalise(tt.in); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+// Flags reach the settings that they stand for, in all their spellings.
+func TestFlags(t *testing.T) {
+	p := &program{text: text.For("en")}
+	root := p.root()
+	err := root.ParseFlags(normalise([]string{
+		"--print", "--output-format=json", "--model", "opus", "--permission-mode=plan", "--allowedTools", "Bash,Read", "--allow=Edit",
+		"--disallowed-tools", "Write", "--max-turns", "3", "--append-system-prompt", "- be brief", "--add-dir", "a", "--add-dir=b",
+		"--settings", "{}", "--base-url", "http://x", "--no-session-persistence", "-r", "s1", "--tool-dialect", "dure", "--verbose", "task",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := flags{
+		print: true, output: "json", model: "opus", mode: "plan", allow: list{"Bash", "Read", "Edit"}, deny: list{"Write"}, maxTurns: 3,
+		appendText: "- be brief", addDirs: []string{"a", "b"}, settings: "{}", baseURL: "http://x", scratch: true, resume: "s1",
+		dialect: "dure", verbose: true,
+	}
+	if d := cmp.Diff(want, p.flags, cmp.AllowUnexported(flags{})); d != "" {
+		t.Error(d)
+	}
+	if err := p.check(root); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--modle", "x"}, "unknown flag --modle\nDid you mean --model? See dure --help."},
+		{[]string{"-z"}, "unknown flag -z\nSee dure --help."},
+		{[]string{"sesions"}, "unknown command sesions\nDid you mean sessions? To send it to the model: dure -p sesions"},
+		{[]string{"--max-turns", "many"}, "flag --max-turns: many is not a whole number of 1 or more\nSee dure --help."},
+		{[]string{"--max-turns", "0", "x"}, "flag --max-turns: 0 is not a whole number of 1 or more\nSee dure --help."},
+		{[]string{"--model"}, "flag --model needs a value\nSee dure --help."},
+		{[]string{"-c", "-r", "x"}, "--continue and --resume exclude each other\nSee dure --help."},
+		{[]string{"--output-format", "stream-json", "x"}, "--output-format stream-json is not available; ndjson prints the events of dure\nSee dure --help."},
+		{[]string{"show", "a", "b"}, "dure show takes 1 argument\nusage: dure show [ID]"},
+		{[]string{"replay", "x"}, "replay can only verify for now: dure replay --verify ID\nSee dure --help."},
+		{[]string{"help", "shwo"}, "unknown command shwo\nDid you mean show?"},
+	} {
+		p := &program{text: text.For("en")}
+		root := p.root()
+		root.SetArgs(normalise(tt.args))
+		message, fix := "", ""
+		if err := root.Execute(); err == nil {
+			t.Errorf("%q: no error", tt.args)
+		} else if prob := agent.ProblemOf(err); prob != nil {
+			message, fix = p.text.Problem(prob)
+		} else {
+			message = err.Error()
+		}
+		if d := cmp.Diff(tt.want, message+"\n"+fix); d != "" {
+			t.Errorf("%q: %s", tt.args, d)
+		}
+	}
+}

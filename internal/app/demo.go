@@ -1,0 +1,197 @@
+package app
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/models/script"
+	"dure/internal/text"
+)
+
+// The samples. Their files end in .txt, so that no tool takes them for a part
+// of this module.
+//
+//go:embed demo
+var samples embed.FS
+
+// sample is a small repository with a failing test.
+type sample struct {
+	name    string   // folder of its files
+	file    string   // the one with the mistake
+	test    string   // the one that finds it
+	command []string // runs the test
+	old     string   // what the script replaces in file
+	new     string   // ... and what it puts there
+}
+
+var goSample = sample{
+	name: "go", file: "split.go", test: "split_test.go", command: []string{"go", "test", "./..."},
+	old: "\t\tshares[i] = total / n\n",
+	new: "\t\tshares[i] = total / n\n\t\tif i < total%n {\n\t\t\tshares[i]++\n\t\t}\n",
+}
+
+// shSample is for machines without Go.
+var shSample = sample{
+	name: "sh", file: "split.sh", test: "test.sh", command: []string{"sh", "test.sh"},
+	old: "\t\techo $(($1 / $2))\n",
+	new: "\t\techo $(($1 / $2 + (i < $1 % $2)))\n",
+}
+
+// Demo is a session with a scripted model in a sample repository. Only the
+// model is made up: what it says goes over the wire, and everything else is the
+// program itself.
+type Demo struct {
+	*App
+	Dir    string // the sample, in the system's folder for temporary files
+	URL    string // of the scripted model
+	Task   string
+	WithGo bool
+
+	text   text.Catalog
+	sample sample
+	before string
+	env    []string
+	server *script.Server
+}
+
+// NewDemo writes the sample and starts the scripted model. o is completed with
+// what leads to both; the caller closes the demo.
+func NewDemo(o Options) (*Demo, error) {
+	t := text.For(o.Language)
+	d := &Demo{Task: t.Say(text.DemoTask), text: t, sample: shSample, env: demoEnv(o.Environ)}
+	if _, err := exec.LookPath("go"); err == nil {
+		d.sample, d.WithGo = goSample, true
+	} else if _, err := exec.LookPath("sh"); err != nil {
+		return nil, &agent.Problem{Code: agent.ProblemUsage, Message: t.Say(text.DemoNoTools), Fix: t.Say(text.DemoNoToolsFix)}
+	}
+	dir, err := os.MkdirTemp("", "dure-demo-")
+	if err != nil {
+		return nil, &agent.Problem{
+			Code: agent.ProblemHome, Message: "nothing can be written in the folder for temporary files: " + err.Error(),
+			Fix: "Name another one with TMPDIR.", Args: map[string]string{"path": os.TempDir(), "error": err.Error()}, Err: err,
+		}
+	}
+	d.Dir = dir
+	if err := d.start(o); err != nil {
+		return nil, errors.Join(err, d.Remove())
+	}
+	return d, nil
+}
+
+func (d *Demo) start(o Options) (err error) {
+	if err = d.write(); err != nil {
+		return fmt.Errorf("writing the sample: %w", err)
+	}
+	d.server, err = script.NewServer(d.script(), script.Options{Keep: -1})
+	if err != nil {
+		return err
+	}
+	d.URL = d.server.URL()
+	o.Workdir, o.Environ = d.Dir, d.env
+	o.Flags.BaseURL, o.Flags.Model, o.Flags.Dialect = d.URL, "script", "claude"
+	o.Flags.Mode, o.Flags.Allow = string(agent.ModeAcceptEdits), []string{"Bash"}
+	if d.App, err = New(o); err != nil {
+		return errors.Join(err, d.server.Close())
+	}
+	return nil
+}
+
+// demoEnv is the environment of the demo: no key leaves the machine, and the
+// sample's test needs no network and no settings of the user's modules.
+func demoEnv(environ []string) []string {
+	return append(slices.Clone(environ),
+		"ANTHROPIC_API_KEY=demo", "ANTHROPIC_AUTH_TOKEN=", "ANTHROPIC_MODEL=", "DURE_MODEL=",
+		"GOFLAGS=-vet=off", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local", "GO111MODULE=on", "CGO_ENABLED=0",
+	)
+}
+
+func (d *Demo) write() error {
+	root := "demo/" + d.sample.name
+	files, err := samples.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		data, err := samples.ReadFile(root + "/" + f.Name())
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(f.Name(), ".txt")
+		if name == d.sample.file {
+			d.before = string(data)
+		}
+		if err := os.WriteFile(filepath.Join(d.Dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the session and the scripted model. The sample stays.
+func (d *Demo) Close() error { return errors.Join(d.App.Close(), d.server.Close()) }
+
+// Remove deletes the sample.
+func (d *Demo) Remove() error { return os.RemoveAll(d.Dir) }
+
+// DemoReport is what came of a demo, looked up afterwards and outside the
+// session.
+type DemoReport struct {
+	Diff    string // of the file with the mistake; "" = it is as it was
+	Passes  bool
+	Output  string // of the test, when it fails
+	Session agent.SessionInfo
+	Log     string // folder
+	Seals   agent.SealReport
+	Replay  agent.ReplayReport
+}
+
+// OK reports whether the demo did what it shows.
+func (r DemoReport) OK() bool {
+	return r.Diff != "" && r.Passes && r.Seals.OK && r.Replay.OK
+}
+
+// Report looks at the sample and the log.
+func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
+	after, err := os.ReadFile(filepath.Join(d.Dir, d.sample.file))
+	if err != nil {
+		return r, fmt.Errorf("reading the sample: %w", err)
+	}
+	_, r.Diff, _ = strings.Cut(string(diff.Diff(d.sample.file, []byte(d.before), d.sample.file, after)), "\n")
+	run := exec.CommandContext(ctx, d.sample.command[0], d.sample.command[1:]...) //nolint:gosec // one of our own
+	run.Dir, run.Env = d.Dir, d.env
+	out, err := run.CombinedOutput()
+	r.Passes, r.Output = err == nil, string(out)
+	c := d.Client()
+	if r.Session, err = client.Query[agent.SessionInfo](ctx, c, agent.FindSession{Workdir: d.Dir}); err != nil {
+		return r, err
+	}
+	if logs, _ := filepath.Glob(filepath.Join(d.DataDir(), "sessions", "*", r.Session.ID)); len(logs) == 1 {
+		r.Log = logs[0]
+	}
+	if r.Seals, err = client.Query[agent.SealReport](ctx, c, agent.VerifySeals{Session: r.Session.ID}); err != nil {
+		return r, err
+	}
+	r.Replay, err = client.Query[agent.ReplayReport](ctx, c, agent.VerifyReplay{Session: r.Session.ID})
+	return r, err
+}
+
+// shell returns the command that runs the test, as a model writes it.
+func (s sample) shell() string {
+	command := strings.Join(s.command, " ")
+	if runtime.GOOS != "windows" {
+		command += " 2>&1"
+	}
+	return command
+}
