@@ -128,6 +128,7 @@ func encodeBody(b agent.Body) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", b.Kind(), err)
 	}
+	data = bytes.Trim(data, " \t\r\n")
 	if u, ok := b.(agent.Unknown); ok && (bytes.IndexByte(data, '\n') >= 0 || !json.Valid(data)) {
 		var one bytes.Buffer
 		if err := json.Compact(&one, data); err != nil {

@@ -108,6 +108,7 @@ func FuzzLine(f *testing.F) {
 	f.Add(line[:len(line)-1], "kind", "id", []byte(`{"a":1}`))
 	f.Add(signed(`{"v":1,"seq":1,"ep":1,"ts":"","k":"x","id":"e","x":{"t":["a"]},"d":{}`, 0), `"k"`, "ä\n", []byte("[1,\n2]"))
 	f.Add(signed(`{"v":1,"b":{}`, 0), "", "", []byte(nil))
+	f.Add([]byte("{}"), "\\", "", []byte("0 ")) // spaces around a body are not part of it
 	f.Fuzz(func(t *testing.T, raw []byte, kind, id string, data []byte) {
 		for _, raw := range [][]byte{raw, signed(string(raw), 0)} {
 			if l, err := readLine(raw, 0); err == nil {

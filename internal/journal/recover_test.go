@@ -386,13 +386,14 @@ func FuzzRecover(f *testing.F) {
 	f.Add(log(Batch{Events: []agent.Event{{Body: agent.TurnEnded{Turn: "t"}}}}), 20, byte(1))
 	f.Add(append(signed(`{"v":1,"seq":1,"ep":1,"ts":"2026-01-01T00:00:00Z","k":"log.sealed","id":"","d":{"from":-1,"to":9,"hash":"x"}`, 0), '\n'), -1, byte(0))
 	f.Add(append(signed(`{"v":1,"seq":1,"ep":1,"ts":"2026-01-01T00:00:00Z","k":"note","id":"","m":9,"d":{}`, 0), '\n'), -1, byte(0))
+	same := LocalOptions{Durability: DurabilityOS, NewID: func(time.Time) string { return "id" }}
 	f.Fuzz(func(t *testing.T, b []byte, at int, flip byte) {
 		if at >= 0 && at < len(b) {
 			b = slices.Clone(b)
 			b[at] ^= flip
 		}
 		mem := newMemDisk(atNoon)
-		s := newLocal(mem, LocalOptions{})
+		s := newLocal(mem, same)
 		dir := sessionsDir + "/2026-11/s"
 		if err := mem.mkdir(dir); err != nil {
 			t.Fatal(err)
