@@ -12,7 +12,8 @@ import (
 	"dure/agent"
 )
 
-// config is a policy for the workspace /w, in which /w/link leads to /etc.
+// config is a policy for the workspace /w. The links are /w/link to /etc, /into to
+// /w, and /w/alias to /w/.git.
 func config() Config {
 	return Config{
 		Canonical: func(name string) (string, bool) {
@@ -27,7 +28,7 @@ func config() Config {
 				return "", "", errors.New("too many links")
 			}
 			given := filepath.ToSlash(filepath.Clean(p))
-			return given, strings.Replace(given, "/w/link", "/etc", 1), nil
+			return given, strings.NewReplacer("/w/link", "/etc", "/into", "/w", "/w/alias", "/w/.git").Replace(given), nil
 		},
 		Inside: func(p string) bool { return p == "/w" || strings.HasPrefix(p, "/w/") },
 	}
@@ -93,15 +94,18 @@ func TestModes(t *testing.T) {
 		{"hosts", prop("web__fetch", agent.Read, agent.Effects{Hosts: []string{"a.example"}}), "ask ask ask deny allow"},
 		{"reads outside", reads("/w/a", "/etc/passwd"), "ask ask ask deny allow"},
 		{"reads outside by a link", reads("/w/link/passwd"), "ask ask ask deny allow"},
-		{"reads outside, given outside and resolved inside", reads("/w/../elsewhere"), "ask ask ask deny allow"},
+		{"reads outside, with dots", reads("/w/../elsewhere"), "ask ask ask deny allow"},
+		{"reads inside by a link from outside", reads("/into/a"), "ask ask ask deny allow"},
 		{"reads beside", reads("/work"), "ask ask ask deny allow"},
 		{"reads what cannot be resolved", reads("/w/loop"), "ask ask ask deny allow"},
 		{"edits outside", edits("/etc/hosts"), "ask ask ask deny allow"},
 		{"edits outside by a link", edits("/w/link/hosts"), "ask ask ask deny allow"},
 		{"edits inside and outside", edits("/w/a", "/etc/hosts"), "ask ask deny deny allow"},
 		{"edits a protected path", edits("/w/.git/config"), "ask ask ask deny allow"},
+		{"edits a protected path by a link", edits("/w/alias/config"), "ask ask ask deny allow"},
 		{"reads a protected path", reads("/w/.git/config"), "allow allow allow allow allow"},
 		{"unreadable", with(runs("x"), func(e *agent.Effects) { e.Unreadable = "too long" }), "ask ask ask deny allow"},
+		{"reads inside, and what cannot be read", with(reads("/w/a"), func(e *agent.Effects) { e.Unreadable = "dynamic" }), "ask ask ask deny allow"},
 		{"needs the user", prop("user__ask", agent.Idempotent, agent.Effects{User: true}), "ask ask ask deny ask"},
 		{"transactional", with(edits("/w/a"), func(e *agent.Effects) { e.Transactional = true }), "ask ask ask deny ask"},
 		{"ask rule", asked(reads("/w/a")), "ask ask ask deny ask"},

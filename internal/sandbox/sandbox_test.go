@@ -216,6 +216,33 @@ func TestWatchdogComesBack(t *testing.T) {
 	}
 }
 
+// The number of a group that is gone may come to name another one.
+func TestWatchdogForgets(t *testing.T) {
+	var gone, there group
+	var w watchdog
+	for _, g := range []*group{&gone, &there} {
+		cmd := exec.Command("sleep", "600")
+		if err := g.start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { g.kill(); _ = cmd.Wait() }()
+		w.add(g)
+	}
+	w.remove(&gone)
+	if len(w.groups) != 1 {
+		t.Errorf("groups %v", w.groups)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	if !groupAlive(gone.id) {
+		t.Error("a group that was taken off the list was killed")
+	}
+	if !groupGone(there.id) {
+		t.Error("a group on the list was not killed")
+	}
+}
+
 func TestCloseKillsWhatRuns(t *testing.T) {
 	b := newBox(t)
 	cmd := sh("sleep 600")
