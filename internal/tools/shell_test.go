@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/catalog"
 	"dure/internal/sandbox"
 )
 
@@ -296,6 +297,45 @@ func TestShellSpecsAreSmall(t *testing.T) {
 	}
 	if t.Logf("%d bytes", size); size > 3600 {
 		t.Errorf("the tools are described in %d bytes", size)
+	}
+}
+
+// The catalog takes what models send to these tools, and only a person answers.
+func TestShellInputs(t *testing.T) {
+	c := catalog.New(catalog.Config{})
+	for _, tool := range append(newShell(t), new(Todos).Tool(), Ask()) {
+		if err := c.Register(tool, catalog.BuiltIn, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := c.Step(nil)
+	const q = `"questions":[{"question":"q","options":[{"label":"a"},{"label":"b"}]}]`
+	for _, tt := range []struct {
+		name, input string
+		person      bool
+		want        string // "" = refused
+	}{
+		{"Bash", `{"command":"ls","timeout":5}`, false, `{"command":"ls","timeout":5}`},
+		{"Bash", `{"cmd":"ls","timeout":"5000"}`, false, `{"command":"ls","timeout":5000}`},
+		{"Bash", `{"command":"ls","timeout":600001}`, false, ""},
+		{"Bash", `{"command":"ls","dangerouslyDisableSandbox":true}`, false, ""},
+		{"bash__script", `{"file_path":"a.sh","args":"[\"x\"]"}`, false, `{"args":["x"],"path":"a.sh"}`},
+		{"TodoWrite", `{"todos":[{"content":"a","status":"done"}]}`, false, ""},
+		{"TodoWrite", `{"todos":[{"content":"a","status":"pending","activeForm":"A"}]}`, false, `{"todos":[{"content":"a","status":"pending","activeForm":"A"}]}`},
+		{"AskUserQuestion", `{` + q + `}`, false, `{` + q + `}`},
+		{"AskUserQuestion", `{` + q + `,"answers":{"q":"a"}}`, false, `{"questions":[{"options":[{"label":"a"},{"label":"b"}],"question":"q"}]}`},
+		{"AskUserQuestion", `{` + q + `,"answers":{"q":"a"}}`, true, `{` + q + `,"answers":{"q":"a"}}`},
+		{"AskUserQuestion", `{` + q + `,"answers":{"q":1}}`, true, ""},
+		{"AskUserQuestion", `{"questions":[]}`, false, ""},
+	} {
+		tool, ok := step.Lookup(tt.name)
+		if !ok {
+			t.Fatalf("no tool %s", tt.name)
+		}
+		got, bad := step.Check(tool.Spec(), json.RawMessage(tt.input), tt.person)
+		if string(got) != tt.want || (bad == nil) != (tt.want != "") {
+			t.Errorf("%s %s: %s, %v; want %s", tt.name, tt.input, got, bad, tt.want)
+		}
 	}
 }
 
