@@ -58,10 +58,11 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	grd := guard.New(guard.Config{PutBlob: func(ctx context.Context, r io.Reader) (string, int64, error) {
 		return b.PutBlob(ctx, r, maxSpill)
 	}})
+	name, keep := childOf(cat, b.Child)
 	return session.Parts{
-		Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(),
+		Agent: name, Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(),
 		Model:   a.model,
-		Catalog: func() session.Catalog { return step(cat) },
+		Catalog: func() session.Catalog { return step(cat, keep) },
 		System:  func(opened time.Time) []agent.Section { return a.system(ws, workdir, b, opened) },
 		Gate:    gate(pol),
 		Guard:   grd.Check,
@@ -100,8 +101,26 @@ func (a *App) register(cat *catalog.Catalog, ws *workspace.Workspace, tracker *w
 	return nil
 }
 
-func step(cat *catalog.Catalog) session.Catalog {
-	s := cat.Step(nil)
+// childOf returns the name of the agent that a child session runs, and which
+// tools it may have; nil = all.
+func childOf(cat *catalog.Catalog, c *agent.Child) (string, func(agent.Spec) bool) {
+	if c == nil {
+		return "", nil
+	}
+	if len(c.Tools) == 0 {
+		return c.Agent, nil
+	}
+	wanted := map[string]bool{}
+	for _, name := range c.Tools {
+		if canonical, ok := cat.Canonical(name); ok {
+			wanted[canonical] = true
+		}
+	}
+	return c.Agent, func(s agent.Spec) bool { return wanted[s.Name] || wanted["group:"+s.Group] }
+}
+
+func step(cat *catalog.Catalog, keep func(agent.Spec) bool) session.Catalog {
+	s := cat.Step(keep)
 	return session.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
 		Tools: loop.Tools{Find: s.Lookup, Check: s.Check},
