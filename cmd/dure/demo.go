@@ -47,6 +47,7 @@ func (p *program) demo(ctx context.Context, keep bool) (err error) {
 		p.say(text.DemoNoGo)
 	}
 	fmt.Fprintln(p.out)
+	p.watch()
 	if err := p.demoTurn(ctx, d); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 
 	"dure/internal/cli"
 	"dure/internal/text"
@@ -34,10 +33,8 @@ func run(args []string) int {
 	if len(args) == 1 && (args[0] == "version" || args[0] == "--version" || args[0] == "-v") {
 		return p.exit(p.printVersion(false)) // without building anything
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	p.signals = signals
+	p.signals = make(chan os.Signal, 2)
+	defer signal.Stop(p.signals)
 	root := p.root()
 	root.SetArgs(normalise(args))
 	return p.exit(root.ExecuteContext(context.Background()))

@@ -68,7 +68,7 @@ func TestMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--modle", "x"}, "unknown flag --modle\nDid you mean --model? See dure --help."},
+		{[]string{"--modell", "x"}, "unknown flag --modell\nDid you mean --model? See dure --help."},
 		{[]string{"-z"}, "unknown flag -z\nSee dure --help."},
 		{[]string{"sesions"}, "unknown command sesions\nDid you mean sessions? To send it to the model: dure -p sesions"},
 		{[]string{"--max-turns", "many"}, "flag --max-turns: many is not a whole number of 1 or more\nSee dure --help."},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -20,7 +22,7 @@ import (
 type program struct {
 	in, out, err *os.File
 	text         text.Catalog
-	signals      <-chan os.Signal
+	signals      chan os.Signal // nothing comes before watch
 
 	flags  flags
 	opened *app.App
@@ -97,9 +99,14 @@ func (p *program) progress() bool {
 	return cli.IsTerminal(p.err) && os.Getenv("TERM") != "dumb"
 }
 
+// watch takes interrupts and termination into our own hands. Until then they
+// end the program, which has nothing to lose and may be waiting for input.
+func (p *program) watch() { signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM) }
+
 // signalled returns a context that ends with the first signal, for what has no
 // turn to interrupt.
 func (p *program) signalled(ctx context.Context) (context.Context, func()) {
+	p.watch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

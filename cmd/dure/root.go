@@ -117,6 +117,7 @@ func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error
 		return err
 	}
 	p.notes()
+	p.watch()
 	return c.Interact(ctx, cli.InteractOptions{
 		Open: o, Prompt: prompt, Terminal: p.terminal(), History: p.historyFile(), Version: version,
 	})
@@ -129,6 +130,7 @@ func (p *program) print(ctx context.Context, c *cli.CLI, prompt string) error {
 		return err
 	}
 	p.notes()
+	p.watch()
 	format := cli.FormatText
 	if p.flags.output != "" {
 		format = cli.Format(p.flags.output)

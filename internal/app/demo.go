@@ -1,22 +1,24 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
 	"dure/client"
 	"dure/internal/models/script"
+	"dure/internal/sandbox"
 	"dure/internal/text"
 )
 
@@ -71,9 +73,9 @@ type Demo struct {
 func NewDemo(o Options) (*Demo, error) {
 	t := text.For(o.Language)
 	d := &Demo{Task: t.Say(text.DemoTask), text: t, sample: shSample, env: demoEnv(o.Environ)}
-	if _, err := exec.LookPath("go"); err == nil {
+	if sandbox.Find("go") != "" {
 		d.sample, d.WithGo = goSample, true
-	} else if _, err := exec.LookPath("sh"); err != nil {
+	} else if sandbox.Find("sh") == "" {
 		return nil, &agent.Problem{Code: agent.ProblemUsage, Message: t.Say(text.DemoNoTools), Fix: t.Say(text.DemoNoToolsFix)}
 	}
 	dir, err := os.MkdirTemp("", "dure-demo-")
@@ -169,10 +171,9 @@ func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
 		return r, fmt.Errorf("reading the sample: %w", err)
 	}
 	_, r.Diff, _ = strings.Cut(string(diff.Diff(d.sample.file, []byte(d.before), d.sample.file, after)), "\n")
-	run := exec.CommandContext(ctx, d.sample.command[0], d.sample.command[1:]...) //nolint:gosec // one of our own
-	run.Dir, run.Env = d.Dir, d.env
-	out, err := run.CombinedOutput()
-	r.Passes, r.Output = err == nil, string(out)
+	if r.Passes, r.Output, err = d.runTest(ctx); err != nil {
+		return r, err
+	}
 	c := d.Client()
 	if r.Session, err = client.Query[agent.SessionInfo](ctx, c, agent.FindSession{Workdir: d.Dir}); err != nil {
 		return r, err
@@ -185,6 +186,15 @@ func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
 	}
 	r.Replay, err = client.Query[agent.ReplayReport](ctx, c, agent.VerifyReplay{Session: r.Session.ID})
 	return r, err
+}
+
+// runTest runs the sample's test outside the session.
+func (d *Demo) runTest(ctx context.Context) (passes bool, output string, err error) {
+	box := sandbox.New(sandbox.Config{Temp: d.temp()})
+	var out bytes.Buffer
+	const limit = time.Minute
+	exit, err := box.Run(ctx, sandbox.Cmd{Argv: d.sample.command, Dir: d.Dir, Env: d.env, Out: &out, Timeout: limit})
+	return err == nil && exit.Code == 0, out.String(), errors.Join(err, box.Close())
 }
 
 // shell returns the command that runs the test, as a model writes it.

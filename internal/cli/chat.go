@@ -173,7 +173,11 @@ func (ch *chat) take(ctx context.Context, f found, ok bool) {
 		ch.v.note(yellow, ch.Text.Say(text.SessionEnded))
 		ch.quit(ExitOK)
 	case f.err != nil:
-		ch.v.fault(ch.Text.Say(text.ConnectionLost, "error", f.err), "")
+		message, fix := explain(ch.Text, f.err)
+		if agent.ProblemOf(f.err) == nil {
+			message = ch.Text.Say(text.ConnectionLost, "error", message)
+		}
+		ch.v.fault(message, fix)
 		ch.quit(ExitCode(f.err))
 	case !ch.ready && !f.event.Live() && f.event.Seq <= ch.sess.Info.Head:
 		ch.v.fold(f.event)
@@ -210,7 +214,9 @@ func (ch *chat) greetWhenReady(seq int64) {
 	v.note(dim, ch.Text.Say(text.Resumed, "session", info.ID, "turns", v.totals.turns))
 	ch.recap()
 	ch.cutShort = v.running || v.lastEnd == agent.EndInterrupted || info.Status == "interrupted"
-	v.running = info.Status == "running" || info.Status == "waiting"
+	if v.running = info.Status == "running" || info.Status == "waiting"; !v.running {
+		v.asks = nil // who goes on is asked again
+	}
 	if ch.cutShort && !v.running && ch.o.Prompt == "" {
 		v.note(yellow, ch.Text.Say(text.CutShort))
 	}

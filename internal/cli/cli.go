@@ -82,7 +82,7 @@ func follow(ctx context.Context, s *client.Session, after int64) (events <-chan 
 	}()
 	return out, func() {
 		cancel()
-		for range out { //nolint:revive // waits for the goroutine
+		for range out { // until the goroutine has closed it
 		}
 	}
 }

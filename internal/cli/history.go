@@ -92,7 +92,7 @@ func (h *history) rewrite() error {
 	w := bufio.NewWriter(f)
 	for _, s := range h.entries {
 		line, _ := json.Marshal(s)
-		w.Write(append(line, '\n')) //nolint:errcheck // Flush reports it
+		w.Write(append(line, '\n'))
 	}
 	err = w.Flush()
 	if cerr := f.Close(); err == nil {

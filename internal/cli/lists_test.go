@@ -69,8 +69,10 @@ func TestLists(t *testing.T) {
 			"fail  key   there is none\n            mend: set it\nok    home  /h\nwarn  git   old\n1 fault, 1 warning\n", 1},
 		{"verify", "en", func(c *CLI) error { return c.Verify(t.Context(), "", "/", false) }, "s1: 40 events, 1 seal, unchanged\n2 events after the last seal\n", 0},
 		{"replay", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", false) }, "s1: request 7 comes out different: the system prompt differs\n", 1},
-		{"replay as JSON", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", true) },
-			"{\n  \"session\": \"s1\",\n  \"ok\": false,\n  \"requests\": 0,\n  \"at\": 7,\n  \"problem\": \"the system prompt differs\"\n}\n", 1},
+		{
+			"replay as JSON", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", true) },
+			"{\n  \"session\": \"s1\",\n  \"ok\": false,\n  \"requests\": 0,\n  \"at\": 7,\n  \"problem\": \"the system prompt differs\"\n}\n", 1,
+		},
 		{"pick", "en", func(c *CLI) error {
 			id, err := c.Pick(t.Context(), "/")
 			if id != "s22" {

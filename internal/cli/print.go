@@ -197,7 +197,7 @@ func (p *printer) report() error {
 		if err != nil {
 			return err
 		}
-		p.out.Write(append(data, '\n')) //nolint:errcheck // Flush reports it
+		p.out.Write(append(data, '\n'))
 	case FormatText:
 		if r.answer != "" {
 			p.out.WriteString(r.answer)

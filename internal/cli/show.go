@@ -46,7 +46,7 @@ func (c *CLI) showEvent(w *bufio.Writer, e agent.Event, workdir string, asJSON b
 		if err != nil {
 			return err
 		}
-		w.Write(data) //nolint:errcheck // Flush reports it
+		w.Write(data)
 		return w.WriteByte('\n')
 	}
 	head, body := c.describe(e.Body, workdir)
