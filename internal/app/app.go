@@ -81,7 +81,7 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRules(cfg); err != nil {
+	if err := checkRules(&cfg); err != nil {
 		return nil, err
 	}
 	a := &App{

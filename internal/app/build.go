@@ -55,9 +55,11 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	if err := a.register(cat, ws, tracker, box, b); err != nil {
 		return session.Parts{}, err
 	}
-	grd := guard.New(guard.Config{PutBlob: func(ctx context.Context, r io.Reader) (string, int64, error) {
-		return b.PutBlob(ctx, r, maxSpill)
-	}})
+	shown := step(cat, nil).Names
+	grd := guard.New(guard.Config{
+		PutBlob: func(ctx context.Context, r io.Reader) (string, int64, error) { return b.PutBlob(ctx, r, 0) },
+		Read:    presented(shown, readTool), Grep: presented(shown, grepTool),
+	})
 	name, keep := childOf(cat, b.Child)
 	return session.Parts{
 		Agent: name, Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(),
@@ -66,6 +68,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		System:  func(opened time.Time) []agent.Section { return a.system(ws, workdir, b, opened) },
 		Gate:    gate(pol),
 		Guard:   grd.Check,
+		Clean:   guard.Clean,
 		Reap:    func(p agent.Process) { sandbox.Reap(p) },
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: a.cfg.MaxSteps, Closing: true},
@@ -79,8 +82,21 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}, nil
 }
 
-// maxSpill bounds one spilled output on disk.
-const maxSpill = 256 << 20
+// The tools that page and search what the guard has stored, and the one that
+// keeps the task list.
+const (
+	readTool = "file-system__read"
+	grepTool = "file-system__grep"
+	todoTool = "todo__write"
+)
+
+// presented is the name that the model knows a tool by.
+func presented(names map[string]string, canonical string) string {
+	if n, ok := names[canonical]; ok {
+		return n
+	}
+	return canonical
+}
 
 // register fills the catalog with the built-in tools.
 func (a *App) register(cat *catalog.Catalog, ws *workspace.Workspace, tracker *workspace.Tracker, box *sandbox.Box, b session.Build) error {
@@ -91,14 +107,38 @@ func (a *App) register(cat *catalog.Catalog, ws *workspace.Workspace, tracker *w
 			return path, path != ""
 		},
 	}.Tools()
-	builtin = append(builtin, tools.Shell{Box: box, Env: sandbox.Scrub(a.opts.Environ, a.cfg.ScrubEnv)}.Tools()...)
-	builtin = append(builtin, new(tools.Todos).Tool(), tools.Ask())
+	builtin = append(builtin, tools.Shell{
+		Box: box, Env: sandbox.Scrub(a.opts.Environ, a.cfg.ScrubEnv), Path: shell(),
+	}.Tools()...)
+	builtin = append(builtin, todos(b).Tool(), tools.Ask())
 	for _, t := range builtin {
 		if err := cat.Register(t, catalog.BuiltIn, ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shell is the shell that commands run in; "" = the usual one of the system.
+func shell() string {
+	if runtime.GOOS == "windows" {
+		return ""
+	}
+	return sandbox.Find("bash")
+}
+
+// todos is the task list as the session left it.
+func todos(b session.Build) *tools.Todos {
+	t := new(tools.Todos)
+	for _, m := range slices.Backward(b.Past) {
+		for _, c := range slices.Backward(m.Calls()) {
+			if c.Tool == todoTool {
+				t.Restore(b.Session, c.Input)
+				return t
+			}
+		}
+	}
+	return t
 }
 
 // childOf returns the name of the agent that a child session runs, and which
@@ -168,12 +208,15 @@ func (a *App) system(ws *workspace.Workspace, workdir string, b session.Build, o
 	if model == "" {
 		model = a.cfg.Model
 	}
-	shell := "bash"
-	if runtime.GOOS == "windows" {
-		shell = "PowerShell"
+	sh := "sh"
+	switch {
+	case runtime.GOOS == "windows":
+		sh = "PowerShell"
+	case shell() != "":
+		sh = "bash"
 	}
 	return prompt.System(prompt.Config{
-		Workdir: workdir, Extra: a.cfg.AddDirs, Git: hasGit(ws.Root()), OS: runtime.GOOS, Shell: shell,
+		Workdir: workdir, Extra: a.cfg.AddDirs, Git: hasGit(ws.Root()), OS: runtime.GOOS, Shell: sh,
 		Model: model, Opened: opened, Append: a.opts.Flags.SystemAppend,
 	})
 }
@@ -204,9 +247,10 @@ func (a *App) configHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkRules refuses rules that the policy cannot read before anything runs.
-func checkRules(cfg config.Config) error {
-	_, err := policy.New(policy.Config{
+// checkRules refuses rules that the policy cannot read before anything runs, and
+// notes those that match no tool that is known.
+func checkRules(cfg *config.Config) error {
+	pol, err := policy.New(policy.Config{
 		Mode: cfg.Mode, Allow: config.Texts(cfg.Allow), Deny: config.Texts(cfg.Deny), Ask: config.Texts(cfg.Ask),
 		Canonical: catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)}).Canonical,
 		Resolve:   func(p string) (string, string, error) { return p, p, nil },
@@ -214,6 +258,9 @@ func checkRules(cfg config.Config) error {
 	})
 	if err != nil {
 		return settingsProblem("permissions", err)
+	}
+	for _, rule := range pol.Unknown() {
+		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: fmt.Sprintf("the rule %q matches no tool that is known", rule)})
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ type Config struct {
 	// may read. An error withholds the result.
 	Guard func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
 
+	// Clean makes output of a running call fit to be shown; nil = as it is.
+	Clean func(string) string
+
 	// Wrap is the middleware around Tool.Run, outermost first. It may be empty.
 	Wrap []func(agent.Tool, Run) Run
 

@@ -226,8 +226,13 @@ var errTime = errors.New("the time limit of the call is over")
 func (t *turn) withEnv(ctx context.Context, j *job) context.Context {
 	id := j.call.ID
 	return agent.WithCallEnv(ctx, agent.CallEnv{
-		Key:      j.key,
-		Progress: func(text string) { t.Live(agent.CallOutput{ID: id, Text: text}) },
+		Key: j.key,
+		Progress: func(text string) {
+			if t.Clean != nil {
+				text = t.Clean(text)
+			}
+			t.Live(agent.CallOutput{ID: id, Text: text})
+		},
 		Spawned: func(p agent.Process) {
 			// A log that cannot be written ends the turn at the next event.
 			_ = t.Store(false, agent.CallSpawned{ID: id, Process: p})

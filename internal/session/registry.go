@@ -18,6 +18,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/journal"
+	"dure/internal/transcript"
 )
 
 // Registry holds the sessions that run in this process and opens others. It is
@@ -93,7 +94,7 @@ func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Sessio
 		if n.id = o.New; n.id == "" {
 			n.id = journal.NewID(r.cfg.Now())
 		}
-		if err := n.build(ctx, agent.SessionInfo{}, nil); err != nil {
+		if err := n.build(ctx, transcript.New()); err != nil {
 			return nil, err
 		}
 		if err := r.cfg.Store.Create(ctx, n.meta()); err != nil {
@@ -132,10 +133,11 @@ func (n *opening) close() {
 
 // build makes the parts. It checks the model, so that the first prompt does not
 // fail for a reason that is known now.
-func (n *opening) build(ctx context.Context, stored agent.SessionInfo, files []agent.FileState) (err error) {
+func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	s := n.Session
 	n.parts, err = n.reg.cfg.Build(ctx, Build{
-		Session: n.id, Open: n.Open, Stored: stored, Files: files, Child: n.child, Reach: s.reach(),
+		Session: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
+		Files: slices.Collect(maps.Values(st.Files)), Past: slices.Clip(st.Messages), Reach: s.reach(),
 		PutBlob: func(ctx context.Context, r io.Reader, limit int64) (string, int64, error) {
 			return s.rec.lease.PutBlob(ctx, r, limit)
 		},
@@ -159,6 +161,14 @@ func (n *opening) build(ctx context.Context, stored agent.SessionInfo, files []a
 	return nil
 }
 
+// stored is the session's row in the list, zero for a new one.
+func stored(st *transcript.State) agent.SessionInfo {
+	if st.Head == 0 {
+		return agent.SessionInfo{}
+	}
+	return st.Info()
+}
+
 // begin opens an epoch in the log of the lease.
 func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	if n.rec, err = openRecord(ctx, lease, n.reg.cfg.Now); err != nil {
@@ -169,7 +179,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 		n.Workdir = or(n.Workdir, st.First.Workdir)
 		n.Model = or(n.Model, st.Model)
 		n.Mode = or(n.Mode, resumable(st.Mode))
-		if err := n.build(ctx, st.Info(), slices.Collect(maps.Values(st.Files))); err != nil {
+		if err := n.build(ctx, st); err != nil {
 			return err
 		}
 	}

@@ -47,6 +47,7 @@ type Parts struct {
 	Params agent.Params
 	Gate   []loop.Stage
 	Guard  func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
+	Clean  func(string) string // of output in progress; may be nil
 	Wrap   []func(agent.Tool, loop.Run) loop.Run
 	Reap   func(agent.Process)
 	Retry  loop.Retry
@@ -89,6 +90,7 @@ type Build struct {
 	Open    agent.Open
 	Stored  agent.SessionInfo // as the log has it; zero for a new session
 	Files   []agent.FileState // what the session has seen of files
+	Past    []agent.Message   // the conversation so far
 	Child   *agent.Child
 	Reach   agent.Reach
 
