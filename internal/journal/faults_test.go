@@ -488,7 +488,6 @@ type acked struct {
 	posted []string
 	taken  []string
 	sent   []string
-	blob   string
 	n      int
 }
 

@@ -64,7 +64,8 @@ type Local struct {
 
 	mu       sync.Mutex
 	leases   map[string]*lease
-	runnable chan struct{} // closed, and replaced, when a session became runnable
+	fresh    map[string]Meta // of sessions that were created here and have no meta.json
+	runnable chan struct{}   // closed, and replaced, when a session became runnable
 	closed   bool
 }
 
@@ -116,6 +117,7 @@ func newLocal(d disk, o LocalOptions) *Local {
 		d: d, durability: o.Durability, now: o.Now, newID: o.NewID, fault: o.Fault,
 		segment:  64 << 20,
 		leases:   map[string]*lease{},
+		fresh:    map[string]Meta{},
 		runnable: make(chan struct{}),
 	}
 	if s.now == nil {
@@ -192,7 +194,7 @@ func (s *Local) Create(_ context.Context, m Meta) error {
 	}
 	if err == nil {
 		m = s.created(m)
-		err = s.writeMeta(dir, m)
+		err = s.keepMeta(dir, m)
 	}
 	if err != nil {
 		return fmt.Errorf("creating session %s: %w", m.ID, err)

@@ -55,7 +55,7 @@ func TestLayout(t *testing.T) {
 	s := newFolder(t, LocalOptions{Dir: filepath.Join(dir, "data"), Now: atNoon})
 	id := NewID(time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC))
 	var m Meta
-	m.ID = id
+	m.ID, m.Tenant = id, "t"
 	if err := s.Create(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +75,11 @@ func TestLayout(t *testing.T) {
 	}
 	var got []string
 	err = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
-		fi, err := os.Stat(p)
 		if err != nil || p == dir {
+			return err
+		}
+		fi, err := e.Info()
+		if err != nil {
 			return err
 		}
 		name, _ := filepath.Rel(dir, p)

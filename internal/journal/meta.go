@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,26 @@ func (s *Local) writeMeta(dir string, m Meta) error {
 	s.fault("meta.write")
 	err = replace(s.d, dir+"/meta.json", append(b, '\n'), false)
 	s.fault("meta.written")
+	s.mu.Lock()
+	delete(s.fresh, m.ID)
+	s.mu.Unlock()
 	return err
+}
+
+// maxFresh bounds how many new sessions are remembered without a file.
+const maxFresh = 1024
+
+// keepMeta stores the listing of a new session. A file is made only for what the
+// log will not say: it costs as much as the rest of a new session.
+func (s *Local) keepMeta(dir string, m Meta) error {
+	s.mu.Lock()
+	if m.Tenant == "" && len(m.Labels) == 0 && len(s.fresh) < maxFresh {
+		s.fresh[m.ID] = m
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.Unlock()
+	return s.writeMeta(dir, m)
 }
 
 // readMeta returns what was stored, or a beginning when that is unreadable.
@@ -44,11 +64,30 @@ func (s *Local) readMeta(dir string) (Meta, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &m)
 	}
-	if err != nil || m.ID != id {
-		m = Meta{}
-		m.ID = id
+	if err == nil && m.ID == id {
+		return m, nil
 	}
-	return m, err
+	s.mu.Lock()
+	m, fresh := s.fresh[id]
+	s.mu.Unlock()
+	if fresh {
+		return m, nil
+	}
+	return s.indexed(id), err
+}
+
+// indexed returns what the index says of a session, to begin with: everything
+// that the log says is read from there again.
+func (s *Local) indexed(id string) Meta {
+	var m Meta
+	m.ID = id
+	entries, _, err := s.readIndex(context.Background())
+	if e, ok := entries[id]; err == nil && ok {
+		m.Tenant, m.Labels, m.Lane, m.Title = e.Tenant, e.Labels, e.Lane, e.Title
+		m.Parent, m.ForkSeq, m.Workdir, m.Model = e.Parent, e.ForkSeq, e.Workdir, e.Model
+		m.Created, m.Updated, m.Status = e.Created, e.Updated, statusIdle
+	}
+	return m
 }
 
 // shown reports whether a kind of event changes what List shows.
