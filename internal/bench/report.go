@@ -83,7 +83,8 @@ func machine() string {
 	}
 	kernel := ""
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		kernel = " " + strings.TrimSpace(string(release))
+		number, _, _ := strings.Cut(strings.TrimSpace(string(release)), "-")
+		kernel = " " + number
 	}
 	return fmt.Sprintf("%d × %s, %s/%s%s, %s", runtime.NumCPU(), cpu, runtime.GOOS, runtime.GOARCH, kernel, runtime.Version())
 }

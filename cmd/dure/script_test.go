@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"dure/internal/models/script"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dure": main})
+}
+
+// TestScripts runs the binary as a person does. Each script has a home and a
+// workspace of its own, and nothing of the environment but PATH.
+func TestScripts(t *testing.T) {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatalf("asking go for its cache: %v", err)
+	}
+	cache := strings.TrimSpace(string(out))
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("DURE_HOME", filepath.Join(env.WorkDir, "dure"))
+			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv("GOCACHE", cache) // the demo compiles its sample
+			env.Cd = filepath.Join(env.WorkDir, "work")
+			if err := os.MkdirAll(env.Cd, 0o700); err != nil {
+				return err
+			}
+			env.Values[modelKey{}] = new(*script.Server)
+			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"model":  model,
+			"sparse": sparse,
+			"hex":    hex,
+			"tmpfs":  tmpfs,
+			"fifo":   fifo,
+			"events": events,
+			"ends":   ends,
+		},
+		// A run that hangs is killed then, with the stacks of its goroutines.
+		Deadline:            time.Now().Add(90 * time.Second),
+		Condition:           condition,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// runLimit is more than any run of the binary in a script needs.
+const runLimit = 30 * time.Second
+
+// trace is what no user is ever shown.
+var trace = regexp.MustCompile(`goroutine \d+|panic:|runtime error|\.go:\d+`)
+
+// exits CODE PROGRAM ARG... runs a program, wants the exit code, no stack trace
+// and an end in good time.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits code program [arg...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	start := time.Now()
+	err = ts.Exec(args[1], args[2:]...)
+	took := time.Since(start)
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("running %s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+	if m := trace.FindString(ts.ReadFile("stderr")); m != "" {
+		ts.Fatalf("standard error holds %q", m)
+	}
+	if took > runLimit {
+		ts.Fatalf("it took %s", took)
+	}
+}
+
+// model FILE [KEY] starts the scripted model of a JSON file, and points the
+// environment at it. With KEY it accepts no other key.
+func model(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: model file [key]")
+	}
+	s, err := script.Parse([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	opts := script.Options{}
+	if len(args) == 2 {
+		opts.Key = args[1]
+	}
+	srv, err := script.NewServer(s, opts)
+	ts.Check(err)
+	ts.Defer(func() { _ = srv.Close() })
+	*ts.Value(modelKey{}).(**script.Server) = srv
+	ts.Setenv("ANTHROPIC_BASE_URL", srv.URL())
+	ts.Setenv("ANTHROPIC_API_KEY", "scripted")
+	ts.Setenv("DURE_MODEL", "script")
+}
+
+type modelKey struct{}
+
+// ends SIGNAL CODE PROGRAM ARG... runs a program until the model has a request
+// of it, sends it the signal, and wants the exit code within five seconds.
+func ends(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: ends signal code program [arg...]")
+	}
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[0]]
+	srv := *ts.Value(modelKey{}).(**script.Server)
+	before := len(srv.Requests())
+
+	var out, stderr bytes.Buffer
+	cmd := exec.Command(lookPath(ts, args[2]), args[3:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), &out, &stderr
+	for _, name := range []string{
+		"PATH", "HOME", "DURE_HOME", "LANG", "DURE_MODEL", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "TMPDIR",
+	} {
+		if v := ts.Getenv(name); v != "" {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	ts.Check(cmd.Start())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	asked := time.NewTicker(5 * time.Millisecond)
+	defer asked.Stop()
+	limit := time.After(runLimit)
+	for len(srv.Requests()) == before {
+		select {
+		case <-asked.C:
+		case <-done:
+			ts.Fatalf("it ended before it asked the model\n%s%s", out.Bytes(), stderr.Bytes())
+		case <-limit:
+			_ = cmd.Process.Kill()
+			ts.Fatalf("it did not ask the model\n%s%s", out.Bytes(), stderr.Bytes())
+		}
+	}
+	ts.Check(cmd.Process.Signal(signal))
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		_ = cmd.Process.Kill()
+		ts.Fatalf("it did not end within five seconds of the signal")
+	}
+	ts.Logf("%s%s", out.Bytes(), stderr.Bytes())
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+	if m := trace.Find(stderr.Bytes()); m != nil {
+		ts.Fatalf("standard error holds %q", m)
+	}
+}
+
+// lookPath finds a program in the script's PATH.
+func lookPath(ts *testscript.TestScript, name string) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); exists(path) {
+			return path
+		}
+	}
+	ts.Fatalf("no program %s", name)
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// sparse FILE SIZE makes a file of that many bytes that takes no room.
+func sparse(ts *testscript.TestScript, neg bool, args []string) {
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(f.Truncate(size))
+	ts.Check(f.Close())
+}
+
+// hex FILE DIGITS... makes a file of bytes.
+func hex(ts *testscript.TestScript, neg bool, args []string) {
+	var data []byte
+	for _, d := range args[1:] {
+		b, err := strconv.ParseUint(d, 16, 8)
+		ts.Check(err)
+		data = append(data, byte(b))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// condition answers [root], [mount] and [tool:NAME]. A tool that DURE_REQUIRE
+// names has to be there.
+func condition(name string) (bool, error) {
+	required := strings.Split(os.Getenv("DURE_REQUIRE"), ",")
+	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
+		_, err := exec.LookPath(tool)
+		if err != nil && slices.Contains(required, tool) {
+			return false, fmt.Errorf("%s is required: %w", tool, err)
+		}
+		return err == nil, nil
+	}
+	if name == "mount" {
+		ok := mayMount()
+		if !ok && slices.Contains(required, "mount") {
+			return false, errors.New("mounting is required, and not permitted here")
+		}
+		return ok, nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// events FILE KIND... wants the log in FILE to hold exactly these events, those
+// of the session and its seals left out.
+func events(ts *testscript.TestScript, neg bool, args []string) {
+	var got []string
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		m := kind.FindStringSubmatch(line)
+		if m == nil {
+			ts.Fatalf("no event: %s", line)
+		}
+		switch m[1] {
+		case "session.opened", "log.sealed":
+		default:
+			got = append(got, m[1])
+		}
+	}
+	if !slices.Equal(got, args[1:]) {
+		ts.Fatalf("the log holds\n\t%s\nand not\n\t%s", strings.Join(got, " "), strings.Join(args[1:], " "))
+	}
+}
+
+var kind = regexp.MustCompile(`"k":"([a-z.]+)"`)
