@@ -115,7 +115,7 @@ func (d *Demo) start(o Options) (err error) {
 func demoEnv(environ []string) []string {
 	return append(slices.Clone(environ),
 		"ANTHROPIC_API_KEY=demo", "ANTHROPIC_AUTH_TOKEN=", "ANTHROPIC_MODEL=", "DURE_MODEL=",
-		"GOFLAGS=-vet=off", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local", "GO111MODULE=on", "CGO_ENABLED=0",
+		"GOFLAGS=-vet=off", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local", "GO111MODULE=on",
 	)
 }
 
