@@ -1,0 +1,185 @@
+//go:build unix
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+)
+
+// childVar has the task of a process that is to be killed. The test binary runs
+// itself with it.
+const childVar = "PROOF_CHILD"
+
+// crashID is the session of all crash runs.
+const crashID = "01900000-0000-7000-8000-000000000001"
+
+// childTask is what a child is told.
+type childTask struct {
+	Work, Home, URL string
+
+	Die  int64  // the boundary at which it dies; 0 = none
+	Torn bool   // and it leaves half of what it was writing to the log
+	At   string // the kind of new event at which it dies; "" = none
+	Text string // of a prompt beside the first one
+	List bool   // print the names of all boundaries
+}
+
+func TestMain(m *testing.M) {
+	task := os.Getenv(childVar)
+	if task == "" {
+		os.Exit(m.Run())
+	}
+	if err := runChild(task); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// die is SIGKILL, from ourselves.
+func die() {
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Kill()
+	}
+	select {}
+}
+
+// boundaries counts the changes of the disk, and ends the process at one.
+type boundaries struct {
+	childTask
+	n    atomic.Int64
+	size int64 // of the log's last segment, before the write that is under way
+}
+
+// pass is the fault of the store.
+func (b *boundaries) pass(name string) {
+	n := b.n.Add(1)
+	if b.List {
+		fmt.Printf("b %d %s\n", n, name)
+	}
+	if b.Torn && name == "append.write" {
+		_, b.size = b.segment()
+	}
+	if n != b.Die {
+		return
+	}
+	if path, now := b.segment(); b.Torn && name == "append.written" && now > b.size {
+		if err := os.Truncate(path, b.size+(now-b.size)/2); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		fmt.Printf("torn %d\n", now-b.size)
+	}
+	die()
+}
+
+// segment returns the file that the log is being written to, and its size.
+func (b *boundaries) segment() (path string, size int64) {
+	all, _ := filepath.Glob(filepath.Join(b.Home, "dure", "sessions", "*", crashID, "log.*.jsonl"))
+	if len(all) == 0 {
+		return "", 0
+	}
+	path = all[len(all)-1] // they are sorted
+	info, err := os.Stat(path)
+	if err != nil {
+		return path, 0
+	}
+	return path, info.Size()
+}
+
+// runChild opens the session, or resumes it, and runs its turn to the end. It
+// prints each stored event as it learns of it: from then on nobody may forget
+// it.
+func runChild(task string) (err error) {
+	b := &boundaries{}
+	if err := json.Unmarshal([]byte(task), &b.childTask); err != nil {
+		return err
+	}
+	o := options(b.Work, b.Home, b.URL, app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit"}})
+	o.Fault = b.pass
+	a, err := app.New(o)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	s, err := openCrashed(ctx, a.Client(), b.Work)
+	if err != nil {
+		return err
+	}
+	if err := b.follow(ctx, s); err != nil {
+		return err
+	}
+	if err := a.Close(); err != nil {
+		return err
+	}
+	fmt.Printf("end %d\n", b.n.Load())
+	return nil
+}
+
+// openCrashed opens the session wherever its life was cut.
+func openCrashed(ctx context.Context, c client.Client, work string) (*client.Session, error) {
+	s, err := c.Open(ctx, agent.Open{Session: crashID})
+	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
+		return c.Open(ctx, agent.Open{New: crashID, Workdir: work})
+	}
+	return s, err
+}
+
+// follow prints the events, and at the head of the log sees what is left to do.
+func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
+	ended := false
+	for e, err := range s.Events(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if e.Live() {
+			continue
+		}
+		fmt.Printf("e %d %s %s\n", e.Seq, e.ID, e.Kind())
+		switch e.Body.(type) {
+		case agent.TurnStarted, agent.InputAdded:
+			ended = false
+		case agent.TurnEnded:
+			ended = true
+		}
+		switch {
+		case e.Seq > s.Info.Head && e.Kind() == b.At:
+			die()
+		case e.Seq > s.Info.Head && ended:
+			return nil
+		case e.Seq == s.Info.Head && ended && b.Text == "":
+			return nil
+		case e.Seq == s.Info.Head:
+			if err := b.goOn(ctx, s, ended); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the events ended before the turn")
+}
+
+// goOn sends the prompt, as a front-end does that does not know whether it
+// arrived, and has a turn go on that was cut short.
+func (b *boundaries) goOn(ctx context.Context, s *client.Session, ended bool) error {
+	if err := s.Send(ctx, agent.Prompt{ID: "p1", Text: "Do all the steps."}); err != nil {
+		return err
+	}
+	fmt.Println("ack p1")
+	if ended {
+		return s.Send(ctx, agent.Prompt{ID: "p2", Text: b.Text})
+	}
+	err := s.Send(ctx, agent.Continue{})
+	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemUsage {
+		return nil // the turn was faster, and its end is among the events to come
+	}
+	return err
+}

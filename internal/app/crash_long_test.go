@@ -1,0 +1,255 @@
+//go:build unix
+
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+)
+
+// crashPoint is a place to die at.
+type crashPoint struct {
+	n    int64
+	name string
+	torn bool
+}
+
+// crashEverywhere kills a session of its own at each boundary of an undisturbed
+// run, at those behind a write to the log once more with the write torn, and
+// lets it go on for three steps.
+func crashEverywhere(t *testing.T) {
+	story := newCrashScript(crashSteps)
+	points := crashPoints(t, story)
+	dir := t.TempDir()
+	fmt.Printf("%d places to die at\n", len(points))
+	begun := time.Now()
+	var mu sync.Mutex // guards next and sum
+	var next int
+	var sum crashSum
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				if i > 0 && i%200 == 0 && i < len(points) {
+					fmt.Printf("%v: %d of %d: %+v\n", time.Since(begun).Round(time.Second), i, len(points), sum)
+				}
+				mu.Unlock()
+				if i >= len(points) {
+					return
+				}
+				died, v, err := crashAt(t, filepath.Join(dir, fmt.Sprint(i)), story, points[i])
+				mu.Lock()
+				sum.add(died, v)
+				mu.Unlock()
+				if err != nil {
+					v.fail("%v", err)
+				}
+				for _, p := range v.problems {
+					t.Errorf("killed at boundary %d (%s), torn %v: %s", points[i].n, points[i].name, points[i].torn, p)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	fmt.Printf("%v: %d places: %+v\n", time.Since(begun).Round(time.Second), len(points), sum)
+}
+
+// crashSum counts what became of many runs.
+type crashSum struct {
+	Killed, Untouched, Bad           int // runs
+	Events, Unknown, Again, Repaired int
+}
+
+func (s *crashSum) add(died bool, v verdict) {
+	if died {
+		s.Killed++
+	} else {
+		s.Untouched++
+	}
+	if len(v.problems) > 0 {
+		s.Bad++
+	}
+	s.Events += v.events
+	s.Unknown += v.unknown
+	s.Again += v.again
+	s.Repaired += v.repaired
+}
+
+// crashPoints lists the boundaries of an undisturbed run.
+func crashPoints(t *testing.T, story *crashScript) []crashPoint {
+	r, err := newCrashRun(t.TempDir(), story, crashSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	died, lines, err := r.child(childTask{List: true})
+	if died || err != nil {
+		t.Fatalf("the undisturbed run: died %v, %v", died, err)
+	}
+	var points []crashPoint
+	for _, line := range lines {
+		var p crashPoint
+		if n, _ := fmt.Sscanf(line, "b %d %s", &p.n, &p.name); n != 2 {
+			continue
+		}
+		points = append(points, p)
+		if p.name == "append.written" {
+			p.torn = true
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// crashAt is one run that dies at p.
+func crashAt(t *testing.T, dir string, story *crashScript, p crashPoint) (died bool, v verdict, err error) {
+	r, err := newCrashRun(dir, story, crashSteps)
+	if err != nil {
+		return false, v, err
+	}
+	defer r.close()
+	if died, _, err = r.child(childTask{Die: p.n, Torn: p.torn}); err != nil {
+		return died, v, err
+	}
+	if died {
+		r.limit.Store(min(crashSteps, r.asked.Load()+3))
+		again, _, err := r.child(childTask{})
+		if again || err != nil {
+			return died, v, fmt.Errorf("resuming: died %v, %w", again, err)
+		}
+	}
+	if v, err = r.check(t.Context()); err != nil {
+		return died, v, err
+	}
+	if left := family.orphans(); len(left) > 0 {
+		v.fail("processes are left behind: %v", left)
+	}
+	return died, v, nil
+}
+
+// trigger kills a process a moment after it has printed so many lines about
+// events of its own.
+type trigger struct {
+	out   bytes.Buffer
+	cmd   *exec.Cmd
+	lines int
+	after time.Duration
+	acked bool
+	timer *time.Timer
+}
+
+func (g *trigger) Write(p []byte) (int, error) {
+	for line := range bytes.Lines(p) {
+		g.acked = g.acked || bytes.HasPrefix(line, []byte("ack"))
+		if g.acked && bytes.HasPrefix(line, []byte("e ")) {
+			g.lines--
+		}
+	}
+	if g.lines <= 0 && g.timer == nil {
+		g.timer = time.AfterFunc(g.after, func() { _ = g.cmd.Process.Kill() })
+	}
+	return g.out.Write(p)
+}
+
+// TestCrashAnytime kills a session from outside, at moments that nobody has
+// chosen: in the middle of writes, of tools and of starting them.
+func TestCrashAnytime(t *testing.T) {
+	const kills = 12
+	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.model.Close()
+	for r.kills < kills {
+		// At least one whole step lies before each death, or a turn that gets
+		// nowhere would be given up.
+		g := &trigger{lines: 10 + rand.IntN(60), after: rand.N(8 * time.Millisecond)}
+		died, _, err := r.start(childTask{}, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !died {
+			break
+		}
+	}
+	steps := min(crashSteps, r.asked.Load()+3)
+	r.limit.Store(steps)
+	if died, _, err := r.child(childTask{}); died || err != nil {
+		t.Fatalf("the last child: died %v, %v", died, err)
+	}
+	v, err := r.check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v.problems {
+		t.Error(p)
+	}
+	if left := family.orphans(); len(left) > 0 {
+		t.Errorf("processes are left behind: %v", left)
+	}
+	t.Logf("%d kills in %d steps: %d events, %d repairs, %d calls run again, %d outcomes unknown, %d files left over",
+		r.kills, steps, v.events, v.repaired, v.again, v.unknown, v.leftover)
+}
+
+// A turn that dies at the same place again and again is given up, and the
+// session goes on with the next prompt.
+func TestCrashLoop(t *testing.T) {
+	r, err := newCrashRun(t.TempDir(), newCrashScript(1), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.model.Close()
+	for i := range 5 {
+		if died, _, err := r.child(childTask{At: "model.requested"}); !died || err != nil {
+			t.Fatalf("child %d: died %v, %v", i, died, err)
+		}
+	}
+	for _, text := range []string{"", "Go on."} {
+		if died, _, err := r.child(childTask{At: "nothing", Text: text}); died || err != nil {
+			t.Fatalf("died %v, %v", died, err)
+		}
+	}
+	a, err := app.New(options(r.work(), r.home(), r.model.URL(), app.Flags{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	var events []agent.Event
+	for e, err := range a.Client().Attach(crashID).Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	var reasons []agent.EndReason
+	for _, b := range all[agent.TurnEnded](events) {
+		reasons = append(reasons, b.Reason)
+	}
+	if !slices.Equal(reasons, []agent.EndReason{agent.EndFailed, agent.EndDone}) {
+		t.Errorf("the turns ended as %v:\n%s", reasons, names(events))
+	}
+	if e := all[agent.TurnEnded](events)[0].Error; !strings.Contains(e, "started 5 times") {
+		t.Errorf("the turn was given up with %q", e)
+	}
+	problems := slices.Concat(numbering(events), gated(events), verified(t.Context(), a.Client(), crashID), refusals(r.model))
+	for _, p := range problems {
+		t.Error(p)
+	}
+	if left := family.orphans(); len(left) > 0 {
+		t.Errorf("processes are left behind: %v", left)
+	}
+}

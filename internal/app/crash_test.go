@@ -1,0 +1,352 @@
+//go:build unix
+
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+	"dure/internal/transcript"
+	"dure/internal/workspace"
+)
+
+// crashRun is one session that is killed and resumed until it ends.
+type crashRun struct {
+	dir     string
+	story   *crashScript
+	model   *script.Server
+	limit   atomic.Int64 // steps until the model ends the story
+	asked   atomic.Int64 // steps that the model was asked for
+	printed map[int64]string
+	acked   bool // the prompt was accepted
+	torn    int
+	kills   int
+}
+
+func newCrashRun(dir string, story *crashScript, steps int) (*crashRun, error) {
+	r := &crashRun{dir: dir, story: story, printed: map[int64]string{}}
+	r.limit.Store(int64(steps))
+	for _, d := range []string{r.work(), r.home()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	start := maps.Clone(story.files[0])
+	start["ledger"] = ""
+	for name, content := range start {
+		if err := os.WriteFile(filepath.Join(r.work(), name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.model, err = script.NewServer(script.Script{}, script.Options{Func: func(req script.Request) script.Reply {
+		r.asked.Store(max(r.asked.Load(), int64(req.Step)+1))
+		return story.tell(req.Step, int(r.limit.Load()))
+	}})
+	return r, err
+}
+
+func (r *crashRun) work() string { return filepath.Join(r.dir, "work") }
+func (r *crashRun) home() string { return filepath.Join(r.dir, "home") }
+
+// close stops the model and removes everything.
+func (r *crashRun) close() error {
+	return errors.Join(r.model.Close(), os.RemoveAll(r.dir))
+}
+
+// childLimit is how long one child may take.
+const childLimit = time.Minute
+
+// child runs a child until it ends or dies. It returns the lines that are not
+// about events.
+func (r *crashRun) child(task childTask) (died bool, lines []string, err error) {
+	return r.start(task, &trigger{lines: math.MaxInt})
+}
+
+// start is child with something that may kill it.
+func (r *crashRun) start(task childTask, out *trigger) (died bool, lines []string, err error) {
+	task.Work, task.Home, task.URL = r.work(), r.home(), r.model.URL()
+	data, err := json.Marshal(task)
+	if err != nil {
+		return false, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), childLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childVar+"="+string(data))
+	var complaints bytes.Buffer
+	out.cmd, cmd.Stdout, cmd.Stderr = cmd, out, &complaints
+	err = family.run(cmd)
+	if ctx.Err() != nil {
+		return false, nil, fmt.Errorf("a child hangs: %+v\n%s%s", task, out.out.String(), complaints.String())
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+		died, err = true, nil
+		r.kills++
+	}
+	if err != nil {
+		return died, nil, fmt.Errorf("a child failed: %+v: %w\n%s", task, err, complaints.String())
+	}
+	lines, err = r.read(out.out.Bytes())
+	return died, lines, err
+}
+
+// read takes what a child printed. The same event always has the same number.
+func (r *crashRun) read(out []byte) (lines []string, err error) {
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		word, rest, _ := strings.Cut(s.Text(), " ")
+		switch word {
+		case "e":
+			number, id, _ := strings.Cut(rest, " ")
+			seq, err := strconv.ParseInt(number, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("a child printed %q", s.Text())
+			}
+			if was, ok := r.printed[seq]; ok && was != id {
+				return nil, fmt.Errorf("event %d was %q and is %q", seq, was, id)
+			}
+			r.printed[seq] = id
+		case "ack":
+			r.acked = true
+		case "torn":
+			r.torn++
+		default:
+			lines = append(lines, s.Text())
+		}
+	}
+	return lines, nil
+}
+
+// verdict is what the checks found: problems, and figures for the log.
+type verdict struct {
+	problems []string
+	events   int
+	epochs   int64
+	unknown  int // commands whose outcome is not known
+	again    int // calls that were started more than once
+	repaired int // times that a torn end was cut off
+	leftover int // files that were being written when the program died
+}
+
+func (v *verdict) fail(format string, args ...any) {
+	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+// check looks at everything that the run has left, when its turn has ended.
+func (r *crashRun) check(ctx context.Context) (v verdict, err error) {
+	a, err := app.New(options(r.work(), r.home(), r.model.URL(), app.Flags{}))
+	if err != nil {
+		return v, err
+	}
+	defer a.Close()
+	c := a.Client()
+	var events []agent.Event
+	for e, err := range c.Attach(crashID).Events(ctx, 0) {
+		if err != nil {
+			return v, err
+		}
+		events = append(events, e)
+	}
+	v.events, v.epochs = len(events), events[len(events)-1].Epoch
+	v.problems = append(v.problems, numbering(events)...)
+	v.problems = append(v.problems, gated(events)...)
+	v.problems = append(v.problems, verified(ctx, c, crashID)...)
+	v.problems = append(v.problems, refusals(r.model)...)
+	r.checkKept(&v, events)
+	r.checkTurn(&v, events)
+	r.checkEffects(&v, events)
+	return v, nil
+}
+
+// checkKept checks that nothing which anybody was told of is lost.
+func (r *crashRun) checkKept(v *verdict, events []agent.Event) {
+	for seq, id := range r.printed {
+		if seq > int64(len(events)) {
+			v.fail("event %d (%s) is lost", seq, id)
+			continue
+		}
+		if e := events[seq-1]; e.ID+" "+e.Kind() != id {
+			v.fail("event %d was %q and is %s %s", seq, id, e.ID, e.Kind())
+		}
+	}
+	added := all[agent.InputAdded](events)
+	if len(added) != 1 || added[0].Input != "p1" || !r.acked {
+		v.fail("the prompt was entered as %+v; accepted: %v", added, r.acked)
+	}
+	v.repaired = len(all[agent.LogRepaired](events))
+}
+
+// checkTurn checks that there was one turn, and that it came to its end.
+func (r *crashRun) checkTurn(v *verdict, events []agent.Event) {
+	turns := map[string]bool{}
+	for _, b := range all[agent.TurnStarted](events) {
+		turns[b.Turn] = true
+	}
+	ends := all[agent.TurnEnded](events)
+	if len(turns) != 1 || len(ends) != 1 || ends[0].Reason != agent.EndDone {
+		v.fail("turns %v ended as %+v", turns, ends)
+	}
+	steps := int(r.limit.Load())
+	answers := said(events)
+	if len(answers) != steps+1 || answers[len(answers)-1] != crashEnd(steps) {
+		v.fail("%d answers to %d steps, the last one: %q", len(answers), steps, answers[len(answers)-1])
+	}
+	state := transcript.New()
+	for _, e := range events {
+		state.Apply(e)
+	}
+	if messages, _ := state.Conversation(); len(messages) != 2*steps+2 {
+		v.fail("the conversation has %d messages after %d steps", len(messages), steps)
+	}
+}
+
+// checkEffects checks the results of all calls, the ledger and the files.
+func (r *crashRun) checkEffects(v *verdict, events []agent.Event) {
+	starts := map[string]int{}
+	for _, b := range all[agent.CallStarted](events) {
+		if starts[b.ID]++; starts[b.ID] > 1 {
+			v.again++
+			if b.Class == agent.Unsafe {
+				v.fail("call %s of class unsafe was started again", b.ID)
+			}
+		}
+	}
+	unknown := map[string]bool{}
+	for _, b := range all[agent.CallFinished](events) {
+		_, command := r.story.lines[b.Result.ID]
+		switch {
+		case command && b.Result.Error != nil && b.Result.Error.Code == agent.ErrOutcomeUnknown:
+			unknown[b.Result.ID] = true
+		case b.Result.Status != agent.StatusOK:
+			v.fail("call %s: %s", b.Result.ID, b.Result.Text)
+		}
+	}
+	v.unknown = len(unknown)
+	r.checkLedger(v, unknown)
+	steps := r.limit.Load()
+	for name, want := range r.story.files[steps] {
+		got, err := os.ReadFile(filepath.Join(r.work(), name))
+		if err != nil || string(got) != want {
+			v.fail("%s has %q instead of %q (%v)", name, got, want, err)
+		}
+	}
+	entries, err := os.ReadDir(r.work())
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		left := workspace.Leftover(e.Name())
+		if left {
+			v.leftover++
+		}
+		return left
+	})
+	if want := len(r.story.files[steps]) + 1; err != nil || len(entries) != want {
+		v.fail("the workspace has %d files instead of %d: %v, %v", len(entries), want, entries, err)
+	}
+}
+
+// checkLedger checks that each command wrote its line once, or at most once
+// when its outcome is not known.
+func (r *crashRun) checkLedger(v *verdict, unknown map[string]bool) {
+	data, err := os.ReadFile(filepath.Join(r.work(), "ledger"))
+	if err != nil {
+		v.fail("%v", err)
+	}
+	written := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		written[strings.TrimSpace(line)]++
+	}
+	for id, line := range r.story.lines {
+		n := written[line]
+		delete(written, line)
+		switch due := r.story.at[id] < int(r.limit.Load()); {
+		case n > 1, n > 0 && !due, n == 0 && due && !unknown[id]:
+			v.fail("command %s wrote its line %d times (unknown: %v)", id, n, unknown[id])
+		}
+	}
+	for line := range written {
+		v.fail("the ledger has a line that nobody wrote: %q", line)
+	}
+}
+
+// The short form of the crash matrix.
+const (
+	crashSteps = 200
+	crashKills = 60
+)
+
+// TestCrashMatrix kills a session of 200 steps at 60 boundaries that a seed
+// chooses, and half of the time leaves a torn log. With DURE_LONG=1 it kills a
+// session of its own at every boundary there is.
+func TestCrashMatrix(t *testing.T) {
+	if os.Getenv("DURE_LONG") != "" {
+		crashEverywhere(t)
+		return
+	}
+	seed := time.Now().UnixNano()
+	if s := os.Getenv("DURE_CRASH_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseInt(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("DURE_CRASH_SEED=%d", seed)
+	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.model.Close()
+	begun := time.Now()
+	luck := rand.New(rand.NewPCG(uint64(seed), 0))
+	for small := 0; r.kills < crashKills; {
+		task := childTask{Die: 40 + luck.Int64N(55), Torn: luck.IntN(2) == 0}
+		// A turn that makes no progress five times in a row is given up, so
+		// that early deaths must not be too many.
+		if small++; small <= 2 && luck.IntN(3) == 0 {
+			task.Die = 1 + luck.Int64N(40)
+		} else {
+			small = 0
+		}
+		died, _, err := r.child(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !died {
+			t.Fatalf("the session was over after %d kills", r.kills)
+		}
+	}
+	reached := r.asked.Load()
+	if died, _, err := r.child(childTask{}); died || err != nil {
+		t.Fatalf("the last child: died %v, %v", died, err)
+	}
+	v, err := r.check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range v.problems {
+		t.Error(p)
+	}
+	if left := family.orphans(); len(left) > 0 {
+		t.Errorf("processes are left behind: %v", left)
+	}
+	t.Logf("%d kills in %d steps, %d torn, in %v: %d events, %d of them seen by a child, %d epochs, %d repairs, %d calls run again, %d outcomes unknown",
+		r.kills, reached, r.torn, time.Since(begun).Round(time.Millisecond), v.events, len(r.printed), v.epochs, v.repaired, v.again, v.unknown)
+}

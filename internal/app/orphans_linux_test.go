@@ -1,0 +1,100 @@
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// family knows the processes that this one has started, and becomes the parent
+// of what they leave behind.
+var family kin
+
+type kin struct {
+	once sync.Once
+	mu   sync.Mutex // held while a process is started, and while orphans are looked for
+	own  map[int]bool
+}
+
+// run runs a command to its end.
+func (k *kin) run(cmd *exec.Cmd) error {
+	k.once.Do(func() {
+		k.own = map[int]bool{}
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // without it orphans go elsewhere, and none is found
+	})
+	k.mu.Lock()
+	err := cmd.Start()
+	if err == nil {
+		k.own[cmd.Process.Pid] = true
+	}
+	k.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	k.mu.Lock()
+	delete(k.own, cmd.Process.Pid)
+	k.mu.Unlock()
+	return err
+}
+
+// orphanLimit is how long what a dead process had started may live on.
+const orphanLimit = 5 * time.Second
+
+// orphans returns the processes that dead ones have left behind and that do not
+// end.
+func (k *kin) orphans() []string {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begun := time.Now(); ; {
+		left := k.bury()
+		if len(left) == 0 || time.Since(begun) > orphanLimit {
+			return left
+		}
+		<-tick.C
+	}
+}
+
+// bury waits for adopted processes that are dead, and returns the others.
+func (k *kin) bury() (alive []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	entries, _ := os.ReadDir("/proc")
+	self := os.Getpid()
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || k.own[pid] {
+			continue
+		}
+		parent, state, name := stat(pid)
+		if parent != self {
+			continue
+		}
+		if state == "Z" {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			continue
+		}
+		alive = append(alive, fmt.Sprintf("%d %s %s", pid, state, name))
+	}
+	return alive
+}
+
+// stat returns the parent of a process, its state and its command line.
+func stat(pid int) (parent int, state, name string) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	data, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return 0, "", ""
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	parent, _ = strconv.Atoi(fields[1])
+	cmdline, _ := os.ReadFile(dir + "/cmdline")
+	return parent, fields[0], strings.ReplaceAll(string(cmdline), "\x00", " ")
+}
