@@ -15,22 +15,20 @@ import (
 
 func blobName(dir, sha string) string { return dir + "/blobs/" + sha }
 
-// blobs writes the blobs of one open session.
+// blobs writes the blobs of one open session. A blob is on the disk before it has
+// its name, so that no name ever stands for something else; the name is durable
+// with the next Barrier.
 type blobs struct {
 	s   *Local
 	dir string
 
-	mu      sync.Mutex
-	pending []file          // written, and not synced
-	known   map[string]bool // hashes of what this lease has written or checked
+	mu    sync.Mutex
+	dirty bool            // there are names that are not synced
+	known map[string]bool // hashes of what this lease has written or checked
 }
 
-// Blobs that wait for a Barrier, and hashes that are remembered. Both only bound
-// memory: beyond the first they are synced at once, beyond the second forgotten.
-const (
-	maxPending = 16
-	maxKnown   = 4096
-)
+// maxKnown bounds the hashes that are remembered. They only save work.
+const maxKnown = 4096
 
 // put stores what r holds, up to limit bytes (0 = all).
 func (b *blobs) put(ctx context.Context, r io.Reader, limit int64) (sha string, size int64, err error) {
@@ -49,8 +47,8 @@ func (b *blobs) put(ctx context.Context, r io.Reader, limit int64) (sha string, 
 	return sha, size, nil
 }
 
-// putBytes stores data, unless it is there, and syncs it when now is set.
-func (b *blobs) putBytes(data []byte, now bool) (string, error) {
+// putBytes stores data, unless it is there, with its name.
+func (b *blobs) putBytes(data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	sha := hex.EncodeToString(sum[:])
 	b.mu.Lock()
@@ -63,7 +61,7 @@ func (b *blobs) putBytes(data []byte, now bool) (string, error) {
 			return sha, err
 		})
 	}
-	if err == nil && now {
+	if err == nil {
 		err = b.sync()
 	}
 	if err != nil {
@@ -74,18 +72,15 @@ func (b *blobs) putBytes(data []byte, now bool) (string, error) {
 
 // adopt takes a blob of an earlier owner, when it is what its name says.
 func (b *blobs) adopt(sha string, size int64) bool {
-	name := blobName(b.dir, sha)
-	if n, _, err := b.s.d.stat(name); err != nil || n != size {
-		return false
-	}
-	f, err := b.s.d.open(name, toAppend)
+	f, err := b.s.d.open(blobName(b.dir, sha), toRead)
 	if err != nil {
 		return false
 	}
-	if checkBlob(f, sha, size) != nil || b.keep(f, sha) != nil {
-		f.Close()
+	defer f.Close()
+	if n, err := f.Size(); err != nil || n != size || checkBlob(f, sha, size) != nil {
 		return false
 	}
+	b.keep(sha)
 	return true
 }
 
@@ -102,72 +97,49 @@ func (b *blobs) write(fill func(io.Writer) (string, error)) error {
 		return err
 	}
 	sha, err := fill(f)
+	if err == nil && b.s.durable() {
+		if serr := f.Sync(); serr != nil {
+			err = &syncError{serr}
+		}
+	}
+	err = errors.Join(err, f.Close())
+	b.s.fault("blob.written")
 	if err == nil {
 		err = d.rename(tmp, blobName(b.dir, sha))
 	}
-	if err == nil {
-		b.s.fault("blob.written")
-		err = b.keep(f, sha)
-	}
 	if err != nil {
-		f.Close()
 		_ = d.remove(tmp) // what matters is the first error
+		return err
 	}
-	return err
+	b.s.fault("blob.named")
+	b.keep(sha)
+	return nil
 }
 
-// keep remembers a file that has to be synced at the next Barrier.
-func (b *blobs) keep(f file, sha string) error {
-	if !b.s.durable() {
-		return f.Close()
-	}
+// keep remembers a blob whose name has to be synced at the next Barrier.
+func (b *blobs) keep(sha string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.pending) >= maxPending {
-		if err := b.syncHeld(); err != nil {
-			return err
-		}
-	}
-	b.pending = append(b.pending, f)
+	b.dirty = true
 	if b.known == nil || len(b.known) >= maxKnown {
 		b.known = map[string]bool{}
 	}
 	b.known[sha] = true
-	return nil
 }
 
+// sync makes the names of all blobs durable.
 func (b *blobs) sync() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.syncHeld()
-}
-
-func (b *blobs) syncHeld() error {
-	if len(b.pending) == 0 {
+	if !b.dirty || !b.s.durable() {
 		return nil
 	}
-	b.s.fault("blob.sync")
-	var errs []error
-	for _, f := range b.pending {
-		errs = append(errs, f.Sync(), f.Close())
-	}
-	b.pending = nil
-	errs = append(errs, b.s.d.syncDir(b.dir+"/blobs"), b.s.d.syncDir(b.dir))
-	b.s.fault("blob.synced")
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(b.s.d.syncDir(b.dir+"/blobs"), b.s.d.syncDir(b.dir)); err != nil {
 		return &syncError{err}
 	}
+	b.dirty = false
+	b.s.fault("blob.synced")
 	return nil
-}
-
-// drop closes what was not synced.
-func (b *blobs) drop() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, f := range b.pending {
-		_ = f.Close() // nobody was told that it is durable
-	}
-	b.pending = nil
 }
 
 type ctxReader struct {

@@ -120,10 +120,7 @@ func TestSyncErrorIsFinal(t *testing.T) {
 			return err
 		}},
 		"blob": {"/blobs/", func(l *lease) error {
-			if _, _, err := l.PutBlob(background, strings.NewReader("x"), 0); err != nil {
-				return err
-			}
-			_, err := l.Append(background, Batch{Events: numbered(1), Sync: Barrier})
+			_, _, err := l.PutBlob(background, strings.NewReader("x"), 0)
 			return err
 		}},
 		"snapshot": {"/log.", func(l *lease) error { return l.Snapshot(background, 1, nil) }},
@@ -459,7 +456,14 @@ func TestPowerLoss(t *testing.T) {
 func powerLoss(t *testing.T, seed uint64) string {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	d := newLossyDisk()
-	s := newLocal(d, LocalOptions{})
+	var w, then acked
+	var left *lossyDisk
+	boundary := rnd.IntN(150)
+	s := newLocal(d, LocalOptions{Fault: func(string) {
+		if boundary--; boundary == 0 {
+			left, then = d.crash(rnd), w.clone()
+		}
+	}})
 	s.segment = 3000
 	for _, id := range []string{"s", "t"} {
 		var m Meta
@@ -473,15 +477,16 @@ func powerLoss(t *testing.T, seed uint64) string {
 		t.Error(err)
 		return ""
 	}
-	var w acked
-	for range rnd.IntN(12) {
+	for range 12 {
 		w.step(t, s, l, rnd)
 	}
-	w.partial(t, s, l, rnd)
-	return w.check(t, d.crash(rnd))
+	if left == nil {
+		left, then = d.crash(rnd), w.clone()
+	}
+	return then.check(t, left)
 }
 
-// acked is what a run was told to be durable.
+// acked is what a run was told to be durable, and what is under way.
 type acked struct {
 	head   int64
 	whole  []int64 // heads at which an append ends
@@ -489,56 +494,63 @@ type acked struct {
 	taken  []string
 	sent   []string
 	n      int
+
+	word               string // of the events under way
+	posts, takes, send string
+}
+
+func (w *acked) clone() acked {
+	c := *w
+	for _, list := range []*[]string{&c.posted, &c.taken, &c.sent} {
+		*list = slices.Clone(*list)
+	}
+	c.whole = slices.Clone(c.whole)
+	return c
 }
 
 func (w *acked) step(t *testing.T, s *Local, l *lease, rnd *rand.Rand) {
 	w.n++
-	b := Batch{Events: texts(1+rnd.IntN(3), strings.Repeat("x", rnd.IntN(900))), Seal: rnd.IntN(4) == 0}
 	id := fmt.Sprint("m", w.n)
+	w.word, w.posts, w.takes, w.send = id, "", "", ""
+	b := Batch{Events: texts(1+rnd.IntN(3), id+" "+strings.Repeat("x", rnd.IntN(900))), Seal: rnd.IntN(4) == 0}
 	switch rnd.IntN(6) {
 	case 0:
 		b.Sync = Barrier
 	case 1:
+		w.posts = id
 		if err := s.Post(background, "s", "", Msg{ID: id}); err != nil {
 			t.Error(err)
 		}
-		w.posted = append(w.posted, id)
+		w.posted, w.posts = append(w.posted, id), ""
 	case 2:
 		if len(w.posted) > 0 {
-			b.Taken = w.posted[:1]
+			b.Taken, w.takes = w.posted[:1], w.posted[0]
+			w.posted = w.posted[1:]
 		}
 	case 3:
-		b.Posts = map[string][]Msg{"t": {{ID: id}}}
+		b.Posts, w.send = map[string][]Msg{"t": {{ID: id}}}, id
 	case 4:
-		b.Events = texts(1, strings.Repeat("long ", 10_000))
+		b.Events = texts(1, id+strings.Repeat(" long", 10_000))
 	}
-	events, err := l.Append(background, b)
-	if err != nil {
+	end := l.Head() + int64(len(b.Events))
+	if b.Seal {
+		end++
+	}
+	w.whole = append(w.whole, end)
+	if _, err := l.Append(background, b); err != nil {
 		t.Error(err)
 		return
 	}
-	w.whole = append(w.whole, events[len(events)-1].Seq)
 	if b.Sync == Barrier || b.Taken != nil || b.Posts != nil {
-		w.head = events[len(events)-1].Seq
+		w.head = end
 	}
 	if b.Taken != nil {
-		w.taken, w.posted = append(w.taken, b.Taken...), w.posted[1:]
+		w.taken = append(w.taken, b.Taken...)
 	}
 	if b.Posts != nil {
 		w.sent = append(w.sent, id)
 	}
-}
-
-// partial leaves lines that nobody was told about.
-func (w *acked) partial(t *testing.T, s *Local, l *lease, rnd *rand.Rand) {
-	if rnd.IntN(3) == 0 {
-		events, err := l.Append(background, Batch{Events: texts(1+rnd.IntN(5), strings.Repeat("y", rnd.IntN(900)))})
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		w.whole = append(w.whole, events[len(events)-1].Seq)
-	}
+	w.word, w.takes, w.send = "", "", ""
 }
 
 func (w *acked) check(t *testing.T, d *lossyDisk) string {
@@ -579,6 +591,19 @@ func (w *acked) check(t *testing.T, d *lossyDisk) string {
 	return "whole"
 }
 
+// happened reports whether the append under way is in the log.
+func (w *acked) happened(t *testing.T, l *lease) bool {
+	for e, err := range l.Read(background, 0) {
+		if err != nil {
+			t.Error(err)
+		}
+		if w.word != "" && noteWord(e.Body) == w.word {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *acked) checkMail(t *testing.T, s *Local, l *lease) {
 	names := func(l *lease) []string {
 		msgs, err := l.Inbox(background)
@@ -602,7 +627,15 @@ func (w *acked) checkMail(t *testing.T, s *Local, l *lease) {
 			t.Errorf("message %s is back", id)
 		}
 	}
-	if len(w.sent) == 0 {
+	happened := w.happened(t, l)
+	if w.takes != "" && slices.Contains(have, w.takes) == happened {
+		t.Errorf("message %s: in the inbox and in the log %v", w.takes, happened)
+	}
+	sent := w.sent
+	if w.send != "" && happened {
+		sent = append(sent, w.send)
+	}
+	if len(sent) == 0 {
 		return
 	}
 	other, err := s.acquire(background, "t")
@@ -610,7 +643,7 @@ func (w *acked) checkMail(t *testing.T, s *Local, l *lease) {
 		t.Error(err)
 		return
 	}
-	if got := names(other); !slices.Equal(got, w.sent) {
-		t.Errorf("t received %v of %v", got, w.sent)
+	if got := names(other); !slices.Equal(got, sent) {
+		t.Errorf("t received %v of %v", got, sent)
 	}
 }

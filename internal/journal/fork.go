@@ -143,7 +143,6 @@ func (s *Local) copyBlobs(ctx context.Context, src, dst string, named map[string
 		return err
 	}
 	to := blobs{s: s, dir: dst}
-	defer to.drop()
 	for _, sha := range have {
 		if !named[sha] {
 			continue

@@ -205,7 +205,7 @@ func (l *lease) encode(e agent.Event) (payload, error) {
 	if err != nil || len(data) <= maxInline {
 		return payload{data: data}, err
 	}
-	sha, err := l.blobs.putBytes(data, true)
+	sha, err := l.blobs.putBytes(data)
 	if err != nil {
 		l.dieOfSync(err)
 		return payload{}, err
@@ -230,7 +230,7 @@ func (l *lease) extra(b Batch) ([]byte, error) {
 			}
 			p := parcel{To: to, ID: m.ID, From: m.From, Kind: m.Kind, Body: m.Body}
 			if len(m.Body) > maxParcel {
-				sha, err := l.blobs.putBytes(m.Body, true)
+				sha, err := l.blobs.putBytes(m.Body)
 				if err != nil {
 					l.dieOfSync(err)
 					return nil, err

@@ -353,6 +353,33 @@ func TestDamagedBlobs(t *testing.T) {
 	}
 }
 
+// A copy that ends within an append of the original keeps all that it has, also
+// when its own first append is torn.
+func TestTornBehindAForkWithinAnAppend(t *testing.T) {
+	r, _ := fiveEvents(t)
+	if err := r.s.Fork(t.Context(), "s", 2, "copy"); err != nil {
+		t.Fatal(err)
+	}
+	l := r.open("copy")
+	r.add(l, Batch{Events: texts(2, "own")})
+	name := segmentName(l.dir, 1)
+	if err := r.mem.truncate(name, l.size-5); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.good("copy"); n != 2 || err != nil {
+		t.Errorf("%d events, %v", n, err)
+	}
+	r.again()
+	l = r.open("copy")
+	if l.Head() != 2 || l.Repaired() == nil {
+		t.Errorf("head %d, %+v", l.Head(), l.Repaired())
+	}
+	r.add(l, Batch{Events: texts(2, "own")})
+	if n, err := r.good("copy"); n != 4 || err != nil {
+		t.Errorf("%d events, %v", n, err)
+	}
+}
+
 // FuzzRecover opens whatever bytes there are for a log.
 func FuzzRecover(f *testing.F) {
 	log := func(b Batch) []byte {

@@ -146,7 +146,6 @@ func (l *lease) shut(last func() error) error {
 	}
 	l.dead = errReleased
 	l.cancel(errReleased)
-	l.blobs.drop()
 	_ = l.file.Close() // it is synced, or err says so
 	l.s.mu.Lock()
 	delete(l.s.leases, l.id)
