@@ -13,7 +13,7 @@ import (
 // present shows the oldest open approval, unless it is on show, and takes away
 // what has been resolved meanwhile, here or elsewhere.
 func (ch *chat) present() {
-	if len(ch.v.asks) == 0 {
+	if len(ch.v.asks) == 0 || !ch.v.running {
 		if ch.asking != "" {
 			ch.dismiss()
 		}

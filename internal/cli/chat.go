@@ -213,11 +213,11 @@ func (ch *chat) greetWhenReady(seq int64) {
 	}
 	v.note(dim, ch.Text.Say(text.Resumed, "session", info.ID, "turns", v.totals.turns))
 	ch.recap()
-	ch.cutShort = v.running || v.lastEnd == agent.EndInterrupted || info.Status == "interrupted"
-	if v.running = info.Status == "running" || info.Status == "waiting"; !v.running {
-		v.asks = nil // who goes on is asked again
-	}
-	if ch.cutShort && !v.running && ch.o.Prompt == "" {
+	// Nothing runs in a session that has just been opened. What it had asked is
+	// still open, and is shown when the turn goes on.
+	ch.cutShort = v.running || v.lastEnd == agent.EndInterrupted
+	v.running = false
+	if ch.cutShort && ch.o.Prompt == "" {
 		v.note(yellow, ch.Text.Say(text.CutShort))
 	}
 }
@@ -250,7 +250,10 @@ func (ch *chat) say(ctx context.Context, s string) {
 	ch.cutShort = false
 	if !ch.send(ctx, agent.Prompt{ID: id, Text: s}) {
 		delete(ch.v.own, id)
+		return
 	}
+	ch.v.running = true // its turn starts, or goes on
+	ch.present()
 }
 
 // send sends a command and shows why it was refused, if it was.

@@ -409,6 +409,14 @@ func TestLineMode(t *testing.T) {
 			see:  []string{"session s1 goes on: 1 turn so far", "> fix it", "I have begun", "cut short"},
 		},
 		{
+			name: "what a session had asked is asked again when its turn goes on",
+			o:    rigOptions{resume: true},
+			past: []agent.Body{agent.InputAdded{Text: "fix it"}, agent.TurnStarted{Turn: "t1"}, agent.ApprovalAsked{ID: "a1", Proposal: agent.Proposal{Call: bashCall}}},
+			do:   func(g *rig) { g.typing("\r"); g.typing("y\r") },
+			sent: []string{`continue {}`, `resolve {"id":"a1","decision":{"verdict":"allow","by":"user"}}`},
+			see:  []string{"> fix it", "cut short", "? Bash needs your word"},
+		},
+		{
 			name: "a session that is whole is gone on with",
 			o:    rigOptions{resume: true, prompt: "more"},
 			past: []agent.Body{agent.TurnStarted{Turn: "t1"}, ended(agent.EndDone)},

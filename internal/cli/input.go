@@ -162,7 +162,10 @@ func (ch *chat) submit(ctx context.Context, raw string) {
 
 func (ch *chat) goOn(ctx context.Context) {
 	ch.cutShort = false
-	ch.v.running = ch.send(ctx, agent.Continue{}) || ch.v.running
+	if ch.send(ctx, agent.Continue{}) {
+		ch.v.running = true
+		ch.present()
+	}
 }
 
 func (ch *chat) remember(s string) {
