@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"dure/agent"
 	"dure/internal/models/script"
 )
 
@@ -47,14 +49,14 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"model":  model,
-			"sparse": sparse,
-			"hex":    hex,
-			"tmpfs":  tmpfs,
-			"fifo":   fifo,
-			"events": events,
-			"ends":   ends,
+			"exits":   exits,
+			"model":   model,
+			"sparse":  sparse,
+			"hex":     hex,
+			"tmpfs":   tmpfs,
+			"fifo":    fifo,
+			"results": results,
+			"ends":    ends,
 		},
 		// A run that hangs is killed then, with the stacks of its goroutines.
 		Deadline:            time.Now().Add(90 * time.Second),
@@ -233,24 +235,22 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// events FILE KIND... wants the log in FILE to hold exactly these events, those
-// of the session and its seals left out.
-func events(ts *testscript.TestScript, neg bool, args []string) {
+// results FILE WANT... reads a log of events as JSON lines, and wants its calls
+// to have come out like this, in order: ok, or the code of an error.
+func results(ts *testscript.TestScript, neg bool, args []string) {
 	var got []string
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
-		m := kind.FindStringSubmatch(line)
-		if m == nil {
-			ts.Fatalf("no event: %s", line)
-		}
-		switch m[1] {
-		case "session.opened", "log.sealed":
+		var e agent.Event
+		ts.Check(json.Unmarshal([]byte(line), &e))
+		switch f, ok := e.Body.(agent.CallFinished); {
+		case !ok:
+		case f.Result.Error != nil:
+			got = append(got, string(f.Result.Error.Code))
 		default:
-			got = append(got, m[1])
+			got = append(got, string(f.Result.Status))
 		}
 	}
 	if !slices.Equal(got, args[1:]) {
-		ts.Fatalf("the log holds\n\t%s\nand not\n\t%s", strings.Join(got, " "), strings.Join(args[1:], " "))
+		ts.Fatalf("the calls came out as\n\t%s\nand not\n\t%s", strings.Join(got, " "), strings.Join(args[1:], " "))
 	}
 }
-
-var kind = regexp.MustCompile(`"k":"([a-z.]+)"`)

@@ -167,8 +167,29 @@ func CheckErrors(t *Tree) []Fault {
 	} {
 		faults = append(faults, compare(page, code.typ, constants(t, code.typ), cells(section(t.Page(page), code.heading)))...)
 	}
+	faults = append(faults, compare(page, "tool's code", toolCodes(t), cells(section(t.Page(page), "Errors of the built-in tools")))...)
 	return append(faults, compare(page, "exit code", exitCodes(t), cells(section(t.Page(page), "Exit codes")))...)
 }
+
+// toolCodes returns the codes that the built-in tools add to the vocabulary's.
+func toolCodes(t *Tree) []string {
+	var codes []string
+	for _, f := range t.Go {
+		if f.Test || !strings.HasPrefix(f.Dir, "internal/") {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && toolCode.MatchString(lit.Value) {
+				codes = append(codes, text(lit))
+			}
+			return true
+		})
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+var toolCode = regexp.MustCompile(`^"E_[A-Z_]+"$`)
 
 // exitCodes returns the values of the constants of internal/cli that are named
 // after exits.
