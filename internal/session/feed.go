@@ -22,6 +22,7 @@ type feed struct {
 	cond    *sync.Cond
 	head    int64 // of the log
 	closed  bool
+	err     error // why it was closed
 	readers int
 
 	live  []liveEvent // the newest ones
@@ -95,9 +96,11 @@ func merge(a, b agent.Body) (agent.Body, bool) {
 	return nil, false
 }
 
-func (f *feed) close() {
+// close ends the feed. Readers are told err behind the last event, if it is not
+// nil.
+func (f *feed) close(err error) {
 	f.mu.Lock()
-	f.closed = true
+	f.closed, f.err = true, err
 	f.mu.Unlock()
 	f.cond.Broadcast()
 }
@@ -127,10 +130,24 @@ func (f *feed) follow(ctx context.Context, seq int64, read func(context.Context,
 				return
 			}
 			if !open {
+				if err := f.ended(ctx); err != nil {
+					yield(agent.Event{}, err)
+				}
 				return
 			}
 		}
 	}
+}
+
+// ended returns the error that the feed was closed with, unless the reader has
+// left.
+func (f *feed) ended(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return f.err
 }
 
 func (f *feed) leave() {

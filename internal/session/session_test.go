@@ -495,3 +495,29 @@ func TestPoison(t *testing.T) {
 		}
 	})
 }
+
+// A log that cannot be written ends the session, and readers are told why.
+func TestReadersLearnWhyASessionEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "sleep", `"1s"`)), say("done"))
+		defer r.reg.Shutdown()
+		s := r.open(agent.Open{})
+		r.tools["sleep"] = tool{"sleep", agent.Read, func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) {
+			_ = r.store.Close() // from here on nothing can be written
+			return agent.OK(""), nil
+		}}
+		ended := make(chan error)
+		go func() {
+			var last error
+			for _, err := range s.Events(t.Context(), 0) {
+				last = err
+			}
+			ended <- last
+		}()
+		synctest.Wait()
+		r.send(s, agent.Prompt{Text: "go"})
+		if err := <-ended; !errors.Is(err, journal.ErrClosed) {
+			t.Errorf("the last word was %v", err)
+		}
+	})
+}
