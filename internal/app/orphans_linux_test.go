@@ -73,28 +73,48 @@ func (k *kin) bury() (alive []string) {
 		if err != nil || k.own[pid] {
 			continue
 		}
-		parent, state, name := stat(pid)
-		if parent != self {
+		p := look(pid)
+		if p.parent != self {
 			continue
 		}
-		if state == "Z" {
+		if p.state == "Z" {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 			continue
 		}
-		alive = append(alive, fmt.Sprintf("%d %s %s", pid, state, name))
+		alive = append(alive, fmt.Sprintf("%d %s %s", pid, p.state, p.name))
 	}
 	return alive
 }
 
-// stat returns the parent of a process, its state and its command line.
-func stat(pid int) (parent int, state, name string) {
+// seen is what can be seen of a process.
+type seen struct {
+	parent, group int
+	state, name   string
+}
+
+func look(pid int) seen {
 	dir := "/proc/" + strconv.Itoa(pid)
 	data, err := os.ReadFile(dir + "/stat")
 	if err != nil {
-		return 0, "", ""
+		return seen{}
 	}
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	parent, _ = strconv.Atoi(fields[1])
+	parent, _ := strconv.Atoi(fields[1])
+	group, _ := strconv.Atoi(fields[2])
 	cmdline, _ := os.ReadFile(dir + "/cmdline")
-	return parent, fields[0], strings.ReplaceAll(string(cmdline), "\x00", " ")
+	return seen{parent, group, fields[0], strings.ReplaceAll(string(cmdline), "\x00", " ")}
+}
+
+// groupLives reports whether a process of the group is alive. Dead ones that
+// nobody has waited for do not count.
+func groupLives(pgid int) bool {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if p := look(pid); p.group == pgid && p.state != "Z" && p.state != "X" {
+				return true
+			}
+		}
+	}
+	return false
 }

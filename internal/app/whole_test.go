@@ -1,0 +1,429 @@
+//go:build unix
+
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// calls is an answer that makes calls with the IDs c1, c2, ...
+func calls(list ...script.Call) script.Reply {
+	for i := range list {
+		list[i].ID = fmt.Sprintf("c%d", i+1)
+	}
+	return script.Reply{Text: "I call.", Calls: list}
+}
+
+func tool(name string, in fields) script.Call { return script.Call{Tool: name, Input: input(in)} }
+
+// says makes a script of replies and an end.
+func says(replies ...script.Reply) script.Script {
+	return script.Script{ByStep: true, Replies: append(replies, script.Reply{Text: "Done."})}
+}
+
+// answer runs a turn, and answers every approval with what decide says.
+func (k *talk) answer(text string, decide func(agent.ApprovalAsked) agent.Resolve) agent.TurnEnded {
+	k.t.Helper()
+	k.send(agent.Prompt{Text: text})
+	for {
+		e := k.until("the end of the turn", func(e agent.Event) bool {
+			switch e.Body.(type) {
+			case agent.ApprovalAsked, agent.TurnEnded:
+				return true
+			}
+			return false
+		})
+		switch b := e.Body.(type) {
+		case agent.TurnEnded:
+			return b
+		case agent.ApprovalAsked:
+			r := decide(b)
+			r.ID = b.ID
+			k.send(r)
+		}
+	}
+}
+
+func yes() agent.Resolve {
+	return agent.Resolve{Decision: agent.Decision{Verdict: agent.Allow, Reason: "go ahead"}}
+}
+
+func no() agent.Resolve {
+	return agent.Resolve{Decision: agent.Decision{Verdict: agent.Deny, Reason: "rather not"}}
+}
+
+// Each tool of the catalog does its work in one turn, from the model's answer on
+// the wire to the result in the next request.
+func TestEveryTool(t *testing.T) {
+	question := fields{"questions": []fields{{"question": "Which?", "options": []fields{{"label": "left"}, {"label": "right"}}}}}
+	answered := maps.Clone(question)
+	answered["answers"] = fields{"Which?": "right"}
+	steps := []struct {
+		call  script.Call
+		gives string // a part of its result
+	}{
+		{tool("Write", fields{"file_path": "a.txt", "content": "one\ntwo\nthree\n"}), "Created a.txt (3 lines)."},
+		{tool("Edit", fields{"file_path": "a.txt", "old_string": "two", "new_string": "TWO"}), "Edited a.txt"},
+		{tool("MultiEdit", fields{"file_path": "a.txt", "edits": []fields{{"old_string": "one", "new_string": "ONE"}, {"old_string": "three", "new_string": "THREE"}}}), "Edited a.txt"},
+		{tool("Read", fields{"file_path": "a.txt"}), "2\tTWO"},
+		{tool("LS", fields{}), "a.txt"},
+		{tool("Glob", fields{"pattern": "*.txt"}), "a.txt"},
+		{tool("Grep", fields{"pattern": "THR.E", "output_mode": "content"}), "a.txt:3:THREE"},
+		{tool("Bash", fields{"command": "tr A-Z a-z < a.txt"}), "one\ntwo\nthree"},
+		{tool("bash__script", fields{"path": "s.sh", "args": []string{"x"}}), "script x"},
+		{tool("TodoWrite", fields{"todos": []fields{{"content": "all of it", "status": "completed"}}}), ""},
+		{tool("AskUserQuestion", question), "right"},
+	}
+	var s script.Script
+	for i, step := range steps {
+		step.call.ID = fmt.Sprintf("c%d", i)
+		s.Replies = append(s.Replies, script.Reply{Text: "Next.", Calls: []script.Call{step.call}})
+	}
+	w := newWorld(t, says(s.Replies...), script.Options{})
+	w.write("s.sh", "#!/bin/sh\necho script $1\n")
+	if err := os.Chmod(filepath.Join(w.work, "s.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := w.talk(app.Flags{Skip: true}, agent.Open{Approver: true})
+	end := k.answer("Use them all.", func(agent.ApprovalAsked) agent.Resolve {
+		return agent.Resolve{Decision: agent.Decision{Verdict: agent.Allow, Input: input(answered)}}
+	})
+	if end.Reason != agent.EndDone || end.Steps != len(steps)+1 {
+		t.Errorf("the turn ended: %+v", end)
+	}
+	used := map[string]bool{}
+	for i, step := range steps {
+		used[step.call.Tool] = true
+		if r := k.result(fmt.Sprintf("c%d", i)); r.Failed() || !strings.Contains(r.Text+string(r.Output), step.gives) {
+			t.Errorf("%s: %+v", step.call.Tool, r)
+		}
+	}
+	if got := w.read("a.txt"); got != "ONE\nTWO\nTHREE\n" {
+		t.Errorf("a.txt has %q", got)
+	}
+	if asked := all[agent.ApprovalAsked](k.seen); len(asked) != 1 || asked[0].Proposal.Call.Tool != "user__ask" {
+		t.Errorf("the user was asked %+v", asked)
+	}
+	if offered := offeredTools(t, w.model); !maps.Equal(used, offered) {
+		t.Errorf("the catalog has %v\nthe turn used %v", offered, used)
+	}
+	k.toldOnce(len(steps) + 1)
+	k.sound()
+	for _, bad := range refusals(w.model) {
+		t.Error(bad)
+	}
+}
+
+// offeredTools returns the names of the tools of the last request.
+func offeredTools(t *testing.T, m *script.Server) map[string]bool {
+	t.Helper()
+	all := m.Requests()
+	var body struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal(all[len(all)-1].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, tool := range body.Tools {
+		names[tool.Name] = true
+	}
+	return names
+}
+
+// A no keeps a call from running, a yes lets this one run, and a yes for the
+// session covers the tool until the session is opened by somebody else.
+func TestApprovals(t *testing.T) {
+	s := says(
+		calls(tool("Bash", fields{"command": "echo no >> ledger"})),
+		calls(tool("Bash", fields{"command": "echo yes >> ledger"})),
+		calls(tool("Bash", fields{"command": "echo session >> ledger"})),
+		calls(tool("Bash", fields{"command": "echo covered >> ledger"})),
+	)
+	for i := range s.Replies[:4] {
+		s.Replies[i].Calls[0].ID = fmt.Sprintf("c%d", i)
+	}
+	w := newWorld(t, s, script.Options{})
+	k := w.talk(app.Flags{}, agent.Open{Approver: true})
+	answers := []agent.Resolve{no(), yes(), {Decision: yes().Decision, Remember: "session"}}
+	asked := 0
+	end := k.answer("Go.", func(a agent.ApprovalAsked) agent.Resolve {
+		asked++
+		// The log has the question before anything can have happened.
+		if strings.Contains(w.read("ledger"), a.Proposal.Call.ID) {
+			t.Errorf("%s ran before it was decided", a.Proposal.Call.ID)
+		}
+		return answers[asked-1]
+	})
+	if end.Reason != agent.EndDone || asked != 3 {
+		t.Errorf("asked %d times; the turn ended: %+v", asked, end)
+	}
+	if r := k.result("c0"); r.Error == nil || r.Error.Code != agent.ErrDenied || !strings.Contains(r.Text, "rather not") {
+		t.Errorf("after a no: %+v", r)
+	}
+	if got, want := w.read("ledger"), "yes\nsession\ncovered\n"; got != want {
+		t.Errorf("the ledger has %q, want %q", got, want)
+	}
+	k.sound()
+}
+
+// What the modes say about five calls, with somebody there to ask: a letter for
+// each, a(llowed), q(uestion), d(enied).
+func TestModes(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "o.txt"), []byte("outside\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[agent.Mode]string{
+		agent.ModeDefault:     "aqqqq",
+		agent.ModeAcceptEdits: "aqaqq",
+		agent.ModePlan:        "aqdqq",
+		agent.ModeDontAsk:     "adddd",
+		agent.ModeBypass:      "aaaaa",
+	} {
+		w := newWorld(t, says(calls(
+			tool("Read", fields{"file_path": "in.txt"}),
+			tool("Read", fields{"file_path": filepath.Join(outside, "o.txt")}),
+			tool("Write", fields{"file_path": "made.txt", "content": "made\n"}),
+			tool("Bash", fields{"command": "echo ran >> ledger"}),
+			tool("Write", fields{"file_path": ".envrc", "content": "made\n"}),
+		)), script.Options{})
+		w.write("in.txt", "inside\n")
+		k := w.talk(app.Flags{Mode: string(mode)}, agent.Open{Approver: true})
+		if end := k.answer("Go.", func(agent.ApprovalAsked) agent.Resolve { return no() }); end.Reason != agent.EndDone {
+			t.Errorf("%s: the turn ended: %+v", mode, end)
+		}
+		asked := map[string]bool{}
+		for _, a := range all[agent.ApprovalAsked](k.seen) {
+			asked[a.Proposal.Call.ID] = true
+		}
+		got := ""
+		for i := range 5 {
+			id := fmt.Sprintf("c%d", i+1)
+			switch r := k.result(id); {
+			case asked[id]:
+				got += "q"
+			case !r.Failed():
+				got += "a"
+			case r.Error.Code == agent.ErrDenied:
+				got += "d"
+			default:
+				t.Errorf("%s: %s: %+v", mode, id, r)
+			}
+		}
+		if got != want {
+			t.Errorf("mode %s says %s, want %s", mode, got, want)
+		}
+		for i, name := range map[int]string{2: "made.txt", 3: "ledger", 4: ".envrc"} {
+			if there := w.read(name) != ""; there != (want[i] == 'a') {
+				t.Errorf("mode %s: %s is there: %v", mode, name, there)
+			}
+		}
+		k.sound()
+	}
+}
+
+// Nobody to ask is a no, at once.
+func TestNobodyToAsk(t *testing.T) {
+	w := newWorld(t, says(calls(tool("Bash", fields{"command": "echo ran >> ledger"}))), script.Options{})
+	k := w.talk(app.Flags{}, agent.Open{})
+	if end := k.turn("Go."); end.Reason != agent.EndDone {
+		t.Errorf("the turn ended: %+v", end)
+	}
+	if r := k.result("c1"); r.Error == nil || r.Error.Code != agent.ErrDenied || w.read("ledger") != "" {
+		t.Errorf("%+v; the ledger has %q", r, w.read("ledger"))
+	}
+	k.sound()
+}
+
+// A deny rule holds in every mode, under every name of a tool, and for what could
+// do the same; nobody is asked.
+func TestDenyRules(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		want string // of the calls below: a(llowed), d(enied)
+	}{
+		{"Bash", "ddaaa"},
+		{"bash__exec", "ddaaa"},
+		{"group:system", "ddaaa"},
+		{"Edit", "aadda"},
+		{"Write", "aadaa"},
+		{"*", "ddddd"},
+	} {
+		for _, flags := range []app.Flags{
+			{Skip: true, Deny: []string{tt.rule}},
+			{Skip: true, Settings: string(input(fields{"permissions": fields{"deny": []string{tt.rule}}}))},
+		} {
+			w := newWorld(t, says(calls(
+				tool("Bash", fields{"command": "echo ran"}),
+				tool("bash__script", fields{"path": "s.sh"}),
+				tool("Write", fields{"file_path": "made.txt", "content": "made\n"}),
+				tool("Edit", fields{"file_path": "empty.txt", "old_string": "", "new_string": "not empty\n"}),
+				tool("Read", fields{"file_path": "s.sh"}),
+			)), script.Options{})
+			w.write("s.sh", "#!/bin/sh\necho ran\n")
+			if err := os.Chmod(filepath.Join(w.work, "s.sh"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			k := w.talk(flags, agent.Open{Approver: true})
+			if end := k.turn("Go."); end.Reason != agent.EndDone {
+				t.Errorf("%s: the turn ended: %+v", tt.rule, end)
+			}
+			got := ""
+			for i := range 5 {
+				switch r := k.result(fmt.Sprintf("c%d", i+1)); {
+				case !r.Failed():
+					got += "a"
+				case r.Error.Code == agent.ErrDenied:
+					got += "d"
+				default:
+					t.Errorf("%s: %+v", tt.rule, r)
+				}
+			}
+			if got != tt.want {
+				t.Errorf("rule %s says %s, want %s", tt.rule, got, tt.want)
+			}
+			k.sound()
+		}
+	}
+}
+
+// An interrupt ends a running command, and all that it has started, within a
+// second; the session is ready for the next prompt.
+func TestInterruptCommand(t *testing.T) {
+	for name, command := range map[string]string{
+		"polite":   "sleep 60 & echo begun; sleep 60",
+		"stubborn": "trap '' TERM INT; (trap '' TERM; while :; do sleep 60; done) & echo begun; while :; do sleep 60; done",
+	} {
+		w := newWorld(t, says(calls(tool("Bash", fields{"command": command}))), script.Options{})
+		k := w.talk(app.Flags{Allow: []string{"Bash"}}, agent.Open{})
+		k.send(agent.Prompt{Text: "Go."})
+		spawned := body[agent.CallSpawned](k)
+		body[agent.CallOutput](k)
+		begun := time.Now()
+		k.send(agent.Interrupt{})
+		end := body[agent.TurnEnded](k)
+		took := time.Since(begun)
+		t.Logf("%s: interrupted in %v", name, took)
+		if end.Reason != agent.EndInterrupted || took > time.Second {
+			t.Errorf("%s: the turn ended after %v: %+v", name, took, end)
+		}
+		if groupLives(spawned.Process.PGID) {
+			t.Errorf("%s: a process of the command is still alive", name)
+		}
+		if r := k.result("c1"); r.Error == nil || r.Error.Code != agent.ErrAborted {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if end := k.turn("And now?"); end.Reason != agent.EndDone {
+			t.Errorf("%s: the next turn ended: %+v", name, end)
+		}
+		k.sound()
+		for _, bad := range refusals(w.model) {
+			t.Error(bad)
+		}
+	}
+}
+
+var handlePattern = regexp.MustCompile(`output:[0-9a-f]+`)
+
+// Five megabytes of output reach the model as a head, a tail and a handle, under
+// which all of it can be read and searched, also after a restart.
+func TestLongOutput(t *testing.T) {
+	const lines = 160_000
+	command := fmt.Sprintf("seq -f 'line %%06.0f of the long output' 1 %d", lines)
+	handle := ""
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		if h := handlePattern.FindString(r.Last); h != "" {
+			handle = h
+		}
+		look := []script.Call{
+			{ID: fmt.Sprintf("read%d", r.Step), Tool: "Read", Input: input(fields{"file_path": handle, "offset": 80_000, "limit": 2})},
+			{ID: fmt.Sprintf("grep%d", r.Step), Tool: "Grep", Input: input(fields{"path": handle, "pattern": "line 15999[89]", "output_mode": "content"})},
+		}
+		switch r.Step {
+		case 0:
+			return calls(tool("Bash", fields{"command": command}))
+		case 1, 3:
+			return script.Reply{Text: "I look.", Calls: look}
+		}
+		return script.Reply{Text: "Done."}
+	}})
+	flags := app.Flags{Allow: []string{"Bash"}}
+	k := w.talk(flags, agent.Open{})
+	if end := k.turn("Go."); end.Reason != agent.EndDone {
+		t.Errorf("the turn ended: %+v", end)
+	}
+	r := k.result("c1")
+	if size := int64(lines * len("line 000001 of the long output\n")); r.Spill == nil || r.Spill.Bytes < size-1 || r.Spill.Bytes > size+1 || r.Spill.Capped {
+		t.Fatalf("the spill: %+v", r.Spill)
+	}
+	if n := len(r.Text); n > 12_000 || !strings.Contains(r.Text, "line 000001 ") || !strings.Contains(r.Text, "line 160000 ") || !strings.Contains(r.Text, r.Spill.Handle) {
+		t.Errorf("%d bytes are shown: %.300q", n, r.Text)
+	}
+	k.sound()
+	if err := k.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := w.talk(flags, agent.Open{Session: k.Info.ID})
+	if end := again.turn("Look again."); end.Reason != agent.EndDone {
+		t.Errorf("the second turn ended: %+v", end)
+	}
+	for _, step := range []string{"1", "3"} {
+		if r := again.result("read" + step); r.Failed() || !strings.Contains(r.Text, "line 080000 ") || !strings.Contains(r.Text, "line 080001 ") {
+			t.Errorf("reading it: %+v", r)
+		}
+		if r := again.result("grep" + step); r.Failed() || !strings.Contains(r.Text, "159998:line 159998 ") || !strings.Contains(r.Text, "line 159999 ") {
+			t.Errorf("searching it: %+v", r)
+		}
+	}
+	again.sound()
+	for _, bad := range refusals(w.model) {
+		t.Error(bad)
+	}
+}
+
+// Input that comes while a turn runs enters the conversation at its next step,
+// and what is meant for later waits for its end.
+func TestSteering(t *testing.T) {
+	w := newWorld(t, says(
+		calls(tool("Bash", fields{"command": "until [ -e go ]; do sleep 0.01; done"})),
+		script.Reply{Text: "As you wish."},
+	), script.Options{})
+	k := w.talk(app.Flags{Allow: []string{"Bash"}}, agent.Open{})
+	k.send(agent.Prompt{Text: "Go."})
+	body[agent.CallSpawned](k)
+	k.send(agent.Prompt{ID: "later", Text: "Then this.", Later: true})
+	k.send(agent.Prompt{ID: "now", Text: "Rather that."})
+	w.write("go", "")
+	first, second := body[agent.TurnEnded](k), body[agent.TurnEnded](k)
+	if first.Reason != agent.EndDone || second.Reason != agent.EndDone {
+		t.Errorf("the turns ended: %+v, %+v", first, second)
+	}
+	var order []string
+	for _, e := range k.seen {
+		switch b := e.Body.(type) {
+		case agent.InputAdded:
+			order = append(order, b.Text)
+		case agent.TurnEnded:
+			order = append(order, "end")
+		}
+	}
+	if want := []string{"Go.", "Rather that.", "end", "Then this.", "end"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
+	k.sound()
+	for _, bad := range refusals(w.model) {
+		t.Error(bad)
+	}
+}
