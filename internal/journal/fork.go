@@ -47,7 +47,6 @@ func (s *Local) fork(ctx context.Context, from string, at int64, to string) erro
 	m, err := s.copyPrefix(ctx, src, at, made)
 	if err == nil {
 		m.ID, m.Parent, m.ForkSeq = to, from, at
-		m.Title = ""
 		err = s.finishFork(src, made, dst, m)
 	}
 	if err != nil {

@@ -171,9 +171,9 @@ func (s *Local) list(ctx context.Context) ([]Meta, error) {
 			if checkID(id) != nil {
 				continue
 			}
-			e, known := entries[id]
-			if m, changed := s.current(sessionsDir+"/"+month+"/"+id, e, known); changed {
-				e = m
+			old, known := entries[id]
+			e, changed := s.current(sessionsDir+"/"+month+"/"+id, old, known)
+			if changed && !e.Live { // live ones are written by their owners
 				fresh[id] = e
 			}
 			metas = append(metas, e.Meta)
@@ -238,9 +238,7 @@ func (s *Local) compact(ctx context.Context, fresh map[string]entry, anew bool) 
 		}
 	}
 	for id, e := range fresh {
-		if !e.Live {
-			entries[id] = e // live ones are written by their owners
-		}
+		entries[id] = e
 	}
 	var b bytes.Buffer
 	for _, e := range entries {

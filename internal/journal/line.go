@@ -26,6 +26,17 @@ const (
 	excerpt   = 256       // bytes of a blob's head and tail shown in the line
 )
 
+// A line is the JSON of an event with up to three fields of the store's own. Their
+// order is part of the format, as that of the event's is:
+//
+//	{"v":1,"seq":42,"ep":3,"ts":"…","k":"note","id":"…","d":{…},"c":"1a2b3c4d"}
+//
+//	m  how many lines of the same append follow; without it, the append ends here.
+//	   An append that a crash left without its last line never happened.
+//	x  what the append says to the store, see extra
+//	b  instead of d: the body is a blob, see blobRef
+//	c  the checksum
+//
 // A line ends with its checksum: the CRC-32C of everything before it, seeded
 // with the checksum of the line before. So a flipped bit shows, and a line that
 // is missing, swapped or inserted.

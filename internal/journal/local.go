@@ -34,7 +34,10 @@ type LocalOptions struct {
 	NewID func(now time.Time) string // IDs of events; nil = [NewID]
 
 	// Fault is for crash tests. It is called before and after each change of the
-	// disk, with the name of the boundary, on the goroutine that makes it.
+	// disk, on the goroutine that makes it, which may hold locks: it may end the
+	// process, but not call the store. The names of the boundaries are those of
+	// what changes: append.write, .written, .sync, .synced; segment, blob,
+	// snapshot, index, lock, meta, inbox, receipts, outbox, queue, repair, fork.
 	Fault func(boundary string)
 }
 

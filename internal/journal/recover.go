@@ -29,7 +29,8 @@ type lockNote struct {
 }
 
 // Acquire opens a session for writing. What a crash left at the end of its log
-// is cut off and reported by [Lease.Repaired].
+// is cut off and reported by [Lease.Repaired]. The epoch is one more than the
+// last one in the log: an owner that wrote nothing leaves it to the next.
 func (s *Local) Acquire(ctx context.Context, id string, _ Owner) (Lease, error) {
 	l, err := s.acquire(ctx, id)
 	if err != nil {
@@ -268,7 +269,7 @@ func (l *lease) readTail(r *logReader, receipts int64) (tail, error) {
 		}
 	}
 	t.shown = whole
-	if t.pending && t.seal != nil && t.sealSeq > t.open.at.seq {
+	if t.pending && t.seal != nil && t.sealSeq > t.open.at.seq { // the store never does that
 		return t, fmt.Errorf("%w: a seal within an append that is not whole", ErrDamaged)
 	}
 	return t, r.err
