@@ -28,16 +28,9 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 		return agent.Decision{}, context.Cause(ctx)
 	}
 	var id string
-	var asked, answered bool
-	var answer agent.ApprovalResolved
 	s.rec.read(func(st *transcript.State) {
 		id = "ap_" + loop.Key(s.id, st.Turn.ID, st.Turn.Step, p.Call.ID)[:16]
-		answer, answered = st.Resolved[id]
-		_, asked = st.Approvals[id]
 	})
-	if answered {
-		return answer.Decision, nil
-	}
 	reply := make(chan agent.ApprovalResolved, 1)
 	s.mu.Lock()
 	s.waiting[id] = reply
@@ -47,6 +40,16 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 		delete(s.waiting, id)
 		s.mu.Unlock()
 	}()
+	// Looked up behind the registration: an answer is in one place or the other.
+	var asked, answered bool
+	var answer agent.ApprovalResolved
+	s.rec.read(func(st *transcript.State) {
+		answer, answered = st.Resolved[id]
+		_, asked = st.Approvals[id]
+	})
+	if answered {
+		return answer.Decision, nil
+	}
 	if !asked {
 		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Trace: d.Trace}
 		if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, body); err != nil {

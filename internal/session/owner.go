@@ -258,13 +258,14 @@ func endOf(t transcript.Turn, end ended, millis int64) agent.TurnEnded {
 	return b
 }
 
-// resolve gives a person's answer to whoever waits for it. The first one wins.
+// resolve records a person's answer to a question that is open, and gives it to
+// the call that waits for it. The first answer wins; the log says which it was,
+// also for a call that comes to wait only later.
 func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
-	r.mu.Lock()
-	reply, ok := r.waiting[c.ID]
-	delete(r.waiting, c.ID)
-	r.mu.Unlock()
-	if !ok {
+	var asked agent.ApprovalAsked
+	var open bool
+	r.rec.read(func(s *transcript.State) { asked, open = s.Approvals[c.ID] })
+	if !open {
 		if len(batch.Taken) > 0 {
 			return r.rec.append(batch)
 		}
@@ -277,14 +278,16 @@ func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
 		c.Decision.By = "user"
 	}
 	answer := agent.ApprovalResolved{ID: c.ID, Decision: c.Decision, Remember: c.Remember}
-	var asked agent.ApprovalAsked
-	r.rec.read(func(s *transcript.State) { asked = s.Approvals[c.ID] })
 	if err := r.rec.append(batch, answer); err != nil {
 		return err
 	}
 	if c.Remember == "session" && c.Decision.Verdict == agent.Allow && r.parts.Grant != nil {
 		r.parts.Grant(asked.Proposal)
 	}
-	reply <- answer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reply, ok := r.waiting[c.ID]; ok {
+		reply <- answer // buffered, and only once: the question is not open any more
+	}
 	return nil
 }

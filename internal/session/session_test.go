@@ -521,3 +521,28 @@ func TestReadersLearnWhyASessionEnded(t *testing.T) {
 		}
 	})
 }
+
+// An answer that comes before the resumed call waits for it is not lost.
+func TestAnAnswerBeforeTheCallWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`)), say("done"))
+		r.allow = false
+		s := r.open(agent.Open{Approver: true})
+		r.send(s, agent.Prompt{Text: "go"})
+		id := r.crash(s.Info.ID)
+		s = r.open(agent.Open{Session: id, Approver: true})
+		defer r.reg.Shutdown()
+		var asked string
+		for e := range r.store.Read(t.Context(), id, 0) {
+			if a, ok := e.Body.(agent.ApprovalAsked); ok {
+				asked = a.ID
+			}
+		}
+		r.send(s, agent.Resolve{ID: asked, Decision: agent.Decision{Verdict: agent.Allow}})
+		r.send(s, agent.Continue{})
+		settle()
+		if log := r.log(id); strings.Count(log, "approval.asked") != 1 || !strings.HasSuffix(log, "turn.ended done\nlog.sealed") {
+			t.Errorf("log:\n%s", log)
+		}
+	})
+}
