@@ -37,6 +37,7 @@ type crashRun struct {
 	model   *script.Server
 	limit   atomic.Int64 // steps until the model ends the story
 	asked   atomic.Int64 // steps that the model was asked for
+	mute    atomic.Bool  // the model does not begin to answer
 	printed map[int64]string
 	acked   bool // the prompt was accepted
 	torn    int
@@ -61,7 +62,11 @@ func newCrashRun(dir string, story *crashScript, steps int) (*crashRun, error) {
 	var err error
 	r.model, err = script.NewServer(script.Script{}, script.Options{Func: func(req script.Request) script.Reply {
 		r.asked.Store(max(r.asked.Load(), int64(req.Step)+1))
-		return story.tell(req.Step, int(r.limit.Load()))
+		reply := story.tell(req.Step, int(r.limit.Load()))
+		if r.mute.Load() {
+			reply.Faults = slices.Repeat([]script.Fault{{Kind: script.Slow}}, 100)
+		}
+		return reply
 	}})
 	return r, err
 }
