@@ -83,12 +83,18 @@ func appendForEver(dir string) error {
 }
 
 // A process that is killed at any moment loses nothing that it acknowledged, and
-// the next one can go on.
+// the next one can go on. Every log sees 20 such deaths.
 func TestKill(t *testing.T) {
-	rounds := 20
+	logs := 1
 	if long() {
-		rounds = 1000
+		logs = 50
 	}
+	for n := range logs {
+		t.Run(strconv.Itoa(n), func(t *testing.T) { killOften(t, 20) })
+	}
+}
+
+func killOften(t *testing.T, rounds int) {
 	dir := t.TempDir()
 	s, err := NewLocal(LocalOptions{Dir: dir})
 	if err != nil {
