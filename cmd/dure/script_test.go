@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"tmpfs":   tmpfs,
 			"fifo":    fifo,
 			"results": results,
+			"asked":   asked,
 			"ends":    ends,
 		},
 		// A run that hangs is killed then, with the stacks of its goroutines.
@@ -174,6 +175,21 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if m := trace.Find(stderr.Bytes()); m != nil {
 		ts.Fatalf("standard error holds %q", m)
+	}
+}
+
+// asked waits until the model has a request of a program in the background.
+func asked(ts *testscript.TestScript, neg bool, args []string) {
+	srv := *ts.Value(modelKey{}).(**script.Server)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(runLimit)
+	for len(srv.Requests()) == 0 {
+		select {
+		case <-look.C:
+		case <-limit:
+			ts.Fatalf("nobody asked the model")
+		}
 	}
 }
 
