@@ -28,9 +28,7 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 		return agent.Decision{}, context.Cause(ctx)
 	}
 	var id string
-	s.rec.read(func(st *transcript.State) {
-		id = "ap_" + loop.Key(s.id, st.Turn.ID, st.Turn.Step, p.Call.ID)[:16]
-	})
+	s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
 	reply := make(chan agent.ApprovalResolved, 1)
 	s.mu.Lock()
 	s.waiting[id] = reply
@@ -62,4 +60,19 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 	case <-ctx.Done():
 		return agent.Decision{}, fmt.Errorf("waiting for approval: %w", context.Cause(ctx))
 	}
+}
+
+// approvalID names the question about a call: the same after a restart, and
+// another one for each time that the call was started before. A yes to the call
+// is no yes to running it once more.
+func (s *Session) approvalID(st *transcript.State, call string) string {
+	about := call
+	if st.Open != nil {
+		for _, c := range st.Open.Calls {
+			if c.Call.ID == call && c.Started != nil {
+				about = fmt.Sprintf("%s\x00again after %d", call, max(c.Started.Attempt, 1))
+			}
+		}
+	}
+	return "ap_" + loop.Key(s.id, st.Turn.ID, st.Turn.Step, about)[:16]
 }

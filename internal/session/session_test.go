@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -543,6 +544,38 @@ func TestAnAnswerBeforeTheCallWaits(t *testing.T) {
 		settle()
 		if log := r.log(id); strings.Count(log, "approval.asked") != 1 || !strings.HasSuffix(log, "turn.ended done\nlog.sealed") {
 			t.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+// A yes to a call is no yes to running it once more after a crash: that is asked
+// each time anew.
+func TestAYesIsNotForASecondRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1h"`)), say("done"))
+		r.allow = false
+		s := r.open(agent.Open{Approver: true})
+		r.send(s, agent.Prompt{Text: "go"})
+		id := s.Info.ID
+		var asked []string
+		for _, v := range []agent.Verdict{agent.Allow, agent.Allow, agent.Deny} {
+			for e := range r.store.Read(t.Context(), id, 0) {
+				if a, ok := e.Body.(agent.ApprovalAsked); ok && !slices.Contains(asked, a.ID) {
+					asked = append(asked, a.ID)
+				}
+			}
+			r.send(s, agent.Resolve{ID: asked[len(asked)-1], Decision: agent.Decision{Verdict: v}})
+			if v == agent.Allow { // it runs now, and dies
+				r.crash(id)
+				s = r.open(agent.Open{Session: id, Approver: true})
+				r.send(s, agent.Continue{})
+			}
+		}
+		settle()
+		defer r.reg.Shutdown()
+		log := r.log(id)
+		if len(asked) != 3 || strings.Count(log, "call.started") != 2 || !strings.Contains(log, "call.finished 1 E_TOOL_OUTCOME_UNKNOWN") {
+			t.Errorf("asked %q; log:\n%s", asked, log)
 		}
 	})
 }
