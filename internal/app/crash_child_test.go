@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -33,6 +34,7 @@ type childTask struct {
 	At   string // the kind of new event at which it dies; "" = none
 	Text string // of a prompt beside the first one
 	List bool   // print the names of all boundaries
+	Ask  bool   // no rule allows anything: the user is asked, and says yes
 }
 
 func TestMain(m *testing.M) {
@@ -59,6 +61,8 @@ type boundaries struct {
 	childTask
 	n    atomic.Int64
 	size int64 // of the log's last segment, before the write that is under way
+
+	asked agent.ApprovalAsked // the question that waits for an answer
 }
 
 // pass is the fault of the store.
@@ -104,14 +108,18 @@ func runChild(task string) (err error) {
 	if err := json.Unmarshal([]byte(task), &b.childTask); err != nil {
 		return err
 	}
-	o := options(b.Work, b.Home, b.URL, app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit"}})
+	flags := app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit"}}
+	if b.Ask {
+		flags.Allow = nil
+	}
+	o := options(b.Work, b.Home, b.URL, flags)
 	o.Fault = b.pass
 	a, err := app.New(o)
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	s, err := openCrashed(ctx, a.Client(), b.Work)
+	s, err := b.open(ctx, a.Client())
 	if err != nil {
 		return err
 	}
@@ -125,11 +133,11 @@ func runChild(task string) (err error) {
 	return nil
 }
 
-// openCrashed opens the session wherever its life was cut.
-func openCrashed(ctx context.Context, c client.Client, work string) (*client.Session, error) {
-	s, err := c.Open(ctx, agent.Open{Session: crashID})
+// open opens the session wherever its life was cut.
+func (b *boundaries) open(ctx context.Context, c client.Client) (*client.Session, error) {
+	s, err := c.Open(ctx, agent.Open{Session: crashID, Approver: b.Ask})
 	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
-		return c.Open(ctx, agent.Open{New: crashID, Workdir: work})
+		return c.Open(ctx, agent.Open{New: crashID, Workdir: b.Work, Approver: b.Ask})
 	}
 	return s, err
 }
@@ -145,11 +153,15 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 			continue
 		}
 		fmt.Printf("e %d %s %s\n", e.Seq, e.ID, e.Kind())
-		switch e.Body.(type) {
+		switch body := e.Body.(type) {
 		case agent.TurnStarted, agent.InputAdded:
 			ended = false
 		case agent.TurnEnded:
 			ended = true
+		case agent.ApprovalAsked:
+			b.asked = body
+		case agent.ApprovalResolved:
+			b.asked = agent.ApprovalAsked{}
 		}
 		switch {
 		case e.Seq > s.Info.Head && e.Kind() == b.At:
@@ -162,6 +174,9 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 			if err := b.goOn(ctx, s, ended); err != nil {
 				return err
 			}
+		}
+		if err := b.answer(ctx, s, e.Seq); err != nil {
+			return err
 		}
 	}
 	return errors.New("the events ended before the turn")
@@ -182,4 +197,19 @@ func (b *boundaries) goOn(ctx context.Context, s *client.Session, ended bool) er
 		return nil // the turn was faster, and its end is among the events to come
 	}
 	return err
+}
+
+// answer answers the question that waits, once the log has been read to its
+// head. Nothing is to run once more that may have run before.
+func (b *boundaries) answer(ctx context.Context, s *client.Session, seq int64) error {
+	if b.asked.ID == "" || seq < s.Info.Head {
+		return nil
+	}
+	d := agent.Decision{Verdict: agent.Allow}
+	if strings.Contains(b.asked.Reason, "interrupted by a crash") {
+		d.Verdict = agent.Deny
+	}
+	id := b.asked.ID
+	b.asked = agent.ApprovalAsked{}
+	return s.Send(ctx, agent.Resolve{ID: id, Decision: d})
 }

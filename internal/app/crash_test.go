@@ -38,6 +38,7 @@ type crashRun struct {
 	limit   atomic.Int64 // steps until the model ends the story
 	asked   atomic.Int64 // steps that the model was asked for
 	mute    atomic.Bool  // the model does not begin to answer
+	ask     bool         // the user is asked about every call
 	printed map[int64]string
 	acked   bool // the prompt was accepted
 	torn    int
@@ -90,7 +91,7 @@ func (r *crashRun) child(task childTask) (died bool, lines []string, err error) 
 
 // start is child with something that may kill it.
 func (r *crashRun) start(task childTask, out *trigger) (died bool, lines []string, err error) {
-	task.Work, task.Home, task.URL = r.work(), r.home(), r.model.URL()
+	task.Work, task.Home, task.URL, task.Ask = r.work(), r.home(), r.model.URL(), r.ask
 	data, err := json.Marshal(task)
 	if err != nil {
 		return false, nil, err
@@ -302,25 +303,17 @@ const (
 // chooses, and half of the time leaves a torn log. With DURE_LONG=1 it kills a
 // session of its own at every boundary there is.
 func TestCrashMatrix(t *testing.T) {
-	if os.Getenv("DURE_LONG") != "" {
-		crashEverywhere(t)
+	if long() {
+		crashPlan{story: newCrashScript(crashSteps), steps: crashSteps, stride: 1}.run(t)
 		return
 	}
-	seed := time.Now().UnixNano()
-	if s := os.Getenv("DURE_CRASH_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseInt(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("DURE_CRASH_SEED=%d", seed)
+	luck := luckOf(t)
 	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.model.Close()
 	begun := time.Now()
-	luck := rand.New(rand.NewPCG(uint64(seed), 0))
 	for small := 0; r.kills < crashKills; {
 		task := childTask{Die: 40 + luck.Int64N(55), Torn: luck.IntN(2) == 0}
 		// A turn that makes no progress five times in a row is given up, so
@@ -354,4 +347,21 @@ func TestCrashMatrix(t *testing.T) {
 	}
 	t.Logf("%d kills in %d steps, %d torn, in %v: %d events, %d of them seen by a child, %d epochs, %d repairs, %d calls run again, %d outcomes unknown",
 		r.kills, reached, r.torn, time.Since(begun).Round(time.Millisecond), v.events, len(r.printed), v.epochs, v.repaired, v.again, v.unknown)
+}
+
+// long reports whether the long forms are wanted.
+func long() bool { return os.Getenv("DURE_LONG") != "" }
+
+// luckOf makes a source of numbers from the seed that the log of the test names.
+func luckOf(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := time.Now().UnixNano()
+	if s := os.Getenv("DURE_CRASH_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseInt(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("DURE_CRASH_SEED=%d", seed)
+	return rand.New(rand.NewPCG(uint64(seed), 0))
 }

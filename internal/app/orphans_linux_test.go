@@ -49,13 +49,14 @@ func (k *kin) run(cmd *exec.Cmd) error {
 const orphanLimit = 5 * time.Second
 
 // orphans returns the processes that dead ones have left behind and that do not
-// end.
+// end by themselves, and ends them.
 func (k *kin) orphans() []string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for begun := time.Now(); ; {
-		left := k.bury()
-		if len(left) == 0 || time.Since(begun) > orphanLimit {
+		over := time.Since(begun) > orphanLimit
+		left := k.bury(over)
+		if len(left) == 0 || over {
 			return left
 		}
 		<-tick.C
@@ -63,7 +64,7 @@ func (k *kin) orphans() []string {
 }
 
 // bury waits for adopted processes that are dead, and returns the others.
-func (k *kin) bury() (alive []string) {
+func (k *kin) bury(kill bool) (alive []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	entries, _ := os.ReadDir("/proc")
@@ -82,6 +83,9 @@ func (k *kin) bury() (alive []string) {
 			continue
 		}
 		alive = append(alive, fmt.Sprintf("%d %s %s", pid, p.state, p.name))
+		if kill {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
 	}
 	return alive
 }
