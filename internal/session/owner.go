@@ -165,13 +165,19 @@ func (r *runner) proceed() error {
 		return nil
 	}
 	var last agent.Role
-	var open bool
+	var open, queued bool
 	r.rec.read(func(s *transcript.State) {
-		open = s.Turn.Open
+		open, queued = s.Turn.Open, len(s.Queued) > 0
 		if n := len(s.Messages); n > 0 {
 			last = s.Messages[n-1].Role
 		}
 	})
+	if !open && queued { // as it would have been at the end of the last turn
+		if _, err := r.rec.steer(true); err != nil {
+			return err
+		}
+		return r.start()
+	}
 	if !open && last != agent.User {
 		return &agent.Problem{
 			Code: agent.ProblemUsage, Message: "there is nothing to continue: the last turn has ended",

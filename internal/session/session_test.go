@@ -170,7 +170,11 @@ func TestApprovalSurvivesARestart(t *testing.T) {
 
 // crash copies the log as it is now into a new store, as if the process had
 // died, and starts another one over it.
-func (r *rig) crash(id string) string {
+func (r *rig) crash(id string) string { r.t.Helper(); return r.crashBehind(id, "") }
+
+// crashBehind is crash right behind the first event of a kind; "" = the last
+// event of all.
+func (r *rig) crashBehind(id, kind string) string {
 	r.t.Helper()
 	ctx := context.Background()
 	var events []agent.Event
@@ -179,6 +183,9 @@ func (r *rig) crash(id string) string {
 			r.t.Fatal(err)
 		}
 		events = append(events, agent.Event{Body: e.Body})
+		if e.Kind() == kind {
+			break
+		}
 	}
 	old, oldStore := r.reg, r.store
 
@@ -578,4 +585,47 @@ func TestAYesIsNotForASecondRun(t *testing.T) {
 			t.Errorf("asked %q; log:\n%s", asked, log)
 		}
 	})
+}
+
+// Input that was accepted is served after a crash, also when that came before
+// its turn had begun.
+func TestAcceptedInputIsServedAfterACrash(t *testing.T) {
+	for _, tt := range []struct {
+		name, behind string
+		want         string
+	}{
+		{"before the turn", "input.added", "input.added go\nturn.started\nmodel.requested\nmodel.answered\nturn.ended done\nlog.sealed"},
+		{
+			"between two turns", "turn.ended",
+			"turn.ended done\ninput.added later\nturn.started\nmodel.requested\nmodel.answered\nturn.ended done\nlog.sealed",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(t, say("", call("1", "sleep", `"1s"`)), say("done"), say("done"), say("done"), say("done"))
+				s := r.open(agent.Open{})
+				r.send(s, agent.Prompt{Text: "go"})
+				r.send(s, agent.Prompt{Text: "later", Later: true})
+				settle()
+				id := r.crashBehind(s.Info.ID, tt.behind)
+				s = r.open(agent.Open{Session: id})
+				defer r.reg.Shutdown()
+				if s.Info.Status != "interrupted" {
+					t.Errorf("the session is %s", s.Info.Status)
+				}
+				r.model.mu.Lock()
+				r.model.answers = append(r.model.answers[:len(r.model.asked):len(r.model.asked)], say("done"), say("done"))
+				r.model.mu.Unlock()
+				r.send(s, agent.Continue{})
+				settle()
+				log := strings.ReplaceAll(r.log(id), "session.opened\n", "")
+				if !strings.HasSuffix(log, tt.want) {
+					t.Errorf("log:\n%s", log)
+				}
+				if err := s.Send(t.Context(), agent.Continue{}); agent.ProblemOf(err) == nil {
+					t.Errorf("going on with nothing: %v", err)
+				}
+			})
+		})
+	}
 }

@@ -39,6 +39,7 @@ type State struct {
 
 	Turn   Turn                `json:"turn"`
 	Turns  int                 `json:"turns"`
+	Unread bool                `json:"unread,omitempty"` // input has been added and no turn has begun since
 	Queued []agent.InputQueued `json:"queued,omitempty"`
 	Inputs map[string]bool     `json:"inputs,omitempty"` // IDs of all input ever taken
 
@@ -183,6 +184,7 @@ func (s *State) opened(e agent.Event, b agent.SessionOpened) {
 func (s *State) added(b agent.InputAdded) {
 	s.settle()
 	s.Turn.Stop = ""
+	s.Unread = !s.Turn.Open
 	s.Queued = slices.DeleteFunc(s.Queued, func(q agent.InputQueued) bool { return q.Input == b.Input })
 	s.saw(b.Input)
 	m := agent.Message{Role: agent.User}
@@ -203,6 +205,7 @@ func (s *State) turnStarted(e agent.Event, b agent.TurnStarted) {
 		return
 	}
 	s.Turns++
+	s.Unread = false
 	s.Turn = Turn{ID: b.Turn, Open: true, Attempt: 1, Stuck: 1, Started: e.Time}
 }
 
@@ -348,7 +351,7 @@ func (s *State) Info() agent.SessionInfo {
 	switch {
 	case len(s.Approvals) > 0:
 		status = "waiting"
-	case s.Turn.Open:
+	case s.Turn.Open, s.Unread, len(s.Queued) > 0:
 		status = "interrupted"
 	}
 	return agent.SessionInfo{
