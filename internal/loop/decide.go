@@ -100,13 +100,14 @@ func (j *job) settle(t *turn, call agent.Call, p agent.Proposal, d agent.Decisio
 	j.call, j.class = call, p.Class
 	j.decided = &agent.CallDecided{Turn: t.Turn, Step: t.step, Proposal: p, Decision: d, Key: j.key}
 	if d.Verdict != agent.Allow {
-		j.deny(d)
+		t.deny(j, d)
 	}
 }
 
-func (j *job) deny(d agent.Decision) {
+// deny answers a job with the decision, under the name that the model knows.
+func (t *turn) deny(j *job, d agent.Decision) {
 	j.stop = d.Stop
-	r := agent.Failure(agent.ErrDenied, fmt.Sprintf("Tool %q denied: %s", j.call.Tool, d.Reason),
+	r := agent.Failure(agent.ErrDenied, fmt.Sprintf("Tool %q denied: %s", t.shown(j.call.Tool), d.Reason),
 		"Do not try to get around this. Go on without it, or tell the user what you need and why.")
 	j.refuse(r)
 }

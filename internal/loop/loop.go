@@ -149,6 +149,8 @@ type turn struct {
 	repeats  map[string]int // identical failing calls in a row
 	refusals int            // of the loop breaker
 	cuts     int            // answers in a row that hit max_tokens
+
+	shown func(tool string) string // the name that the model knows a tool by
 }
 
 // Turn runs one turn: it returns when the model has nothing more to run, with
@@ -192,6 +194,7 @@ func newTurn(cfg Config) *turn {
 		cfg.Strays = new(sync.WaitGroup)
 	}
 	t := &turn{Config: cfg, step: cfg.First - 1, repeats: map[string]int{}}
+	t.shown = func(tool string) string { return tool }
 	t.machine.Changed = func(c agent.StateChanged) { t.Live(c) }
 	return t
 }
@@ -207,6 +210,7 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("building the request: %w", err)
 	}
+	t.shown = step.Request.Presented
 	answered, err := t.ask(ctx, &step, "")
 	if err != nil {
 		return false, err

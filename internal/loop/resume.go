@@ -16,6 +16,7 @@ func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
 	if err != nil {
 		return fmt.Errorf("building the request: %w", err)
 	}
+	t.shown = step.Request.Presented
 	for _, c := range open.Calls {
 		t.message.Blocks = append(t.message.Blocks, agent.Block{Type: agent.CallBlock, Call: &c.Call})
 	}
@@ -54,7 +55,7 @@ func (t *turn) resumed(tools Tools, c *transcript.CallState) *job {
 	if r := t.find(tools, j); r != nil {
 		j.refuse(*r)
 	} else if c.Decided.Decision.Verdict != agent.Allow {
-		j.deny(c.Decided.Decision)
+		t.deny(j, c.Decided.Decision)
 	}
 	return j
 }
