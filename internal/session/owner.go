@@ -283,7 +283,7 @@ func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
 	if c.Decision.By == "" {
 		c.Decision.By = "user"
 	}
-	answer := agent.ApprovalResolved{ID: c.ID, Decision: c.Decision, Remember: c.Remember}
+	answer := agent.ApprovalResolved(c)
 	if err := r.rec.append(batch, answer); err != nil {
 		return err
 	}

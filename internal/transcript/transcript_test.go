@@ -70,14 +70,26 @@ func TestConversation(t *testing.T) {
 		want   string
 	}{
 		{"nothing", nil, ""},
-		{"results stand in call order", []agent.Body{in("go"), answer(1, "", "1", "2"), finished("2"), finished("1"), answer(2, "done")},
-			"user go\nassistant call:1 call:2\nuser 1=ok 2=ok\nassistant done\n"},
-		{"open calls are answered", []agent.Body{in("go"), answer(1, "x", "1", "2"), finished("2")},
-			"user go\nassistant x call:1 call:2\nuser 1=error 2=ok\n"},
-		{"input behind open calls", []agent.Body{in("go"), answer(1, "", "1"), in("more")},
-			"user go\nassistant call:1\nuser 1=error\nuser more\n"},
-		{"the first result counts", []agent.Body{in("go"), answer(1, "", "1"), finished("1"), agent.CallFinished{Result: agent.Result{ID: "1", Status: agent.StatusError}}},
-			"user go\nassistant call:1\nuser 1=ok\n"},
+		{
+			"results stand in call order",
+			[]agent.Body{in("go"), answer(1, "", "1", "2"), finished("2"), finished("1"), answer(2, "done")},
+			"user go\nassistant call:1 call:2\nuser 1=ok 2=ok\nassistant done\n",
+		},
+		{
+			"open calls are answered",
+			[]agent.Body{in("go"), answer(1, "x", "1", "2"), finished("2")},
+			"user go\nassistant x call:1 call:2\nuser 1=error 2=ok\n",
+		},
+		{
+			"input behind open calls",
+			[]agent.Body{in("go"), answer(1, "", "1"), in("more")},
+			"user go\nassistant call:1\nuser 1=error\nuser more\n",
+		},
+		{
+			"the first result counts",
+			[]agent.Body{in("go"), answer(1, "", "1"), finished("1"), agent.CallFinished{Result: agent.Result{ID: "1", Status: agent.StatusError}}},
+			"user go\nassistant call:1\nuser 1=ok\n",
+		},
 		{"results without a call", []agent.Body{in("go"), finished("9"), answer(1, "done")}, "user go\nassistant done\n"},
 		{"an answer without anything", []agent.Body{in("go"), answer(1, "")}, "user go\n"},
 		{"side answers", []agent.Body{in("go"), agent.ModelAnswered{Purpose: "title", Answer: answer(1, "side").Answer}}, "user go\n"},
