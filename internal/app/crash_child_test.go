@@ -35,6 +35,7 @@ type childTask struct {
 	Text string // of a prompt beside the first one
 	List bool   // print the names of all boundaries
 	Ask  bool   // no rule allows anything: the user is asked, and says yes
+	More bool   // two more prompts come while the first one is served
 }
 
 func TestMain(m *testing.M) {
@@ -144,7 +145,7 @@ func (b *boundaries) open(ctx context.Context, c client.Client) (*client.Session
 
 // follow prints the events, and at the head of the log sees what is left to do.
 func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
-	ended := false
+	ended, entered := false, map[string]bool{}
 	for e, err := range s.Events(ctx, 0) {
 		if err != nil {
 			return err
@@ -154,10 +155,12 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 		}
 		fmt.Printf("e %d %s %s\n", e.Seq, e.ID, e.Kind())
 		switch body := e.Body.(type) {
-		case agent.TurnStarted, agent.InputAdded:
+		case agent.TurnStarted:
 			ended = false
+		case agent.InputAdded:
+			ended, entered[body.Input] = false, true
 		case agent.TurnEnded:
-			ended = true
+			ended = !b.More || len(entered) == 3
 		case agent.ApprovalAsked:
 			b.asked = body
 		case agent.ApprovalResolved:
@@ -189,6 +192,14 @@ func (b *boundaries) goOn(ctx context.Context, s *client.Session, ended bool) er
 		return err
 	}
 	fmt.Println("ack p1")
+	if b.More {
+		for _, p := range []agent.Prompt{{ID: "p2", Text: "Then this.", Later: true}, {ID: "p3", Text: "And that."}} {
+			if err := s.Send(ctx, p); err != nil {
+				return err
+			}
+			fmt.Println("ack", p.ID)
+		}
+	}
 	if ended {
 		return s.Send(ctx, agent.Prompt{ID: "p2", Text: b.Text})
 	}

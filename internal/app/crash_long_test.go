@@ -31,7 +31,7 @@ type crashPoint struct {
 type crashPlan struct {
 	story         *crashScript
 	steps         int
-	ask           bool
+	ask, more     bool
 	first, stride int // of the places that are visited
 }
 
@@ -103,7 +103,7 @@ func (c crashPlan) points(t *testing.T) []crashPoint {
 		t.Fatal(err)
 	}
 	defer r.close()
-	r.ask = c.ask
+	r.ask, r.more = c.ask, c.more
 	died, lines, err := r.child(childTask{List: true})
 	if died || err != nil {
 		t.Fatalf("the undisturbed run: died %v, %v", died, err)
@@ -130,7 +130,7 @@ func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (died bool, v v
 		return false, v, err
 	}
 	defer r.close()
-	r.ask = c.ask
+	r.ask, r.more = c.ask, c.more
 	if died, _, err = r.child(childTask{Die: p.n, Torn: p.torn}); err != nil {
 		return died, v, err
 	}
@@ -153,7 +153,18 @@ func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (died bool, v v
 // TestCrashWhileAsking kills a session in which every call waits for the user: a
 // question is asked once, its answer is kept, and a yes is good for one run.
 func TestCrashWhileAsking(t *testing.T) {
-	c := crashPlan{story: newCrashScript(3), steps: 3, ask: true, stride: 1}
+	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.sample(t)
+}
+
+// TestCrashWhileQueueing kills a session that is given more prompts than one:
+// each of them is served, and entered once.
+func TestCrashWhileQueueing(t *testing.T) {
+	crashPlan{story: newCrashScript(3), steps: 3, more: true}.sample(t)
+}
+
+// sample is run, at some of the places unless all are wanted.
+func (c crashPlan) sample(t *testing.T) {
+	c.stride = 1
 	if !long() {
 		c.stride = 8
 		c.first = luckOf(t).IntN(c.stride)

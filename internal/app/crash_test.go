@@ -39,14 +39,15 @@ type crashRun struct {
 	asked   atomic.Int64 // steps that the model was asked for
 	mute    atomic.Bool  // the model does not begin to answer
 	ask     bool         // the user is asked about every call
+	more    bool         // there are three prompts
 	printed map[int64]string
-	acked   bool // the prompt was accepted
+	acked   map[string]bool // prompts that were accepted
 	torn    int
 	kills   int
 }
 
 func newCrashRun(dir string, story *crashScript, steps int) (*crashRun, error) {
-	r := &crashRun{dir: dir, story: story, printed: map[int64]string{}}
+	r := &crashRun{dir: dir, story: story, printed: map[int64]string{}, acked: map[string]bool{}}
 	r.limit.Store(int64(steps))
 	for _, d := range []string{r.work(), r.home()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -91,7 +92,7 @@ func (r *crashRun) child(task childTask) (died bool, lines []string, err error) 
 
 // start is child with something that may kill it.
 func (r *crashRun) start(task childTask, out *trigger) (died bool, lines []string, err error) {
-	task.Work, task.Home, task.URL, task.Ask = r.work(), r.home(), r.model.URL(), r.ask
+	task.Work, task.Home, task.URL, task.Ask, task.More = r.work(), r.home(), r.model.URL(), r.ask, r.more
 	data, err := json.Marshal(task)
 	if err != nil {
 		return false, nil, err
@@ -133,7 +134,7 @@ func (r *crashRun) read(out []byte) (lines []string, err error) {
 			}
 			r.printed[seq] = id
 		case "ack":
-			r.acked = true
+			r.acked[rest] = true
 		case "torn":
 			r.torn++
 		default:
@@ -195,22 +196,36 @@ func (r *crashRun) checkKept(v *verdict, events []agent.Event) {
 			v.fail("event %d was %q and is %s %s", seq, id, e.ID, e.Kind())
 		}
 	}
-	added := all[agent.InputAdded](events)
-	if len(added) != 1 || added[0].Input != "p1" || !r.acked {
-		v.fail("the prompt was entered as %+v; accepted: %v", added, r.acked)
+	entered := map[string]int{}
+	for _, b := range all[agent.InputAdded](events) {
+		entered[b.Input]++
+	}
+	want := map[string]int{"p1": 1}
+	if r.more {
+		want["p2"], want["p3"] = 1, 1
+	}
+	if !maps.Equal(entered, want) || len(r.acked) != len(want) {
+		v.fail("prompts were entered %v times; accepted: %v", entered, r.acked)
 	}
 	v.repaired = len(all[agent.LogRepaired](events))
 }
 
-// checkTurn checks that there was one turn, and that it came to its end.
+// checkTurn checks that there was one turn, or a few for several prompts, and
+// that each came to its end.
 func (r *crashRun) checkTurn(v *verdict, events []agent.Event) {
 	turns := map[string]bool{}
 	for _, b := range all[agent.TurnStarted](events) {
 		turns[b.Turn] = true
 	}
 	ends := all[agent.TurnEnded](events)
-	if len(turns) != 1 || len(ends) != 1 || ends[0].Reason != agent.EndDone {
+	if len(ends) != len(turns) || slices.ContainsFunc(ends, func(b agent.TurnEnded) bool { return b.Reason != agent.EndDone }) {
 		v.fail("turns %v ended as %+v", turns, ends)
+	}
+	if most := len(r.acked); len(turns) > most {
+		v.fail("%d turns for %d prompts", len(turns), most)
+	}
+	if r.more {
+		return
 	}
 	steps := int(r.limit.Load())
 	answers := said(events)
