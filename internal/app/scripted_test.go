@@ -53,7 +53,8 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata/se
 //	                 interrupt               at once
 //	                 when, shown             waits for a line of the log, or for
 //	                                         a text on the screen
-//	                 file                    puts a file into the workspace
+//	                 file, link              makes one in the workspace: NAME TEXT,
+//	                                         NAME TARGET
 //	                 close, quit             ends the program, when no turn runs or
 //	                                         at once, and starts another
 //	log            the log, a line for each event; calls are c1, c2, ... in the
@@ -388,14 +389,14 @@ func (p *play) act() {
 	for word, value := range commands(p.section("user")) {
 		p.do(word, value)
 	}
-	p.await("the end of the turn", idle)
+	p.rest()
 }
 
 func (p *play) do(word, value string) {
 	p.t.Helper()
 	switch word {
 	case "prompt":
-		p.await("the end of the turn", idle)
+		p.rest()
 		p.send(agent.Prompt{Text: value})
 		body[agent.TurnStarted](p.talk)
 	case "steer", "later":
@@ -405,17 +406,23 @@ func (p *play) do(word, value string) {
 		p.resolve(word, value)
 	case "interrupt":
 		p.send(agent.Interrupt{})
+		body[agent.TurnEnded](p.talk)
 	case "continue":
-		p.await("the end of the turn", idle)
+		p.rest()
 		p.send(agent.Continue{})
 		body[agent.TurnStarted](p.talk)
 	case "mode":
-		p.await("the end of the turn", idle)
+		p.rest()
 		p.send(agent.Change{Mode: agent.Mode(value)})
 		body[agent.SettingsChanged](p.talk)
 	case "file":
 		name, content, _ := strings.Cut(value, " ")
 		p.put(name, []byte(plainText(content)))
+	case "link":
+		name, to, _ := strings.Cut(value, " ")
+		if err := os.Symlink(to, filepath.Join(p.work, name)); err != nil {
+			p.t.Fatal(err)
+		}
 	case "when":
 		p.await(value, func(events []agent.Event) bool {
 			return slices.ContainsFunc(p.told(events), func(line string) bool { return strings.HasPrefix(squeeze(line), value) })
@@ -423,7 +430,7 @@ func (p *play) do(word, value string) {
 	case "shown":
 		p.shown(value)
 	case "close":
-		p.await("the end of the turn", idle)
+		p.rest()
 		p.reopen()
 	case "quit":
 		p.reopen()
@@ -456,6 +463,15 @@ func (p *play) await(what string, fits func([]agent.Event) bool) {
 	p.t.Helper()
 	if !fits(p.seen) {
 		p.until(what, func(agent.Event) bool { return fits(p.seen) })
+	}
+}
+
+// rest waits for the end of the turn.
+func (p *play) rest() {
+	p.t.Helper()
+	p.await("the end of the turn", func(events []agent.Event) bool { _, ok := question(events); return ok || idle(events) })
+	if _, ok := question(p.seen); ok {
+		p.t.Fatalf("nobody answers the question at the end of\n%s", p.log())
 	}
 }
 
@@ -540,7 +556,7 @@ func (p *play) workspace() {
 	maps.DeleteFunc(want, func(_ string, data []byte) bool { return data == nil })
 	got := map[string][]byte{}
 	err := fs.WalkDir(os.DirFS(p.work), ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && d.Type().IsRegular() {
 			got[path], err = os.ReadFile(filepath.Join(p.work, path))
 		}
 		return err
@@ -600,7 +616,7 @@ func (p *play) told(events []agent.Event) []string {
 
 // mask takes out what differs from run to run.
 func (p *play) mask(s string) string {
-	s = strings.NewReplacer(p.work, "$WORK", p.home, "$HOME").Replace(s)
+	s = strings.NewReplacer(p.work, "$WORK", p.home, "$HOME", filepath.Dir(p.work), "$TOP").Replace(s)
 	return handlePattern.ReplaceAllString(s, "output:HANDLE")
 }
 
