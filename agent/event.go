@@ -301,7 +301,7 @@ var ErrInterrupted = errors.New("interrupted")
 // State is a state of the turn's state machine.
 type State string
 
-// The states of STRM-01.
+// The states.
 const (
 	StateIdle      State = "idle"
 	StateStreaming State = "streaming"

@@ -200,8 +200,11 @@ func TestCost(t *testing.T) {
 
 func TestTextOfAMessage(t *testing.T) {
 	m := Message{Role: Assistant, Blocks: []Block{
-		{Type: ThinkingBlock, Text: "hm"}, {Type: TextBlock, Text: "a"},
-		{Type: CallBlock, Call: &Call{ID: "1"}}, {Type: TextBlock, Text: "b"}, {Type: CallBlock, Call: &Call{ID: "2"}},
+		{Type: ThinkingBlock, Text: "hm"},
+		{Type: TextBlock, Text: "a"},
+		{Type: CallBlock, Call: &Call{ID: "1"}},
+		{Type: TextBlock, Text: "b"},
+		{Type: CallBlock, Call: &Call{ID: "2"}},
 	}}
 	if m.Text() != "ab" {
 		t.Errorf("text %q", m.Text())

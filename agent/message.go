@@ -114,7 +114,7 @@ type Call struct {
 // Status is the state of a tool's answer.
 type Status string
 
-// The three states of TOOL-21.
+// The three states.
 const (
 	StatusOK      Status = "ok"
 	StatusError   Status = "error"

@@ -10,8 +10,7 @@ import (
 	"dure/agent"
 )
 
-// Retry says how often a request that failed is repeated. The zero value has
-// the defaults of PROV-09.
+// Retry says how often a request that failed is repeated. The zero value works.
 type Retry struct {
 	Attempts int           // in all; default 3
 	Min      time.Duration // first delay, doubled each time; default 1 s

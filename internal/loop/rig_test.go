@@ -160,18 +160,6 @@ func (r *rig) kinds() string {
 	return strings.Join(words, "\n")
 }
 
-// results returns the texts of the last user message, in order.
-func (r *rig) results() []string {
-	msgs, _ := r.state.Conversation()
-	var texts []string
-	for _, b := range msgs[len(msgs)-1].Blocks {
-		if b.Result != nil {
-			texts = append(texts, b.Result.ID+": "+b.Result.Text)
-		}
-	}
-	return texts
-}
-
 // checkValid fails when a call of the conversation has no result.
 func (r *rig) checkValid() {
 	r.t.Helper()

@@ -8,7 +8,7 @@ import (
 	"dure/agent"
 )
 
-// transitions is the table of STRM-02 with the failure edges of STRM-04.
+// transitions is the table of what may follow what, failures included.
 var transitions = map[agent.State][]agent.State{
 	agent.StateIdle:      {agent.StateStreaming},
 	agent.StateStreaming: {agent.StateToolUse, agent.StateDone, agent.StateIdle},

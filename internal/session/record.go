@@ -14,7 +14,7 @@ import (
 	"dure/internal/transcript"
 )
 
-// thresholds are the shares of the window that are reported (TOK-03).
+// thresholds are the shares of the window that are reported.
 var thresholds = []float64{0.8, 0.95}
 
 // snapEvents is how far the log grows between two snapshots.

@@ -350,6 +350,12 @@ func (r *Registry) find(ctx context.Context, q agent.FindSession) (agent.Session
 	case 1:
 		return found[0], nil
 	case 0:
+		if q.Name == "" {
+			return agent.SessionInfo{}, &agent.Problem{
+				Code: agent.ProblemMissing, Message: "there is no session in " + q.Workdir + " yet", Err: journal.ErrMissing,
+				Fix: "start one with: dure \"your task\"; those of other folders are listed by: dure sessions",
+			}
+		}
 		return agent.SessionInfo{}, problem(journal.ErrMissing, q.Name)
 	}
 	var ids []string

@@ -24,7 +24,7 @@ var grepText string
 
 // Limits of one search.
 const (
-	grepBudget  = 8_000 // characters (OUT-01)
+	grepBudget  = 8_000 // characters
 	grepBody    = 7_600 // of it for matches
 	grepLimit   = 250   // lines of output, unless the call says otherwise
 	grepMost    = 2_000 // lines of output at most

@@ -21,7 +21,7 @@ var listText string
 
 // Limits of a tree.
 const (
-	listBudget = 4_000 // characters (OUT-01)
+	listBudget = 4_000 // characters
 	listBody   = 3_800
 	listDepth  = 10
 )

@@ -6,7 +6,7 @@ import (
 )
 
 // How much an explanation quotes. A message is cut at 1,000 characters behind
-// the tool (TOOL-26), so it stays below.
+// the tool, so it stays below.
 const (
 	quoteBytes = 420
 	quoteLine  = 160

@@ -21,7 +21,7 @@ var readText string
 
 // Limits of one page.
 const (
-	readBudget = 12_000   // characters of a result (OUT-01)
+	readBudget = 12_000   // characters of a result
 	readBody   = 11_500   // of it for lines; the rest is for remarks
 	readLines  = 2_000    // lines, unless the call says fewer
 	readLine   = 2_000    // characters of one line

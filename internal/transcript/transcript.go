@@ -371,8 +371,7 @@ func hashOf(m agent.Message) []byte {
 	return sum[:]
 }
 
-// title is the first line of the input, cut to 40 characters (29-C of the
-// requirements).
+// title is the first line of the input, cut to 40 characters.
 func title(text string) string {
 	n := 0
 	for i, r := range text {
