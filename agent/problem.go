@@ -33,6 +33,8 @@ const (
 	ProblemDamaged  ProblemCode = "session-damaged" // session, error
 	ProblemMissing  ProblemCode = "session-missing" // session
 	ProblemUnclear  ProblemCode = "session-unclear" // session, matches
+	ProblemNone     ProblemCode = "session-none"    // workdir: the folder has none
+	ProblemOver     ProblemCode = "session-over"    // session: its last turn has ended
 	ProblemHome     ProblemCode = "home"            // path, error: nothing can be written there
 	ProblemDisk     ProblemCode = "disk-full"       // path
 	ProblemVersion  ProblemCode = "version"         // session

@@ -69,7 +69,7 @@ func problemCode(code agent.ProblemCode) int {
 		return ExitKey
 	case agent.ProblemEndpoint:
 		return ExitUnreachable
-	case agent.ProblemOwned, agent.ProblemDamaged, agent.ProblemMissing, agent.ProblemUnclear, agent.ProblemVersion:
+	case agent.ProblemOwned, agent.ProblemDamaged, agent.ProblemMissing, agent.ProblemUnclear, agent.ProblemNone, agent.ProblemVersion:
 		return ExitSession
 	case agent.ProblemHome, agent.ProblemDisk:
 		return ExitHome

@@ -180,7 +180,7 @@ func (r *runner) proceed() error {
 	}
 	if !open && last != agent.User {
 		return &agent.Problem{
-			Code: agent.ProblemUsage, Message: "there is nothing to continue: the last turn has ended",
+			Code: agent.ProblemOver, Message: "there is nothing to continue: the last turn has ended",
 			Fix: "send a new prompt", Args: map[string]string{"session": r.id},
 		}
 	}

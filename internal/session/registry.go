@@ -352,8 +352,9 @@ func (r *Registry) find(ctx context.Context, q agent.FindSession) (agent.Session
 	case 0:
 		if q.Name == "" {
 			return agent.SessionInfo{}, &agent.Problem{
-				Code: agent.ProblemMissing, Message: "there is no session in " + q.Workdir + " yet", Err: journal.ErrMissing,
-				Fix: "start one with: dure \"your task\"; those of other folders are listed by: dure sessions",
+				Code: agent.ProblemNone, Message: "there is no session in " + q.Workdir + " yet", Err: journal.ErrMissing,
+				Fix:  "start one with: dure \"your task\"; those of other folders are listed by: dure sessions",
+				Args: map[string]string{"workdir": q.Workdir},
 			}
 		}
 		return agent.SessionInfo{}, problem(journal.ErrMissing, q.Name)

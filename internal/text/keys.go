@@ -27,6 +27,10 @@ const (
 	FixMissing
 	ProblemUnclear
 	FixUnclear
+	ProblemNone
+	FixNone
+	ProblemOver
+	FixOver
 	ProblemHome
 	FixHome
 	ProblemDisk

@@ -31,6 +31,10 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 		return pair{ProblemMissing, FixMissing}, true
 	case agent.ProblemUnclear:
 		return pair{ProblemUnclear, FixUnclear}, true
+	case agent.ProblemNone:
+		return pair{ProblemNone, FixNone}, true
+	case agent.ProblemOver:
+		return pair{ProblemOver, FixOver}, true
 	case agent.ProblemHome:
 		return pair{ProblemHome, FixHome}, true
 	case agent.ProblemDisk:
