@@ -230,8 +230,8 @@ func TestCrashAnytime(t *testing.T) {
 		t.Error(p)
 	}
 	// Between the start of a command and the moment in which the watchdog is told
-	// of it, the kernel kills only the command itself: what it has started by then
-	// lives on. No boundary lies there, and no process of this program does.
+	// of it, the kernel kills only the command itself: what that has started by
+	// then lives on. No boundary lies there, so that only this test gets there.
 	if left := family.orphans(); len(left) > 0 {
 		t.Logf("a command was not known yet: %v", left)
 	}
