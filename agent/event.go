@@ -295,8 +295,16 @@ type (
 	}
 )
 
-// ErrInterrupted is the cause of a turn that was stopped by [Interrupt].
-var ErrInterrupted = errors.New("interrupted")
+// Causes of a turn that ends before its time.
+var (
+	// ErrInterrupted is the cause of a turn that was stopped by [Interrupt], or
+	// because its session was closed.
+	ErrInterrupted = errors.New("interrupted")
+
+	// ErrParked is the cause of a turn that waits for a person while its session
+	// is closed: it stays open and goes on when the session is opened again.
+	ErrParked = errors.New("waiting for a person")
+)
 
 // State is a state of the turn's state machine.
 type State string

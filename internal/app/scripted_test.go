@@ -408,7 +408,9 @@ func (p *play) do(word, value string) {
 		p.send(agent.Interrupt{})
 		body[agent.TurnEnded](p.talk)
 	case "continue":
-		p.rest()
+		if _, ok := question(p.seen); !ok { // one that was left open is asked again
+			p.rest()
+		}
 		p.send(agent.Continue{})
 		body[agent.TurnStarted](p.talk)
 	case "mode":

@@ -281,7 +281,7 @@ func (t *turn) finish(err error) {
 	case err == nil:
 	case errors.Is(err, ErrLimit):
 		reason = "max_turns"
-	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted):
+	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted), errors.Is(err, agent.ErrParked):
 		reason = "aborted"
 	default:
 		reason = "error"

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"dure/agent"
@@ -37,7 +36,7 @@ func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
 		}
 		i := indexOf(jobs, c.Call.ID)
 		if err := t.interrupted(ctx, c, jobs[i]); err != nil {
-			return errors.Join(err, t.abort(jobs))
+			return t.leave(err, jobs)
 		}
 	}
 	return t.runJobs(ctx, step.Tools, jobs)

@@ -82,7 +82,8 @@ func (j *job) ready() bool { return !j.waits && j.refused == nil }
 func (j *job) beside() bool { return j.ready() && j.class == agent.Read }
 
 // runJobs takes the jobs in order until all have a result. When it returns an
-// error, the calls that are left have been answered too.
+// error, the calls that are left have been answered too, unless it is
+// [agent.ErrParked].
 func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
 	for {
 		group := next(jobs)
@@ -97,9 +98,18 @@ func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
 			err = ErrStopped
 		}
 		if err != nil {
-			return errors.Join(err, t.abort(jobs))
+			return t.leave(err, jobs)
 		}
 	}
+}
+
+// leave answers the calls that are left when a turn ends before its time. Those
+// of a parked turn stay open.
+func (t *turn) leave(err error, jobs []*job) error {
+	if errors.Is(err, agent.ErrParked) {
+		return err
+	}
+	return errors.Join(err, t.abort(jobs))
 }
 
 // runGroup decides on a job that had to wait, or runs a group to its end.

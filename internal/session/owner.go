@@ -44,9 +44,21 @@ func (r *runner) serve() error {
 				return nil
 			}
 			r.closing, quit = true, nil
-			r.cancel(agent.ErrInterrupted)
+			r.cancel(r.closeCause())
 		}
 	}
+}
+
+// closeCause says why the turn ends when the session is closed: a turn that
+// waits for a person is only parked, so that the wait outlives the program.
+func (r *runner) closeCause() error {
+	cause := agent.ErrInterrupted
+	r.rec.read(func(s *transcript.State) {
+		if len(s.Approvals) > 0 {
+			cause = agent.ErrParked
+		}
+	})
+	return cause
 }
 
 // lost stops everything when the log cannot be written any more: an effect
@@ -221,6 +233,9 @@ func (r *runner) giveUp(turn transcript.Turn) error {
 func (r *runner) turnEnded(end ended) error {
 	r.cancel(nil)
 	r.cancel = nil
+	if errors.Is(end.err, agent.ErrParked) {
+		return nil // it goes on when the session is opened again
+	}
 	var body agent.TurnEnded
 	var queued bool
 	r.rec.read(func(s *transcript.State) {

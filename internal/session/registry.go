@@ -243,14 +243,21 @@ func (r *Registry) add(s *Session) error {
 	r.open[s.id] = s
 	r.wg.Go(func() {
 		s.run()
-		r.mu.Lock()
-		delete(r.open, s.id)
-		r.mu.Unlock()
 		if s.err != nil {
 			r.cfg.Logger.Error("session ended", "session", s.id, "error", s.err)
 		}
 	})
 	return nil
+}
+
+// remove forgets a session that has given up its log; another one with the same
+// ID may be open already.
+func (r *Registry) remove(s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open[s.id] == s {
+		delete(r.open, s.id)
+	}
 }
 
 func (r *Registry) get(id string) *Session {

@@ -181,6 +181,7 @@ func (s *Session) closedError() error {
 // run serves the session until it is stopped or its log cannot be written.
 func (s *Session) run() {
 	defer close(s.done)
+	defer s.reg.remove(s)
 	defer func() { s.rec.feed.close(s.err) }()
 	r := &runner{Session: s}
 	s.err = r.serve()

@@ -629,3 +629,33 @@ func TestAcceptedInputIsServedAfterACrash(t *testing.T) {
 		})
 	}
 }
+
+// Closing a session while a person is being asked ends neither the turn nor the
+// question.
+func TestAQuestionOutlivesTheSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`), call("2", "sleep", `"1s"`)), say("done"))
+		r.allow = false
+		s := r.open(agent.Open{Approver: true})
+		r.send(s, agent.Prompt{Text: "go"})
+		id := s.Info.ID
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if log := r.log(id); !strings.HasSuffix(log, "approval.asked") {
+			t.Errorf("log of the closed session:\n%s", log)
+		}
+		infos, err := client.Query[[]agent.SessionInfo](t.Context(), client.New(r.reg), agent.ListSessions{})
+		if err != nil || len(infos) != 1 || infos[0].Status != "waiting" {
+			t.Errorf("list: %+v, %v", infos, err)
+		}
+		r.allow = true
+		s = r.open(agent.Open{Session: id, Approver: true})
+		defer r.reg.Shutdown()
+		r.send(s, agent.Continue{})
+		settle()
+		if log := r.log(id); strings.Count(log, "call.finished") != 2 || !strings.HasSuffix(log, "turn.ended done\nlog.sealed") {
+			t.Errorf("log:\n%s", log)
+		}
+	})
+}

@@ -196,10 +196,13 @@ func shellResult(capture *sandbox.Capture, exit sandbox.Exit, timeout time.Durat
 	}
 	if capture.Size() > maxInline {
 		full := capture.Reader()
+		if last != "" {
+			last = "\n" + last
+		}
 		r.Stream = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(full, strings.NewReader("\n"+last)), full}
+		}{io.MultiReader(full, strings.NewReader(last)), full}
 		return r
 	}
 	capture.Close()

@@ -201,7 +201,9 @@ func (s *State) added(b agent.InputAdded) {
 func (s *State) turnStarted(e agent.Event, b agent.TurnStarted) {
 	if s.Turn.Open && s.Turn.ID == b.Turn {
 		s.Turn.Attempt++
-		s.Turn.Stuck++
+		if len(s.Approvals) == 0 { // a turn that waits for a person is not stuck
+			s.Turn.Stuck++
+		}
 		return
 	}
 	s.Turns++
