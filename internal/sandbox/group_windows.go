@@ -122,6 +122,8 @@ func tempFile(dir string) (*os.File, error) {
 // watchdog is not needed where there are jobs.
 type watchdog struct{}
 
+func (*watchdog) ready() string { return "" }
+
 func (*watchdog) add(*group) {}
 
 func (*watchdog) remove(*group) {}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +56,7 @@ func (b *Box) Close() error { return b.watcher.close() }
 type Cmd struct {
 	Argv []string // program and arguments; the program is looked up on PATH
 	Dir  string   // working folder; required
-	Env  []string // the whole environment; nil = empty
+	Env  []string // the whole environment, but for the mark of the box; nil = empty
 	In   io.Reader
 
 	// Timeout ends the command; 0 = only the context does.
@@ -140,7 +141,10 @@ type run struct {
 
 func (r *run) start(b *Box, c Cmd) (err error) {
 	r.box, r.cmd = b, exec.Command(c.Argv[0], c.Argv[1:]...)
-	r.cmd.Dir, r.cmd.Env = c.Dir, c.Env
+	r.cmd.Dir, r.cmd.Env = c.Dir, slices.Clip(c.Env)
+	if mark := b.watcher.ready(); mark != "" {
+		r.cmd.Env = append(r.cmd.Env, mark)
+	}
 	if r.cmd.Env == nil {
 		r.cmd.Env = []string{}
 	}

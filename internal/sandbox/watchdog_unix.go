@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,26 +13,57 @@ import (
 )
 
 // watchScript keeps a list of groups as it is told of them, and kills those on
-// it when its input ends: then the program that fed it has died, or wants so.
+// it when its input ends: then the program that fed it has died. On Linux it
+// then kills whatever else carries the mark of the box in its environment: a
+// group that it had not been told of yet, and processes that left their group.
+// It looks several times, because a process has no environment while it is
+// becoming another program.
+// After "q", which an orderly end sends, only the groups on the list die.
 const watchScript = `trap '' INT TERM HUP QUIT
 g=" "
+q=
 while read -r l; do
 case $l in
 +*) g="$g${l#+} " ;;
 -*) p=${l#-}; case $g in *" $p "*) g="${g%%" $p "*} ${g#*" $p "}" ;; esac ;;
+q) q=1 ;;
 esac
 done
-for p in $g; do kill -s KILL -- "-$p"; done 2>/dev/null`
+exec 2>/dev/null
+for p in $g; do kill -s KILL -- "-$p"; done
+for i in 1 2 3 4 5; do
+[ -z "$q" ] && [ -r /proc/self/environ ] || break
+for p in $(grep -lsF "$1" /proc/[0-9]*/environ); do p=${p#/proc/}; kill -s KILL "${p%/environ}"; done
+sleep 0.05
+done`
+
+// markName is the variable that marks the processes of a box.
+const markName = "DURE_BOX"
 
 // watchdog is a process that outlives this one just long enough to kill its
 // commands, even if this one is killed without notice. Its zero value starts
 // the process when there is something to watch.
 type watchdog struct {
 	mu     sync.Mutex
+	mark   string // NAME=value in the environment of every command
 	cmd    *exec.Cmd
 	pipe   *os.File // what it is told; its end is our death
 	groups map[int]bool
 	closed bool
+}
+
+// ready starts the process, so that it is there before the first command, and
+// returns the mark that commands carry.
+func (w *watchdog) ready() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mark == "" {
+		w.mark = markName + "=" + rand.Text()
+	}
+	if w.pipe == nil {
+		w.start()
+	}
+	return w.mark
 }
 
 // add has the group killed when this program dies. A machine without a shell
@@ -75,8 +107,8 @@ func (w *watchdog) start() {
 		return
 	}
 	defer read.Close()
-	cmd := exec.Command("/bin/sh", "-c", watchScript)
-	cmd.Env, cmd.Dir, cmd.Stdin = []string{}, "/", read
+	cmd := exec.Command("/bin/sh", "-c", watchScript, "watch", w.mark)
+	cmd.Env, cmd.Dir, cmd.Stdin = []string{"PATH=/usr/bin:/bin"}, "/", read
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no signal from a terminal reaches it
 	if err := cmd.Start(); err != nil {
 		write.Close()
@@ -104,6 +136,9 @@ func (w *watchdog) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
+	if w.pipe != nil {
+		_, _ = w.pipe.WriteString("q\n") // one that is gone has nothing to do
+	}
 	w.end()
 	return nil
 }
