@@ -109,7 +109,7 @@ func (f *feed) close(err error) {
 // or the feed is closed. read reads stored events.
 func (f *feed) follow(ctx context.Context, seq int64, read func(context.Context, int64) iter.Seq2[agent.Event, error]) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
-		stop := context.AfterFunc(ctx, f.cond.Broadcast)
+		stop := context.AfterFunc(ctx, f.wake)
 		defer stop()
 		f.mu.Lock()
 		f.readers++
@@ -137,6 +137,14 @@ func (f *feed) follow(ctx context.Context, seq int64, read func(context.Context,
 			}
 		}
 	}
+}
+
+// wake lets every reader look again. It takes the lock, so that a reader cannot
+// be between looking at its context and beginning to wait.
+func (f *feed) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cond.Broadcast()
 }
 
 // ended returns the error that the feed was closed with, unless the reader has
