@@ -396,7 +396,7 @@ func withInput(raw json.RawMessage, input string) json.RawMessage {
 // unless it was cut.
 func toolInput(id, tool, text string, cut bool) agent.Call {
 	text = strings.ToValidUTF8(text, "\ufffd")
-	trimmed := strings.TrimSpace(text)
+	trimmed := strings.Trim(text, " \t\r\n") // the space that JSON knows
 	switch {
 	case json.Valid([]byte(trimmed)) && isObject([]byte(trimmed)) && (!cut || trimmed != "{}"):
 		return agent.Call{ID: id, Tool: tool, Input: json.RawMessage(trimmed)}
