@@ -145,7 +145,7 @@ func (s *State) Apply(e agent.Event) {
 	case agent.ApprovalAsked:
 		put(&s.Approvals, b.ID, b)
 	case agent.ApprovalResolved:
-		if a, ok := s.Approvals[b.ID]; ok && b.Remember == "session" {
+		if a, ok := s.Approvals[b.ID]; ok && b.Remember == "session" && b.Decision.Verdict == agent.Allow {
 			s.Grants = append(s.Grants, a.Proposal)
 		}
 		delete(s.Approvals, b.ID)

@@ -215,3 +215,16 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+// Only a yes is remembered: a no for the session must not come back as a grant.
+func TestANoIsNoGrant(t *testing.T) {
+	for verdict, want := range map[agent.Verdict]int{agent.Allow: 1, agent.Deny: 0, agent.Pass: 0} {
+		s := fold(
+			agent.ApprovalAsked{ID: "ap", Proposal: agent.Proposal{Call: agent.Call{ID: "1", Tool: "t"}}},
+			agent.ApprovalResolved{ID: "ap", Decision: agent.Decision{Verdict: verdict}, Remember: "session"},
+		)
+		if len(s.Grants) != want {
+			t.Errorf("%q for the session: %d grants, want %d", verdict, len(s.Grants), want)
+		}
+	}
+}
