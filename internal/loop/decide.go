@@ -44,6 +44,7 @@ type job struct {
 	attempt int  // after a crash
 	mark    json.RawMessage
 	running bool // its call.started is stored
+	begun   bool // it may have changed something already
 	done    bool // its call.finished is stored
 }
 

@@ -45,6 +45,7 @@ func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
 // resumed builds the job of a call as far as it had come.
 func (t *turn) resumed(tools Tools, c *transcript.CallState) *job {
 	j := t.newJob(c.Call, "")
+	j.begun = c.Started != nil && c.Started.Class != agent.Read
 	if c.Decided == nil {
 		j.waits = true // decide now
 		return j

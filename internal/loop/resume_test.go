@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -184,5 +185,33 @@ func TestResumeBehindTheLastAnswer(t *testing.T) {
 				t.Errorf("%s: the conversation ends with %q, want %q", tt.stop, got, tt.last)
 			}
 		}
+	}
+}
+
+// A call that a crash interrupted may have done its work: when the turn is
+// stopped before anybody knows, the model is not told that it did not run.
+func TestInterruptedWhileAskingToRunAgain(t *testing.T) {
+	r := newRig(t)
+	c := call("1", "write", `"0s"`)
+	if err := r.store(true, agent.InputAdded{Text: "go"}, agent.TurnStarted{Turn: "t"},
+		agent.ModelAnswered{Turn: "t", Step: 1, Answer: say("", c, call("2", "write", `"0s"`))},
+		agent.CallDecided{Proposal: agent.Proposal{Call: c, Class: agent.Unsafe}, Decision: agent.Decision{Verdict: agent.Allow}},
+		agent.CallStarted{ID: "1", Tool: "write", Class: agent.Unsafe},
+	); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.cfg.AskAgain = true
+	r.cfg.Person = func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		cancel(agent.ErrInterrupted)
+		return agent.Decision{}, agent.ErrInterrupted
+	}
+	r.cfg.Pending, r.cfg.First = r.state.Open, 2
+	if _, err := loop.Turn(ctx, r.cfg); !errors.Is(err, agent.ErrInterrupted) {
+		t.Fatal(err)
+	}
+	want := "call.finished:1=E_TOOL_OUTCOME_UNKNOWN\ncall.finished:2=E_TOOL_ABORTED"
+	if log := r.kinds(); !strings.HasSuffix(log, want) {
+		t.Errorf("log:\n%s\nwant at its end:\n%s", log, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/transcript"
 )
 
 // serve stores an answer and runs its calls. The answer and every decision that
@@ -154,6 +155,9 @@ func (t *turn) runLate(ctx context.Context, tools Tools, j *job) error {
 
 // runStarted runs jobs whose start is stored, and stores their results.
 func (t *turn) runStarted(ctx context.Context, group []*job) error {
+	for _, j := range group {
+		j.begun = j.class != agent.Read
+	}
 	results := make([]agent.Body, len(group))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, t.Limits.Parallel)
@@ -315,14 +319,19 @@ func (t *turn) count(j *job, r agent.Result) {
 	}
 }
 
-// abort answers the calls that have no result yet.
+// abort answers the calls that have no result yet. One that was begun is not
+// said to have done nothing: the model would repeat it.
 func (t *turn) abort(jobs []*job) error {
 	var bodies []agent.Body
 	for _, j := range jobs {
 		if j.done {
 			continue
 		}
-		bodies = append(bodies, finished(j.call, agent.Failure(agent.ErrAborted, "The turn was stopped before this call ran.", ""), 0))
+		r := agent.Failure(agent.ErrAborted, "The turn was stopped before this call ran.", "")
+		if j.begun {
+			r = transcript.Interrupted(j.call.ID)
+		}
+		bodies = append(bodies, finished(j.call, r, 0))
 		j.done = true
 	}
 	if bodies == nil {
