@@ -22,7 +22,6 @@ const (
 	red    style = "31"
 	green  style = "32"
 	yellow style = "33"
-	cyan   style = "36"
 )
 
 // part is a piece of a line.

@@ -69,7 +69,6 @@ const (
 	BadValue
 	WantNumber
 	WantOneOf
-	WantSession
 	NoPrompt
 	FixNoPrompt
 	TooMuchInput
@@ -141,15 +140,11 @@ const (
 	ApproveKeys
 	ApprovePrompt
 	ApproveAgain
-	Allowed
-	AllowedSession
-	DeniedNow
 	DeniedInterrupt
 	NotShown
 	AskOne
 	AskMany
 	AskPrompt
-	Effects
 
 	// Slash commands.
 	SlashUnknown
@@ -168,7 +163,6 @@ const (
 	StatusDir
 	StatusTurn
 	StatusIdle
-	ModelsHere
 	ModesHere
 	ModeUnknown
 
@@ -177,7 +171,6 @@ const (
 	PrintDeniedFix
 	PrintStep
 	PrintEnded
-	PrintNoText
 
 	// Commands that show something.
 	NoSessions
