@@ -84,7 +84,7 @@ func (p *program) shared(f *pflag.FlagSet) {
 func (f flags) app() app.Flags {
 	return app.Flags{
 		Model: f.model, Mode: f.mode, Skip: f.skip, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
-		Settings: f.settings, MaxSteps: f.maxTurns, Dialect: f.dialect, Durability: f.durability,
+		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
 		AddDirs: f.addDirs, SystemAppend: f.appendText, Scratch: f.scratch,
 	}
 }

@@ -30,7 +30,6 @@ type Flags struct {
 	Allow, Deny  []string
 	BaseURL      string
 	Settings     string // a file, or a JSON object
-	MaxSteps     int
 	Dialect      string
 	Durability   string
 	AddDirs      []string
