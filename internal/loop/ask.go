@@ -149,7 +149,7 @@ func (t *turn) show(step *Step, d agent.Delta) {
 
 // canonical returns m with the canonical names of its tools, and with calls
 // whose IDs are unique: the log knows one name for a tool, and one call for an
-// ID.
+// ID. An ID that is made here names the turn, because steps count anew in each.
 func (t *turn) canonical(step *Step, m agent.Message) agent.Message {
 	seen := map[string]bool{}
 	for i, b := range m.Blocks {
@@ -158,8 +158,8 @@ func (t *turn) canonical(step *Step, m agent.Message) agent.Message {
 		}
 		c := *b.Call
 		c.Tool = t.nameOf(step, c.Tool)
-		if c.ID == "" || seen[c.ID] {
-			c.ID = fmt.Sprintf("call_%d_%d", t.step, i)
+		for n := i; c.ID == "" || seen[c.ID]; n++ {
+			c.ID = fmt.Sprintf("call_%s_%d_%d", t.Turn, t.step, n)
 		}
 		if len(c.Input) == 0 {
 			c.Input = []byte("{}")

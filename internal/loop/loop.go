@@ -223,6 +223,9 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if steered {
+		t.refusals = 0 // what the user says now is answered before anything is given up
+	}
 	return t.more(answered, len(calls) > 0 || steered)
 }
 
@@ -233,7 +236,7 @@ func (t *turn) more(a agent.ModelAnswered, busy bool) (bool, error) {
 			const text = "Your answer was cut at the output limit. Go on exactly where it stopped, without repeating anything."
 			return true, t.Store(false, agent.InputAdded{Text: text, Origin: "loop"})
 		}
-		return false, nil
+		return busy, nil // input that came meanwhile wants an answer of its own
 	}
 	t.cuts = 0
 	switch {

@@ -366,6 +366,62 @@ func TestSteering(t *testing.T) {
 	}
 }
 
+// Input that has entered the conversation is put to the model, also when the
+// turn would have been given up at that very moment.
+func TestInputAtTheEndOfATurnIsAnswered(t *testing.T) {
+	cut := func() agent.Answer { a := say("a"); a.Stop = agent.StopLength; return a }
+	fail := func() agent.Answer { return say("", call("1", "fail", `{}`)) }
+	for _, tt := range []struct {
+		name    string
+		answers []agent.Answer // the input comes with the last
+	}{
+		{"cut too often", []agent.Answer{cut(), cut(), cut(), cut()}},
+		{"repeated too often", []agent.Answer{fail(), fail(), fail(), fail(), fail(), fail()}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var r *rig
+			var answers []any
+			for i, a := range tt.answers {
+				answers = append(answers, func(context.Context) any {
+					if i == len(tt.answers)-1 {
+						r.queued = []string{"and now this"}
+					}
+					return a
+				})
+			}
+			r = newRig(t, append(answers, say("answered"))...)
+			if err := r.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(r.model.asked); n != len(tt.answers)+1 {
+				t.Errorf("%d requests, want %d; log:\n%s", n, len(tt.answers)+1, r.kinds())
+			}
+		})
+	}
+}
+
+// Whatever IDs a model gives its calls, those of the conversation are unique.
+func TestCallIDsAreUnique(t *testing.T) {
+	answer := say("", call("call_t_1_2", "sleep", `"0s"`), call("a", "sleep", `"0s"`), call("a", "sleep", `"0s"`), call("", "sleep", `"0s"`))
+	seen := map[string]bool{}
+	for _, turn := range []string{"t", "u"} { // step 1 of each
+		r := newRig(t, answer, say("done"))
+		r.cfg.Turn = turn
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.checkValid()
+		for i, c := range r.model.asked[1].Messages[1].Calls() {
+			if i >= 2 || turn == "t" { // the IDs that were made here, and the model's once
+				if seen[c.ID] {
+					t.Errorf("turn %s: the ID %s is there twice", turn, c.ID)
+				}
+				seen[c.ID] = true
+			}
+		}
+	}
+}
+
 func TestALogThatCannotBeWrittenStopsEffects(t *testing.T) {
 	r := newRig(t)
 	r.model.answers = []any{func(context.Context) any {
