@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (l *loader) restrict(ly layer, s *Settings) {
 		drop("permissions.additionalDirectories")
 		p.AddDirs = nil
 	}
-	if p.DefaultMode != nil && permissive(*p.DefaultMode) {
+	if p.DefaultMode != nil && l.loosens(*p.DefaultMode) {
 		key := "permissions.defaultMode"
 		if _, ok := ly.at[key]; !ok {
 			key = "permissionMode"
@@ -57,6 +58,10 @@ func (l *loader) restrict(ly layer, s *Settings) {
 		p.DefaultMode = nil
 	}
 	s.Permissions = &p
+	if n := s.MaxSteps; n != nil && l.cfg.MaxSteps > 0 && (*n == 0 || *n > l.cfg.MaxSteps) {
+		drop("maxSteps")
+		s.MaxSteps = nil
+	}
 	if s.BaseURL != nil {
 		drop("baseUrl")
 		s.BaseURL = nil
@@ -75,10 +80,19 @@ func (l *loader) restrict(ly layer, s *Settings) {
 	}
 }
 
-// permissive reports whether a mode runs more than the default one does. What
-// is no mode at all is reported as such later.
-func permissive(mode string) bool {
-	return mode == string(agent.ModeAcceptEdits) || mode == string(agent.ModeBypass)
+// loosens reports whether a mode runs more than the default one does, or asks
+// about more than the mode that the layers before have chosen: plan and dontAsk
+// deny what others ask about. What is no mode at all is reported as such later.
+func (l *loader) loosens(mode string) bool {
+	switch agent.Mode(mode) {
+	case agent.ModeAcceptEdits, agent.ModeBypass:
+		return true
+	case agent.ModePlan:
+		return l.cfg.Mode == agent.ModeDontAsk
+	case agent.ModeDontAsk:
+		return false
+	}
+	return l.cfg.Mode == agent.ModePlan || l.cfg.Mode == agent.ModeDontAsk
 }
 
 func (l *loader) scalars(ly layer, s Settings) error {
@@ -169,7 +183,8 @@ func (l *loader) endpoints(ly layer, s Settings) error {
 		l.set(ly, "baseUrl", l.cfg.BaseURL != u)
 		l.cfg.BaseURL = u
 	}
-	for name, p := range s.Providers {
+	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+		p := s.Providers[name]
 		if p.BaseURL != "" {
 			u, ok := endpoint(p.BaseURL)
 			if !ok {
@@ -182,6 +197,9 @@ func (l *loader) endpoints(ly layer, s Settings) error {
 		}
 		l.set(ly, "providers."+name, false)
 		l.cfg.Providers[name] = p
+		if p.KeyEnv != "" {
+			l.cfg.ScrubEnv = union(l.cfg.ScrubEnv, []string{p.KeyEnv})
+		}
 	}
 	for _, m := range s.Models {
 		if m.ID == "" {

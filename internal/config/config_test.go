@@ -135,7 +135,7 @@ func TestWholeFile(t *testing.T) {
 		MaxSteps: 40, Dialect: "dure", Durability: "os", Language: "ko",
 		Providers: map[string]Provider{"here": {Type: "anthropic", BaseURL: "http://localhost:1", KeyEnv: "HERE_KEY"}},
 		Models:    []agent.ModelInfo{{ID: "tiny", Provider: "here", Window: 8000, MaxOut: 1000}},
-		ScrubEnv:  []string{"TOKEN_*", "SECRET"},
+		ScrubEnv:  []string{"TOKEN_*", "HERE_KEY", "SECRET"},
 		Limits:    Limits{Retries: 2, Idle: 90 * time.Second, Ping: 5 * time.Minute},
 		Origins: map[string]Origin{
 			"data": {Layer: BuiltIn}, "model": user, "baseUrl": user, "permissions.defaultMode": user,
@@ -198,6 +198,60 @@ func TestRepositoryIsNotTrusted(t *testing.T) {
 		if err != nil || c.Mode != want {
 			t.Errorf("mode %s of a project: %s, %v", mode, c.Mode, err)
 		}
+	}
+}
+
+// A repository makes what the user has chosen stricter, never looser.
+func TestRepositoryOnlyTightens(t *testing.T) {
+	skipWindows(t)
+	for _, tt := range []struct {
+		user, project string
+		mode          agent.Mode
+		steps         int
+		notes         int
+	}{
+		{`{}`, `{"permissionMode":"plan","maxSteps":9}`, agent.ModePlan, 9, 0},
+		{`{"permissionMode":"bypassPermissions"}`, `{"permissionMode":"default"}`, agent.ModeDefault, 0, 0},
+		{`{"permissionMode":"acceptEdits"}`, `{"permissionMode":"dontAsk"}`, agent.ModeDontAsk, 0, 0},
+		{`{"permissionMode":"plan"}`, `{"permissionMode":"default"}`, agent.ModePlan, 0, 1},
+		{`{"permissionMode":"plan"}`, `{"permissionMode":"manual"}`, agent.ModePlan, 0, 1},
+		{`{"permissionMode":"plan"}`, `{"permissionMode":"dontAsk"}`, agent.ModeDontAsk, 0, 0},
+		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"default"}`, agent.ModeDontAsk, 0, 1},
+		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"plan"}`, agent.ModeDontAsk, 0, 1},
+		{`{"maxSteps":10}`, `{"maxSteps":5}`, agent.ModeDefault, 5, 0},
+		{`{"maxSteps":10}`, `{"maxSteps":11}`, agent.ModeDefault, 10, 1},
+		{`{"maxSteps":10}`, `{"maxSteps":0}`, agent.ModeDefault, 10, 1},
+	} {
+		c, err := Load(machine{files: map[string]string{userFile: tt.user, projectFile: tt.project}}.sources())
+		if err != nil || c.Mode != tt.mode || c.MaxSteps != tt.steps || len(c.Notes) != tt.notes {
+			t.Errorf("%s, then %s: %s, %d steps, %v, %v", tt.user, tt.project, c.Mode, c.MaxSteps, c.Notes, err)
+		}
+	}
+}
+
+// A hostile file costs neither time nor memory nor the user's screen.
+func TestHostileFile(t *testing.T) {
+	skipWindows(t)
+	deep := strings.Repeat(`{"a":`, 9_000) + `"` + strings.Repeat("x", 900_000) + `"` + strings.Repeat("}", 9_000)
+	var wide strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&wide, `,"k%d":1`, i)
+	}
+	for name, file := range map[string]string{"deep": deep, "wide": "{" + wide.String()[1:] + "}"} {
+		start := time.Now()
+		c, err := Load(machine{files: map[string]string{projectFile: file}}.sources())
+		if took := time.Since(start); err != nil || len(c.Notes) > maxUnknown+1 || took > 5*time.Second {
+			t.Errorf("%s: %d notes, %v, %v", name, len(c.Notes), err, took)
+		}
+	}
+}
+
+// The variables that hold keys are known to keep from commands.
+func TestKeysOfProvidersAreScrubbed(t *testing.T) {
+	skipWindows(t)
+	c, err := Load(machine{files: map[string]string{userFile: `{"providers":{"here":{"keyEnv":"HERE_KEY"}},"scrubEnv":["X"]}`}}.sources())
+	if d := cmp.Diff([]string{"X", "HERE_KEY"}, c.ScrubEnv); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
 

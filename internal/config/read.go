@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,12 @@ import (
 	"dure/agent"
 )
 
-// maxFile bounds a settings file, in bytes.
-const maxFile = 1 << 20
+// The bounds of a settings file. Anybody can put one into a repository.
+const (
+	maxFile    = 1 << 20 // bytes
+	maxUnknown = 20      // keys that mean nothing and are told one by one
+	maxNesting = 4       // objects in each other whose keys are looked at, as deep as known goes
+)
 
 // known lists the keys of a settings file. A star stands for any name.
 var known = []string{
@@ -49,12 +54,20 @@ func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
 		return Settings{}, nil, ly.decodeProblem(err)
 	}
 	ly.at = keys(data)
-	for path, at := range ly.at {
+	var odd []string
+	for path := range ly.at {
 		if !isKnown(path) {
-			unknown = append(unknown, ly.unknown(path, at))
+			odd = append(odd, path)
 		}
 	}
+	slices.SortFunc(odd, func(a, b string) int { return cmp.Compare(ly.at[a], ly.at[b]) })
+	for _, path := range odd[:min(len(odd), maxUnknown)] {
+		unknown = append(unknown, ly.unknown(path, ly.at[path]))
+	}
 	slices.Sort(unknown)
+	if more := len(odd) - maxUnknown; more > 0 {
+		unknown = append(unknown, fmt.Sprintf("%s: %d more keys mean nothing here", ly.place(0), more))
+	}
 	return s, unknown, nil
 }
 
@@ -67,12 +80,13 @@ func (ly *layer) unknown(path string, at int64) string {
 }
 
 // keys returns where every key of every object in data begins, by path: the
-// number of bytes up to and including its first. The
-// inside of lists is not looked at.
+// number of bytes up to and including its first. The inside of lists is not
+// looked at, nor what lies deeper than maxNesting: each level reads what is in
+// it once more.
 func keys(data []byte) map[string]int64 {
 	at := map[string]int64{}
-	var walk func(d *json.Decoder, base int64, prefix string)
-	walk = func(d *json.Decoder, base int64, prefix string) {
+	var walk func(d *json.Decoder, base int64, prefix string, depth int)
+	walk = func(d *json.Decoder, base int64, prefix string, depth int) {
 		if t, err := d.Token(); err != nil || t != json.Delim('{') {
 			return
 		}
@@ -88,13 +102,13 @@ func keys(data []byte) map[string]int64 {
 			if d.Decode(&value) != nil {
 				return
 			}
-			if v := bytes.TrimSpace(value); len(v) > 0 && v[0] == '{' {
+			if v := bytes.TrimSpace(value); len(v) > 0 && v[0] == '{' && depth < maxNesting {
 				start := base + d.InputOffset() - int64(len(value))
-				walk(json.NewDecoder(bytes.NewReader(value)), start, prefix+key+".")
+				walk(json.NewDecoder(bytes.NewReader(value)), start, prefix+key+".", depth+1)
 			}
 		}
 	}
-	walk(json.NewDecoder(bytes.NewReader(data)), 0, "")
+	walk(json.NewDecoder(bytes.NewReader(data)), 0, "", 1)
 	return at
 }
 
