@@ -137,7 +137,7 @@ func (p *program) print(ctx context.Context, c *cli.CLI, prompt string) error {
 	}
 	return c.Print(ctx, cli.PrintOptions{
 		Open: o, Prompt: prompt, Format: format, Live: p.flags.partial, Verbose: p.flags.verbose,
-		Progress: p.progress(), Columns: p.columns,
+		Terminal: cli.IsTerminal(p.out), Progress: p.progress(), Columns: p.columns,
 	})
 }
 

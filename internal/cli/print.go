@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"dure/agent"
@@ -32,6 +33,9 @@ type PrintOptions struct {
 	Live   bool // with FormatNDJSON: live events too
 
 	Verbose bool // each call is told on Err when it is done
+
+	// Terminal says that Out is a terminal: an answer is made harmless for it.
+	Terminal bool
 
 	// Progress says that Err is a terminal on which a line may come and go.
 	Progress bool
@@ -199,11 +203,12 @@ func (p *printer) report() error {
 		}
 		p.out.Write(append(data, '\n'))
 	case FormatText:
-		if r.answer != "" {
-			p.out.WriteString(r.answer)
-			if r.answer[len(r.answer)-1] != '\n' {
-				p.out.WriteByte('\n')
-			}
+		answer := r.answer
+		if p.o.Terminal {
+			answer = text.Clean(answer)
+		}
+		if answer != "" {
+			p.out.WriteString(strings.TrimSuffix(answer, "\n") + "\n")
 		}
 	}
 	if err := p.out.Flush(); err != nil {

@@ -90,6 +90,14 @@ func TestPrintText(t *testing.T) {
 	}
 }
 
+// On a terminal, an answer is text and nothing else.
+func TestPrintOnTerminal(t *testing.T) {
+	got := printing(t, PrintOptions{Prompt: "how is it?", Format: FormatText, Terminal: true}, nil, aTurn)
+	if want := "All is well.␛[0m\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+}
+
 func TestPrintJSON(t *testing.T) {
 	got := printing(t, PrintOptions{Prompt: "x", Format: FormatJSON}, nil, aTurn)
 	const want = `{"type":"result","subtype":"success","is_error":false,"duration_ms":0,"duration_api_ms":700,"num_turns":2,` +
