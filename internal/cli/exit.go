@@ -63,7 +63,7 @@ func ExitCode(err error) int {
 
 func problemCode(code agent.ProblemCode) int {
 	switch code {
-	case agent.ProblemUsage, agent.ProblemSettings, agent.ProblemModel, agent.ProblemWorkdir:
+	case agent.ProblemUsage, agent.ProblemSettings, agent.ProblemModel, agent.ProblemWorkdir, agent.ProblemOver:
 		return ExitUsage
 	case agent.ProblemNoKey, agent.ProblemAuth:
 		return ExitKey

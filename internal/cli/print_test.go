@@ -271,6 +271,8 @@ func TestExitCode(t *testing.T) {
 		wrap(agent.ProblemSettings):              2,
 		wrap(agent.ProblemModel):                 2,
 		wrap(agent.ProblemWorkdir):               2,
+		wrap(agent.ProblemOver):                  2,
+		wrap(agent.ProblemOver):                  2,
 		wrap(agent.ProblemNoKey):                 4,
 		wrap(agent.ProblemAuth):                  4,
 		wrap(agent.ProblemEndpoint):              5,
