@@ -51,10 +51,15 @@ func (p *program) demo(ctx context.Context, keep bool) (err error) {
 	if err := p.demoTurn(ctx, d); err != nil {
 		return err
 	}
+	ctx, done := p.signalled(ctx)
+	defer done()
 	const patience = time.Minute // the test is run once more
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := d.Report(ctx)
+	if exited, ok := errors.AsType[*cli.Exited](context.Cause(ctx)); ok {
+		return exited
+	}
 	if err != nil {
 		return err
 	}

@@ -586,6 +586,34 @@ func TestPipedInput(t *testing.T) {
 	})
 }
 
+// Where nobody is left to type, an interrupted turn is the end.
+func TestInterruptedWithoutInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.on = func(f *fake, c agent.Command) {
+			switch c := c.(type) {
+			case agent.Prompt:
+				f.emit(agent.InputAdded{Input: c.ID, Text: c.Text}, agent.TurnStarted{})
+			case agent.Interrupt:
+				f.emit(ended(agent.EndInterrupted))
+			}
+		}
+		signals := make(chan os.Signal, 1)
+		go func() {
+			time.Sleep(5 * time.Second)
+			signals <- os.Interrupt
+		}()
+		c := New(Config{Client: f.client(), Signals: signals, Now: time.Now})
+		err := c.Interact(t.Context(), InteractOptions{
+			Open: agent.Open{Workdir: "/repo"}, Prompt: "do it", Quiet: true,
+			Terminal: Terminal{In: strings.NewReader(""), Out: io.Discard, Size: func() (int, int) { return 0, 0 }},
+		})
+		if code := ExitCode(err); code != ExitInterrupted {
+			t.Errorf("exit code %d, want %d", code, ExitInterrupted)
+		}
+	})
+}
+
 func TestOpenRefused(t *testing.T) {
 	f := newFake()
 	f.refuse = &agent.Problem{Code: agent.ProblemOwned, Message: "session s1 is open in process 7"}

@@ -87,9 +87,14 @@ func (ch *chat) typed(ctx context.Context, in typed) {
 
 // leaveIfDone leaves when the input has ended and nothing runs any more: a
 // script that is piped in gets to see its last turn. Where something is asked
-// then, nobody is left to answer.
+// then, nobody is left to answer. A turn that was interrupted has not done what
+// the input was for.
 func (ch *chat) leaveIfDone() {
-	if ch.ended && !ch.busy() {
+	switch {
+	case !ch.ended || ch.busy():
+	case ch.v.lastEnd == agent.EndInterrupted && !ch.cutShort && (ch.o.Quiet || ch.scripted()):
+		ch.quit(ExitInterrupted)
+	default:
 		ch.quit(ExitOK)
 	}
 }
