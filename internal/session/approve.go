@@ -10,11 +10,19 @@ import (
 	"dure/internal/transcript"
 )
 
-// askPerson is the last stage of the gate: it puts the question into the log
-// and waits for the first answer. The wait is durable: after a restart the same
-// question is still open, or its answer is there. One question is asked at a
-// time.
+// askPerson is the last stage of the gate. The question of a child stands in its
+// parent's log, where the person is, under a name that only the child gives:
+// calls of two sessions may have the same ID.
 func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
+	var id string
+	s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
+	return s.front.question(ctx, id, p, d)
+}
+
+// question puts a question into the log and waits for the first answer. The
+// wait is durable: after a restart the same question is still open, or its
+// answer is there. One question is asked at a time.
+func (s *Session) question(ctx context.Context, id string, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
 	if !s.approver {
 		return agent.Decision{
 			Verdict: agent.Deny, By: "nobody",
@@ -27,8 +35,6 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 	case <-ctx.Done():
 		return agent.Decision{}, context.Cause(ctx)
 	}
-	var id string
-	s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
 	reply := make(chan agent.ApprovalResolved, 1)
 	s.mu.Lock()
 	s.waiting[id] = reply

@@ -150,7 +150,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		n.limits.Steps, n.limits.Closing = n.MaxSteps, false
 	}
 	if n.parent != nil {
-		n.person, n.approver, n.parts.Lane = n.parent.person, n.parent.approver, LaneSubagent
+		n.front, n.approver, n.parts.Lane = n.parent.front, n.parent.approver, LaneSubagent
 	}
 	model, err := n.parts.Model(n.Model)
 	if err != nil {

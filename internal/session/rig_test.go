@@ -115,9 +115,11 @@ type rig struct {
 	model *script
 	tools map[string]agent.Tool
 	allow bool // by rule; otherwise a person is asked
-	reach agent.Reach
-	modes []agent.Mode
-	given []string // grants
+	// person says which calls are put to a person all the same; nil = none
+	person func(agent.Proposal) bool
+	reach  agent.Reach
+	modes  []agent.Mode
+	given  []string // grants
 }
 
 func newRig(t *testing.T, answers ...any) *rig {
@@ -160,8 +162,8 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 			}}
 		},
 		System: func(time.Time) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
-		Gate: []loop.Stage{{Name: "rules", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
-			if r.allow {
+		Gate: []loop.Stage{{Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+			if r.allow && (r.person == nil || !r.person(p)) {
 				return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
 			}
 			return agent.Decision{}, nil

@@ -111,7 +111,7 @@ type Session struct {
 	rec      *record
 	approver bool
 	limits   loop.Limits
-	person   func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
+	front    *Session // whose log a person reads: this one, or that of a child's parent
 	system   []agent.Section
 	blobs    blobs
 
@@ -149,7 +149,7 @@ func newSession(reg *Registry, id string, approver bool) *Session {
 		asking: make(chan struct{}, 1), waiting: map[string]chan agent.ApprovalResolved{},
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
-	s.person = s.askPerson
+	s.front = s
 	return s
 }
 

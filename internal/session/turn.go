@@ -57,7 +57,7 @@ func (s *Session) lane() string {
 func (s *Session) loopConfig(turn string) loop.Config {
 	return loop.Config{
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
-		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.person, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
+		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
 		Store: s.rec.store, Live: s.rec.live, Steer: func() (bool, error) { return s.rec.steer(false) },
 		Reap: s.parts.Reap, AskAgain: s.approver, Retry: s.parts.Retry, Limits: s.limits,
 		First: 1, Strays: &s.strays,
