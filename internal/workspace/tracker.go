@@ -1,11 +1,9 @@
 package workspace
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"sync"
 	"time"
@@ -29,25 +27,6 @@ func StateOf(info fs.FileInfo, data []byte) State {
 func Sum(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
-}
-
-// SumFile returns the SHA-256 of a file of any size. It ends early, with the
-// context's error, when ctx is done.
-func SumFile(ctx context.Context, fsys FS, path string) (string, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	for ctx.Err() == nil {
-		if _, err := io.CopyN(h, f, 4<<20); errors.Is(err, io.EOF) {
-			return hex.EncodeToString(h.Sum(nil)), nil
-		} else if err != nil {
-			return "", err
-		}
-	}
-	return "", ctx.Err()
 }
 
 // ErrUnseen is a file that the session has not read.

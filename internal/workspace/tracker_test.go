@@ -2,8 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,14 +40,5 @@ func TestTracker(t *testing.T) {
 		if err := tr.Check(c.path, c.now); !errors.Is(err, c.want) {
 			t.Errorf("%s %+v: %v", c.path, c.now, err)
 		}
-	}
-}
-
-func TestSumFile(t *testing.T) {
-	w, ws, _ := open(t)
-	text := strings.Repeat("0123456789", 1<<20)
-	put(t, filepath.Join(ws, "f"), text)
-	if got, err := SumFile(t.Context(), w, filepath.Join(ws, "f")); err != nil || got != Sum([]byte(text)) {
-		t.Error(got, err)
 	}
 }
