@@ -233,9 +233,9 @@ func TestTodo(t *testing.T) {
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("result %+v\nwant   %+v", r, want)
 	}
-	todos.Forget("s1")
+	todos.Restore("s1", json.RawMessage(`{"todos":`))
 	if r := runTool(t, t.Context(), tool, "/", `{"todos":[]}`); string(r.Output) != `{"oldTodos":[],"newTodos":[]}` {
-		t.Errorf("after forgetting: %s", r.Output)
+		t.Errorf("after restoring what cannot be read: %s", r.Output)
 	}
 }
 

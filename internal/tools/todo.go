@@ -76,13 +76,6 @@ func (t *Todos) Restore(session string, input json.RawMessage) {
 	t.set(session, in.Todos)
 }
 
-// Forget drops the list of a session that is closed.
-func (t *Todos) Forget(session string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.lists, session)
-}
-
 // set returns the list that it replaces, never nil.
 func (t *Todos) set(session string, list []Todo) []Todo {
 	t.mu.Lock()
