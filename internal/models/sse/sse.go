@@ -1,7 +1,8 @@
 // Package sse decodes a stream of server-sent events as the WHATWG HTML
 // standard defines them: lines end in LF, CR or CRLF, a leading byte order mark
-// is skipped, comments are ignored, an event that is not closed by an empty
-// line is discarded.
+// is skipped, an event that is not closed by an empty
+// line is discarded. Comments are ignored, and so are the fields id and retry,
+// which are for those who connect again in the middle of a stream.
 //
 // It holds one event at a time and no more than [MaxEvent] bytes of it. It
 // knows nothing of HTTP, times nothing out and starts no goroutines.
@@ -11,8 +12,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
-	"time"
 )
 
 const (
@@ -51,20 +50,12 @@ type Decoder struct {
 
 	name, data []byte
 	hasData    bool
-	id         string
-	retry      time.Duration
 }
 
 // NewDecoder returns a decoder of r. It reads ahead.
 func NewDecoder(r io.Reader) *Decoder {
 	return &Decoder{src: r, buf: make([]byte, startBuffer)}
 }
-
-// LastID returns the last event ID that the stream set, or "".
-func (d *Decoder) LastID() string { return d.id }
-
-// Retry returns the reconnection time that the stream asked for, or 0.
-func (d *Decoder) Retry() time.Duration { return d.retry }
 
 // Next returns the next event. At the end of the stream it returns [io.EOF], or
 // the reader's error.
@@ -105,14 +96,6 @@ func (d *Decoder) field(line []byte) error {
 		d.data, d.hasData = append(d.data, value...), true
 	case "event":
 		d.name = append(d.name[:0], value...)
-	case "id":
-		if bytes.IndexByte(value, 0) < 0 && string(value) != d.id {
-			d.id = string(value)
-		}
-	case "retry":
-		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil && value[0] != '+' {
-			d.retry = time.Duration(ms) * time.Millisecond
-		}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
 type plain struct{ Name, Data string }
@@ -85,18 +84,6 @@ func TestDecode(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestIDAndRetry(t *testing.T) {
-	d := NewDecoder(strings.NewReader("id: 7\nretry: 1500\ndata: a\n\nid: 8\x00\nretry: +5\nretry: -1\nretry: x\nretry:\ndata: b\n\n"))
-	for range 2 {
-		if _, err := d.Next(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d.LastID() != "7" || d.Retry() != 1500*time.Millisecond {
-		t.Errorf("id %q, retry %v", d.LastID(), d.Retry())
 	}
 }
 
