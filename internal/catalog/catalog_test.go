@@ -118,36 +118,6 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-func TestMCPName(t *testing.T) {
-	long := strings.Repeat("long", 20)
-	for _, tt := range []struct{ server, tool, want string }{
-		{"git", "log", "mcp__git__log"},
-		{"my-server", "get_item", "mcp__my-server__get_item"},
-		{"git", "a__b", "mcp__git__a__b"},
-		{"a.b", "c", "mcp__a_b__c_8b745bb4"},
-		{"a", "c.d", "mcp__a__c_d_aa8db896"},
-		{"a__b", "c", "mcp__a_b__c_a92700ce"},
-		{"", "", "mcp__server__tool_6e340b9c"},
-		{"git", "도구", ""},
-		{long, "t", ""},
-		{"git", long, ""},
-		{long, long, ""},
-		{"_", "_x", ""},
-		{"a", "__", ""},
-	} {
-		got := MCPName(tt.server, tt.tool)
-		if err := CheckName(got); err != nil {
-			t.Errorf("%q, %q: %v", tt.server, tt.tool, err)
-		}
-		if tt.want != "" && got != tt.want {
-			t.Errorf("%q, %q: %s, want %s", tt.server, tt.tool, got, tt.want)
-		}
-	}
-	if MCPName("git", long+"1") == MCPName("git", long+"2") || MCPName("a.b", "c") == MCPName("a_b", "c") {
-		t.Error("two tools share a name")
-	}
-}
-
 func TestCanonical(t *testing.T) {
 	c := newCatalog(t, Dure)
 	for name, want := range map[string]string{
