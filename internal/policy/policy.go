@@ -20,7 +20,7 @@ import (
 type Config struct {
 	Mode agent.Mode // "" = default
 
-	// Rules on whole tools, see [ParseRule]. A deny anywhere beats an ask, and an
+	// Rules on whole tools, see parseRule. A deny anywhere beats an ask, and an
 	// ask beats an allow.
 	Allow, Ask, Deny []string
 

@@ -33,7 +33,7 @@ var (
 	errWideAllow = errors.New("an allow rule with * has to begin with a whole resource or server, as in bash__* or mcp__SERVER__*")
 )
 
-// ParseRule reports what is wrong with a rule. Rules are:
+// parseRule reads a rule of [Config]. Rules are:
 //
 //	Bash, bash__exec, file_read    a tool, in any spelling
 //	group:files, files:*           all tools of a group (the second form: or of a resource)
@@ -43,11 +43,6 @@ var (
 //
 // A rule against bash__exec is against bash__script too, and one against
 // file-system__edit against the other tools that change files.
-func ParseRule(text string, allow bool) error {
-	_, err := parseRule(text, allow, nil)
-	return err
-}
-
 func parseRule(text string, allow bool, canonical func(string) (string, bool)) (rule, error) {
 	r := rule{text: text}
 	name := strings.TrimSuffix(strings.TrimSpace(text), "(*)")
