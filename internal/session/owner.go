@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"dure/agent"
 	"dure/internal/journal"
@@ -87,7 +88,9 @@ func (r *runner) take(c agent.Command, taken []string) error {
 	case agent.Change:
 		return r.change(c, batch)
 	case agent.Continue:
-		return r.proceed()
+		if err := r.proceed(); err != nil {
+			return err
+		}
 	default:
 		return fmt.Errorf("session %s: unknown command %q", r.id, c.Command())
 	}
@@ -214,7 +217,7 @@ func (r *runner) start() error {
 	r.cancel = cancel
 	go func() {
 		steps, err := r.turn(ctx, id)
-		r.ended <- ended{steps, err}
+		r.ended <- ended{id, steps, err}
 	}()
 	return nil
 }
@@ -222,10 +225,8 @@ func (r *runner) start() error {
 // giveUp ends a turn that has crashed again and again at the same place.
 func (r *runner) giveUp(turn transcript.Turn) error {
 	_, err := r.rec.steer(true)
-	return errors.Join(err, r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, agent.TurnEnded{
-		Turn: turn.ID, Reason: agent.EndFailed, Steps: turn.Step, Usage: turn.Usage,
-		Error: fmt.Sprintf("the turn was started %d times and crashed each time at step %d; send a new prompt to go on from here", turn.Stuck, turn.Step),
-	}))
+	end := ended{turn.ID, turn.Step, fmt.Errorf("the turn was started %d times and crashed each time at step %d; send a new prompt to go on from here", turn.Stuck, turn.Step)}
+	return errors.Join(err, r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, endOf(turn, end, r.reg.cfg.Now())))
 }
 
 // turnEnded records how a turn came out and starts the next one when input
@@ -239,7 +240,7 @@ func (r *runner) turnEnded(end ended) error {
 	var body agent.TurnEnded
 	var queued bool
 	r.rec.read(func(s *transcript.State) {
-		body = endOf(s.Turn, end, r.reg.cfg.Now().Sub(s.Turn.Started).Milliseconds())
+		body = endOf(s.Turn, end, r.reg.cfg.Now())
 		queued = len(s.Queued) > 0
 	})
 	if err := r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, body); err != nil {
@@ -254,8 +255,16 @@ func (r *runner) turnEnded(end ended) error {
 	return r.start()
 }
 
-func endOf(t transcript.Turn, end ended, millis int64) agent.TurnEnded {
-	b := agent.TurnEnded{Turn: t.ID, Reason: agent.EndDone, Steps: end.steps, Millis: millis, Usage: t.Usage}
+// endOf returns the event for the end of a turn. t is the newest turn of the
+// log: another one when the turn ended before it could begin.
+func endOf(t transcript.Turn, end ended, now time.Time) agent.TurnEnded {
+	if t.ID != end.turn {
+		t = transcript.Turn{ID: end.turn, Started: now}
+	}
+	b := agent.TurnEnded{
+		Turn: t.ID, Reason: agent.EndDone, Steps: max(end.steps, t.Step),
+		Millis: now.Sub(t.Started).Milliseconds(), Usage: t.Usage,
+	}
 	if !t.Unknown {
 		cost := t.Cost
 		b.Cost = &cost

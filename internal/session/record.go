@@ -31,7 +31,7 @@ type record struct {
 
 	mu    sync.Mutex
 	state *transcript.State
-	snap  int64 // head of the last snapshot
+	snap  int64 // head of the last snapshot, or of the last attempt at one
 }
 
 // openRecord folds the log of a lease.
@@ -104,15 +104,14 @@ func (r *record) crossed(a agent.ModelAnswered) *agent.ContextThreshold {
 }
 
 // snapshotLocked stores the fold. A snapshot that cannot be written costs time
-// at the next start and nothing else.
+// at the next start and nothing else: it is not tried again at every event.
 func (r *record) snapshotLocked() {
+	r.snap = r.state.Head
 	data, err := r.state.Encode()
 	if err != nil {
 		return
 	}
-	if r.lease.Snapshot(context.Background(), r.state.Head, data) == nil {
-		r.snap = r.state.Head
-	}
+	_ = r.lease.Snapshot(context.Background(), r.state.Head, data)
 }
 
 // store is append in the form that the loop takes.

@@ -137,6 +137,7 @@ type envelope struct {
 
 // ended is how a turn came out.
 type ended struct {
+	turn  string
 	steps int
 	err   error
 }
@@ -163,12 +164,7 @@ func (s *Session) Send(ctx context.Context, c agent.Command) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	select {
-	case err := <-e.reply:
-		return err
-	case <-s.done:
-		return s.closedError()
-	}
+	return <-e.reply // the owner answers what it has taken, also when it ends then
 }
 
 func (s *Session) closedError() error {

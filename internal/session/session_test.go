@@ -14,6 +14,7 @@ import (
 	"dure/client"
 	"dure/internal/journal"
 	"dure/internal/replay"
+	"dure/internal/session"
 )
 
 func TestATurn(t *testing.T) {
@@ -701,6 +702,106 @@ func TestAYesIsForOneCallOfAChild(t *testing.T) {
 		}
 		if log := r.log(s.Info.ID); !strings.HasSuffix(log, "turn.ended done\nlog.sealed") {
 			t.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+// A command that came by mail is taken once: "go on" does not start a turn that
+// has failed since again and again.
+func TestContinueByMailIsTakenOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, errors.New("down"), errors.New("down"), errors.New("down"), errors.New("down"))
+		s := r.open(agent.Open{})
+		r.send(s, agent.Prompt{Text: "go"})
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.send(s, agent.Continue{}) // into the inbox
+		r.open(agent.Open{Session: s.Info.ID})
+		defer r.reg.Shutdown()
+		settle()
+		if err := r.store.Post(t.Context(), s.Info.ID, "", journal.Msg{ID: "m", Kind: "change", Body: []byte(`{"title":"t"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		if n := len(r.model.asked); n != 2 {
+			t.Errorf("%d requests, want one for the prompt and one for the message; log:\n%s", n, r.log(s.Info.ID))
+		}
+	})
+}
+
+// A turn that is stopped before it could begin ends under its own ID, with
+// figures of its own and not those of the turn before.
+func TestATurnThatNeverBegan(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("one"))
+		lanes := session.NewLanes(map[string]session.LaneConfig{session.LaneMain: {Concurrency: 1}})
+		r.reg = session.New(session.Config{Store: r.store, Build: r.build, Lanes: lanes})
+		defer r.reg.Shutdown()
+		s := r.open(agent.Open{})
+		r.send(s, agent.Prompt{Text: "first"})
+		release, err := lanes.Acquire(t.Context(), session.LaneMain, "another")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		time.Sleep(time.Minute)
+		r.send(s, agent.Prompt{Text: "second"})
+		r.send(s, agent.Interrupt{})
+		var ends []agent.TurnEnded
+		for e := range r.store.Read(t.Context(), s.Info.ID, 0) {
+			if b, ok := e.Body.(agent.TurnEnded); ok {
+				ends = append(ends, b)
+			}
+		}
+		if len(ends) != 2 || ends[1].Turn == ends[0].Turn {
+			t.Fatalf("ends %+v", ends)
+		}
+		ends[1].Turn, ends[1].Cost = "", nil
+		if want := (agent.TurnEnded{Reason: agent.EndInterrupted}); ends[1] != want {
+			t.Errorf("end %+v, want %+v", ends[1], want)
+		}
+	})
+}
+
+// fullDisk is a store that has no room for snapshots, and counts them.
+type fullDisk struct {
+	journal.Store
+	tried int
+}
+
+type fullLease struct {
+	journal.Lease
+	store *fullDisk
+}
+
+func (s *fullDisk) Acquire(ctx context.Context, id string, who journal.Owner) (journal.Lease, error) {
+	l, err := s.Store.Acquire(ctx, id, who)
+	return fullLease{l, s}, err
+}
+
+func (l fullLease) Snapshot(context.Context, int64, []byte) error {
+	l.store.tried++
+	return errors.New("no room")
+}
+
+// A snapshot that cannot be written is tried again with the next one, and not
+// at every event.
+func TestASnapshotThatFailsIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t)
+		store := &fullDisk{Store: r.store}
+		r.store = store
+		r.start()
+		s := r.open(agent.Open{})
+		for range 2200 {
+			if err := s.Send(t.Context(), agent.Change{Title: "t"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.reg.Shutdown()
+		if store.tried != 1 {
+			t.Errorf("%d attempts, want 1", store.tried)
 		}
 	})
 }
