@@ -28,6 +28,8 @@ var (
 const (
 	maxRetryAfter = 24 * time.Hour // a longer wish is taken as this
 	maxMessage    = 2000           // bytes of an explanation that are kept
+	maxCode       = 100            // of its code
+	maxID         = 200            // of the request's ID
 
 	// minSecret is the length from which on a secret is looked for in texts;
 	// a shorter one is a word, and protects nothing.
@@ -63,6 +65,7 @@ func (m *Model) refused(resp *http.Response, body io.Reader) error {
 	if err != nil && len(text) == 0 && resp.StatusCode == http.StatusOK {
 		return err
 	}
+	text = []byte(m.scrub(string(text))) // before anything is cut: no half of a key is left
 	var said struct {
 		Error     errorMessage `json:"error"`
 		RequestID string       `json:"request_id"`
@@ -72,17 +75,24 @@ func (m *Model) refused(resp *http.Response, body io.Reader) error {
 		e = classify(resp.StatusCode, said.Error)
 	}
 	e.Status = resp.StatusCode
-	e.RequestID = or(requestID(resp.Header), said.RequestID)
+	e.RequestID = or(requestID(resp.Header), boundedID(said.RequestID))
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
 	advised(e, resp.Header.Get("X-Should-Retry"))
-	e.Message = m.scrub(e.Message)
+	m.tidy(e)
 	return e
 }
 
+// tidy takes the key out of what the endpoint said, and bounds it then.
+func (m *Model) tidy(e *agent.ModelError) {
+	e.Message = short(m.scrub(e.Message), maxMessage)
+	e.Code = short(m.scrub(e.Code), maxCode)
+	e.RequestID = m.scrub(e.RequestID)
+}
+
 // classify turns an explanation of the API into an error. status is 0 inside a
-// stream, where the type alone tells.
+// stream, where the type alone tells. What was said is still as it came.
 func classify(status int, said errorMessage) *agent.ModelError {
-	e := &agent.ModelError{Class: agent.FailInvalid, Code: said.Type, Message: short(said.Message)}
+	e := &agent.ModelError{Class: agent.FailInvalid, Code: said.Type, Message: said.Message}
 	text := strings.ToLower(said.Message)
 	has := func(parts ...string) bool {
 		for _, p := range parts {
@@ -138,9 +148,8 @@ func unexplained(status int, text string) *agent.ModelError {
 		e.Message = or(http.StatusText(status), "unknown status")
 	}
 	if text = strings.Join(strings.Fields(text), " "); text != "" {
-		e.Message += ". It said: " + text[:min(len(text), 200)]
+		e.Message += ". It said: " + strings.ToValidUTF8(text[:min(len(text), 200)], "")
 	}
-	e.Message = short(e.Message)
 	return e
 }
 
@@ -200,15 +209,19 @@ func wait(seconds float64) time.Duration {
 }
 
 func requestID(h http.Header) string {
-	id := or(h.Get("Request-Id"), h.Get("X-Request-Id"))
-	return id[:min(len(id), 200)]
+	return boundedID(or(h.Get("Request-Id"), h.Get("X-Request-Id")))
+}
+
+func boundedID(id string) string {
+	return strings.ToValidUTF8(id[:min(len(id), maxID)], "")
 }
 
 // explain turns whatever ended a request into the error that the caller sees.
 func (m *Model) explain(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*agent.ModelError](err); ok {
 		clean := *e
-		clean.Message, clean.Err = m.scrub(e.Message), m.clean(e.Err)
+		clean.Err = m.clean(e.Err)
+		m.tidy(&clean)
 		return &clean
 	}
 	e := &agent.ModelError{Class: agent.FailServer}
@@ -297,9 +310,9 @@ func (m *Model) clean(err error) error {
 	return err
 }
 
-func short(s string) string {
-	if len(s) <= maxMessage {
+func short(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -177,6 +177,30 @@ func TestTheKeyIsInNoError(t *testing.T) {
 	}
 }
 
+// An endpoint that repeats the key does so anywhere, also where its words are cut.
+func TestNoHalfOfAKeyIsLeft(t *testing.T) {
+	half := secret[:len(secret)/2]
+	for _, c := range []struct{ kind, form string }{
+		{"text/html", "%s%s"},
+		{"application/json", `{"type":"error","error":{"type":"api_error","message":"%s%s"}}`},
+		{"application/json", `{"type":"error","error":{"type":"%s%s","message":"no"}}`},
+		{"application/json", `{"type":"error","request_id":"%s%s","error":{"type":"api_error","message":"no"}}`},
+		{"text/event-stream", "data: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"%s%s\"}}\n\n"},
+		{"text/event-stream", "data: {\"type\":\"error\",\"error\":{\"type\":\"%s%s\",\"message\":\"no\"}}\n\n"},
+	} {
+		for _, cut := range []int{maxMessage, maxCode, maxID} {
+			_, _, err := drain(t.Context(), serve(t, Config{Key: secret}, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				fmt.Fprintf(w, c.form, strings.Repeat("x", cut-len(secret)/2-1), secret)
+			}))
+			e, ok := err.(*agent.ModelError)
+			if !ok || strings.Contains(fmt.Sprintf("%+v", *e), half[:10]) || len(e.Code) > maxCode+3 || len(e.RequestID) > maxID {
+				t.Errorf("%s %s, %d: %+v", c.kind, c.form, cut, err)
+			}
+		}
+	}
+}
+
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, base := range []string{"ftp://x", "api.anthropic.com", "http://", "://", "http://[::1"} {
 		if _, _, err := drain(t.Context(), New(Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
@@ -211,7 +235,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 	}
 	var lines bytes.Buffer
 	_ = got.Header.WriteSubset(&lines, nil)
-	want := "Accept: text/event-stream\r\nAnthropic-Beta: a,b,thinking-binding-controls-2026-08-01\r\nAnthropic-Version: 2023-06-01\r\nAuthorization: Bearer t1\r\n" +
+	want := "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nAnthropic-Beta: a,b,thinking-binding-controls-2026-08-01\r\nAnthropic-Version: 2023-06-01\r\nAuthorization: Bearer t1\r\n" +
 		"Content-Type: application/json\r\nUser-Agent: mine\r\nX-Api-Key: k1\r\nX-Extra: 1\r\n"
 	if lines.String() != want || got.ContentLength <= 0 {
 		t.Errorf("length %d, headers\n%s", got.ContentLength, lines.String())

@@ -243,6 +243,7 @@ func (m *Model) request(ctx context.Context, r agent.Request) (*http.Request, er
 	h := req.Header
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "text/event-stream")
+	h.Set("Accept-Encoding", "identity") // no transport unpacks what a limit has to see
 	h.Set("Anthropic-Version", m.cfg.Version)
 	h.Set("User-Agent", m.cfg.UserAgent)
 	if len(m.cfg.Betas) > 0 {

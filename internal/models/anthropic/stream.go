@@ -15,7 +15,7 @@ import (
 
 const (
 	maxBlocks = 4096     // of one answer
-	maxAnswer = 64 << 20 // bytes of text, thinking and input of one answer
+	maxAnswer = 64 << 20 // bytes of one answer: of its blocks as they began, and of what was added
 )
 
 // answer collects one answer from its events.
@@ -28,8 +28,9 @@ type answer struct {
 
 	id, model string
 	blocks    []*block
-	open      map[int]*block // by the provider's index
-	last      *block         // of the last delta: nearly always that of the next
+	open      map[int]*block  // by the provider's index
+	ids       map[string]bool // of calls
+	last      *block          // of the last delta: nearly always that of the next
 	bytes     int
 	scratch   []byte
 
@@ -94,7 +95,7 @@ type usage struct {
 
 // read takes in events until the answer is complete.
 func (a *answer) read() error {
-	a.open = make(map[int]*block)
+	a.open, a.ids = make(map[int]*block), make(map[string]bool)
 	d := sse.NewDecoder(a.watch)
 	for {
 		e, err := d.Next()
@@ -211,6 +212,9 @@ func (a *answer) start(index int, raw json.RawMessage) error {
 	if len(a.blocks) == maxBlocks {
 		return protocol(fmt.Sprintf("the answer has more than %d blocks", maxBlocks))
 	}
+	if err := a.grow(len(raw)); err != nil {
+		return err
+	}
 	b := &block{index: index, kind: agent.RawBlock, raw: bytes.Clone(raw)}
 	a.blocks = append(a.blocks, b)
 	a.open[index], a.last = b, b
@@ -237,12 +241,12 @@ func (a *answer) uniqueID(id string, index int) string {
 	if id == "" {
 		id = "call_" + a.id
 	}
-	for _, b := range a.blocks {
-		if b.id == id {
-			return fmt.Sprintf("%s_%d", id, index)
-		}
+	free := id
+	for n := index; a.ids[free]; n++ {
+		free = fmt.Sprintf("%s_%d", id, n)
 	}
-	return id
+	a.ids[free] = true
+	return free
 }
 
 // delta adds to a block. What belongs to no block, or not to this kind of
@@ -263,6 +267,7 @@ func (a *answer) delta(e event) error {
 		}
 	case "signature_delta":
 		b.signature = e.Delta.Signature
+		return a.grow(len(b.signature))
 	case "input_json_delta":
 		if b.kind == agent.CallBlock || b.kind == agent.RawBlock {
 			return a.append(b, e.Delta.JSON)
@@ -296,8 +301,8 @@ func (a *answer) show(b *block, at int) error {
 	if text == "" {
 		return nil
 	}
-	if a.bytes += len(text); a.bytes > maxAnswer {
-		return protocol(fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20))
+	if err := a.grow(len(text)); err != nil {
+		return err
 	}
 	d := agent.Delta{Index: b.index, Text: text}
 	switch b.kind {
@@ -311,6 +316,14 @@ func (a *answer) show(b *block, at int) error {
 		return nil
 	}
 	return a.emit(d)
+}
+
+// grow counts bytes that are kept.
+func (a *answer) grow(n int) error {
+	if a.bytes += n; a.bytes > maxAnswer {
+		return protocol(fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20))
+	}
+	return nil
 }
 
 func (a *answer) close(index int) error {

@@ -191,7 +191,7 @@ func TestToolInput(t *testing.T) {
 
 func TestCallsWithoutAnIDOfTheirOwn(t *testing.T) {
 	events := []string{}
-	for i, id := range []string{"", "x", "x", ""} {
+	for i, id := range []string{"", "x", "x", "", "y_5", "y", "y"} {
 		events = append(events, fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":"Bash"}}`, i, id), fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
 	}
 	_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, events...)) }))
@@ -202,7 +202,7 @@ func TestCallsWithoutAnIDOfTheirOwn(t *testing.T) {
 	for _, c := range final.Message.Calls() {
 		ids = append(ids, c.ID)
 	}
-	if got, want := fmt.Sprint(ids), "[call_msg_1 x x_2 call_msg_1_3]"; got != want {
+	if got, want := fmt.Sprint(ids), "[call_msg_1 x x_2 call_msg_1_3 y_5 y y_6]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -246,6 +246,19 @@ func TestAnswersAreBounded(t *testing.T) {
 	big := `data: {"type":"message_start","message":{}}` + "\n\n" + block + strings.Repeat(piece, maxAnswer>>20+1)
 	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(big) })); agent.ClassOf(err) != agent.FailProtocol {
 		t.Errorf("much text: %v", err)
+	}
+	for name, event := range map[string]string{
+		"a block":     `{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"x"}}`,
+		"an input":    `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","input":{"a":"x"}}}`,
+		"a signature": `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"x"}}`,
+	} {
+		full := &answer{
+			open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, bytes: maxAnswer,
+			watch: &watch{}, emit: func(agent.Delta) error { return nil },
+		}
+		if _, err := full.take([]byte(event)); agent.ClassOf(err) != agent.FailProtocol {
+			t.Errorf("%s too much: %v", name, err)
+		}
 	}
 }
 
