@@ -252,13 +252,17 @@ func TestAnswersAreBounded(t *testing.T) {
 		"an input":    `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","input":{"a":"x"}}}`,
 		"a signature": `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"x"}}`,
 	} {
-		full := &answer{
-			open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, bytes: maxAnswer,
-			watch: &watch{}, emit: func(agent.Delta) error { return nil },
-		}
-		if _, err := full.take([]byte(event)); agent.ClassOf(err) != agent.FailProtocol {
+		if _, err := brimful().take([]byte(event)); agent.ClassOf(err) != agent.FailProtocol {
 			t.Errorf("%s too much: %v", name, err)
 		}
+	}
+}
+
+// brimful returns an answer that can take no more, with an open block.
+func brimful() *answer {
+	return &answer{
+		open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, bytes: maxAnswer,
+		watch: &watch{}, emit: func(agent.Delta) error { return nil },
 	}
 }
 
