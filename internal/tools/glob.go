@@ -23,16 +23,32 @@ var globText string
 // globMost is how many files one call shows.
 const globMost = 100
 
-// What a pattern may hold. Each brace can double the time of a comparison.
+// What a pattern may hold, and how many patterns a call may have. A comparison
+// tries every way through the braces, so that their alternatives multiply.
 const (
-	maxPattern = 1_000 // bytes
-	maxBraces  = 8
+	maxPattern  = 1_000 // bytes
+	maxBraces   = 8
+	maxWays     = 1_000
+	maxPatterns = 100
 )
 
 // validGlob reports whether a pattern can be used.
 func validGlob(p string) bool {
-	return p != "" && len(p) <= maxPattern && strings.Count(p, "{") <= maxBraces &&
+	return p != "" && len(p) <= maxPattern && strings.Count(p, "{") <= maxBraces && fewWays(p) &&
 		!strings.ContainsRune(p, 0) && doublestar.ValidatePattern(p)
+}
+
+// fewWays reports whether there are at most maxWays through the braces of a
+// pattern. Each comma counts for the brace that was opened last, whether or not
+// that is closed: that is too many at times, and never too few.
+func fewWays(p string) bool {
+	ways := 1
+	for _, part := range strings.Split(p, "{")[1:] {
+		if ways *= 1 + strings.Count(part, ","); ways > maxWays {
+			return false
+		}
+	}
+	return true
 }
 
 type globInput struct {

@@ -107,7 +107,11 @@ func (in *grepInput) check() error {
 			return refuse(agent.ErrInput, "type "+quote(in.Type, 40)+" is not known", "Use glob, or one of "+strings.Join(slices.Sorted(maps.Keys(fileTypes)), ", ")+".")
 		}
 	}
-	for _, p := range in.globs() {
+	globs := in.globs()
+	if len(globs) > maxPatterns {
+		return refuse(agent.ErrInput, fmt.Sprintf("glob has %d patterns, more than %d", len(globs), maxPatterns), `Use a pattern such as "*.{ts,tsx}".`)
+	}
+	for _, p := range globs {
 		if !validGlob(strings.TrimPrefix(p, "!")) {
 			return refuse(agent.ErrInput, "glob is not valid: "+quote(p, 80), `Use a pattern such as "*.{ts,tsx}".`)
 		}

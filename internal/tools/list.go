@@ -89,6 +89,9 @@ func (f *files) runList(ctx context.Context, tc agent.ToolContext, c agent.Call)
 	if in.Path == "" {
 		in.Path = "."
 	}
+	if len(in.Ignore) > maxPatterns {
+		return agent.Result{}, refuse(agent.ErrInput, fmt.Sprintf("ignore has %d patterns, more than %d", len(in.Ignore), maxPatterns), "Use fewer, such as *.log or dist/**.")
+	}
 	for _, p := range in.Ignore {
 		if !validGlob(p) {
 			return agent.Result{}, refuse(agent.ErrInput, "ignore has a pattern that is not valid: "+quote(p, 80), "Use globs such as *.log or dist/**.")

@@ -22,6 +22,11 @@ const (
 	searchWindow  = 256 << 10 // bytes in memory at a time; a longer line is taken for several
 	searchCarry   = 64 << 10  // of them for the lines before a window's first
 	searchExcerpt = 500       // bytes of a line that are shown
+
+	// Steps of a compiled pattern. Each byte of a window can cost as many, and no
+	// cancellation gets in between.
+	maxProgram      = 4_000
+	maxProgramWhole = 500 // across lines, where all of a file is one window
 )
 
 // matcher finds lines.
@@ -53,6 +58,13 @@ func newMatcher(pattern string, fold, multiline bool) (*matcher, error) {
 	tree, err := syntax.Parse(pattern, flags)
 	if err != nil {
 		return nil, patternError(err)
+	}
+	most := maxProgram
+	if multiline {
+		most = maxProgramWhole
+	}
+	if prog, err := syntax.Compile(tree.Simplify()); err != nil || len(prog.Inst) > most {
+		return nil, refuse(agent.ErrInput, "the pattern is too large: what it repeats, and how often, multiplies", "Search for a simpler pattern and pick from its matches.")
 	}
 	re, err := regexp.Compile(prefix + "(?:" + pattern + ")")
 	if err != nil {
