@@ -42,7 +42,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	mode := b.Open.Mode
-	if mode == "" || a.opts.Flags.Mode != "" || a.opts.Flags.Skip {
+	if mode == "" || b.Child == nil && (a.opts.Flags.Mode != "" || a.opts.Flags.Skip) { // a child has its parent's
 		mode = a.cfg.Mode
 	}
 	rules := a.policyConfig(cat, ws, mode)

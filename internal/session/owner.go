@@ -170,6 +170,9 @@ func (r *runner) change(c agent.Change, batch journal.Batch) error {
 		if err := r.parts.SetMode(c.Mode); err != nil {
 			return err
 		}
+		r.mu.Lock()
+		r.mode = c.Mode
+		r.mu.Unlock()
 	}
 	return r.rec.append(batch, agent.SettingsChanged{Model: c.Model, Mode: c.Mode, Title: c.Title, By: "user"})
 }

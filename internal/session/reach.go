@@ -50,7 +50,12 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 	}
 	child, err := s.reg.openChild(ctx, s, id, c)
 	if err != nil {
-		return agent.Outcome{}, fmt.Errorf("opening child session %s: %w", id, err)
+		err = fmt.Errorf("opening child session %s: %w", id, err)
+		if errors.Is(err, journal.ErrOwned) {
+			return agent.Outcome{}, err // it runs, for whoever has opened it
+		}
+		out := agent.Outcome{Session: id, Reason: agent.EndFailed, Error: err.Error()}
+		return out, errors.Join(err, s.childEnded(out))
 	}
 	if c.Background {
 		s.strays.Go(func() {

@@ -61,10 +61,13 @@ func (r *Registry) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, e
 // openChild opens the session that serves a call of parent and hands it its
 // prompt.
 func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c agent.Child) (*Session, error) {
-	o := agent.Open{New: id, Workdir: parent.parts.Workdir, Model: c.Model, Title: c.Title, MaxSteps: c.MaxSteps}
+	o := agent.Open{New: id, Workdir: parent.parts.Workdir, Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps}
+	if o.Model == "" {
+		parent.rec.read(func(st *transcript.State) { o.Model = st.Model })
+	}
 	child, err := r.openSession(ctx, o, parent, &c)
 	if errors.Is(err, journal.ErrExists) {
-		o.New, o.Session = "", id
+		o.New, o.Session, o.Model = "", id, c.Model
 		child, err = r.openSession(ctx, o, parent, &c)
 	}
 	if err != nil {
@@ -75,7 +78,12 @@ func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c 
 	} else {
 		err = child.Send(ctx, agent.Prompt{ID: c.Key, Text: c.Prompt})
 	}
-	return child, err
+	if err != nil {
+		child.stop()
+		<-child.done
+		return nil, err
+	}
+	return child, nil
 }
 
 // opening is a session on its way to being open.
@@ -183,7 +191,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 			return err
 		}
 	}
-	n.rec.window = n.window
+	n.rec.window, n.mode = n.window, n.Mode
 	opened := agent.SessionOpened{
 		Session: n.id, Workdir: n.parts.Workdir, Agent: n.parts.Agent, Title: n.Title,
 		Model: n.Model, Mode: n.Mode, Dialect: n.parts.Dialect, Lane: n.lane(),

@@ -119,7 +119,8 @@ type rig struct {
 	person func(agent.Proposal) bool
 	reach  agent.Reach
 	modes  []agent.Mode
-	given  []string // grants
+	given  []string     // grants
+	built  []agent.Open // children, as they were to be built
 }
 
 func newRig(t *testing.T, answers ...any) *rig {
@@ -142,6 +143,8 @@ func (r *rig) start() {
 func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 	if b.Child == nil {
 		r.reach = b.Reach
+	} else {
+		r.built = append(r.built, b.Open)
 	}
 	var specs []agent.Spec
 	for _, name := range []string{"sleep", "write"} {

@@ -127,6 +127,7 @@ type Session struct {
 	asking  chan struct{} // holds one value while a person is being asked
 	mu      sync.Mutex
 	waiting map[string]chan agent.ApprovalResolved
+	mode    agent.Mode // of this epoch; "" = that of the settings
 }
 
 // envelope is a command on its way to the owner.
@@ -205,6 +206,14 @@ func (s *Session) release() error {
 func (s *Session) Info() (info agent.SessionInfo) {
 	s.rec.read(func(st *transcript.State) { info = st.Info() })
 	return info
+}
+
+// currentMode returns the permission mode that holds now. The log's may be one
+// that was not taken over when the session was resumed.
+func (s *Session) currentMode() agent.Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
 }
 
 // newID returns an ID that is unique for ever.
