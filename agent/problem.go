@@ -21,7 +21,7 @@ type ProblemCode string
 
 // The problems.
 const (
-	ProblemUsage    ProblemCode = "usage"           // flag, value
+	ProblemUsage    ProblemCode = "usage"           // flag, value, wanted
 	ProblemSettings ProblemCode = "settings"        // path, error
 	ProblemNoKey    ProblemCode = "no-key"          // provider, variable
 	ProblemAuth     ProblemCode = "auth"            // provider

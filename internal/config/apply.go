@@ -197,6 +197,8 @@ func (l *loader) endpoints(ly layer, s Settings) error {
 		}
 		l.set(ly, "providers."+name, false)
 		l.cfg.Providers[name] = p
+		key := "providers." + name
+		l.note("warn", fmt.Sprintf("%s: %s is not used yet: every model is reached through baseUrl", ly.place(ly.at[key]), key))
 		if p.KeyEnv != "" {
 			l.cfg.ScrubEnv = union(l.cfg.ScrubEnv, []string{p.KeyEnv})
 		}
@@ -305,7 +307,7 @@ func (l *loader) invalid(ly layer, key, value string, among []string) error {
 			Code:    agent.ProblemUsage,
 			Message: fmt.Sprintf("%s: %q is none of: %s", flagOf[key], value, want),
 			Fix:     "See dure --help.",
-			Args:    map[string]string{"flag": flagOf[key], "value": value},
+			Args:    map[string]string{"flag": flagOf[key], "value": value, "wanted": want},
 		}
 	}
 	if ly.kind == Environment {

@@ -1,7 +1,7 @@
 package text
 
 var english = [keyCount]string{
-	ProblemUsage:    "{flag}: {value} cannot be used here",
+	ProblemUsage:    "{flag}: {value} cannot be used here; it takes {wanted}",
 	FixUsage:        "See dure --help.",
 	ProblemSettings: "settings {path}: {error}",
 	FixSettings:     "Mend the file, or move it away.",

@@ -1,7 +1,7 @@
 package text
 
 var korean = [keyCount]string{
-	ProblemUsage:    "{flag}: 값 {value|을/를} 쓸 수 없습니다",
+	ProblemUsage:    "{flag}: 값 {value|을/를} 쓸 수 없습니다. 쓸 수 있는 값: {wanted}",
 	FixUsage:        "dure --help를 보세요.",
 	ProblemSettings: "설정 파일 {path}: {error}",
 	FixSettings:     "파일을 고치거나 다른 곳으로 옮기세요.",
