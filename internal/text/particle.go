@@ -8,6 +8,9 @@ import "strings"
 func particle(word, closed, open string) string {
 	r, ok := lastSounded(word)
 	if !ok {
+		if more, found := strings.CutSuffix(closed, open); found {
+			return "(" + more + ")" + open // (으)로
+		}
 		return closed + "(" + open + ")"
 	}
 	final := finalOf(r)

@@ -50,6 +50,7 @@ func TestSay(t *testing.T) {
 		{ko.Say(DidYouMean, "name", "sessions"), "sessions을(를) 뜻했나요?"},
 		{ko.Say(RetryModel, "model", "서울"), "서울로 계속합니다"},
 		{ko.Say(RetryModel, "model", "부산"), "부산으로 계속합니다"},
+		{ko.Say(RetryModel, "model", "opus"), "opus(으)로 계속합니다"},
 		{ko.Say(ReplayBad, "session", "s", "at", 7, "problem", "p"), "s: 요청 7이 다르게 만들어졌습니다: p"},
 		{en.Say(Error, "message", "{n}"), "error: {n}"}, // values are no messages
 		{Catalog{}.Say(Denied), "denied"},
