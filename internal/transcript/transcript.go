@@ -9,6 +9,7 @@
 package transcript
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -364,12 +365,15 @@ func (s *State) Info() agent.SessionInfo {
 	}
 }
 
+// hashOf returns the hash of a message, which is the same before the message
+// goes into the log and after: a byte that is no UTF-8 is encoded as an escaped
+// replacement character, which comes back as the character itself.
 func hashOf(m agent.Message) []byte {
 	data, err := json.Marshal(m)
 	if err != nil {
 		panic("transcript: a message from the log does not encode: " + err.Error())
 	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(bytes.ReplaceAll(data, []byte(`\ufffd`), []byte("\ufffd")))
 	return sum[:]
 }
 

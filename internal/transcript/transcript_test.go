@@ -228,3 +228,22 @@ func TestANoIsNoGrant(t *testing.T) {
 		}
 	}
 }
+
+// What is no UTF-8 is written into the log as a replacement character, and the
+// hash of the message is the same before and after.
+func TestHashesOutliveTheLog(t *testing.T) {
+	body := agent.InputAdded{Text: "caf\xe9 \ufffd \\ufffd <b>"}
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read agent.InputAdded
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	_, live := fold(body).Conversation()
+	_, again := fold(read).Conversation()
+	if !reflect.DeepEqual(live, again) {
+		t.Errorf("hash %x before, %x after", live, again)
+	}
+}
