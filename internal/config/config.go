@@ -42,14 +42,14 @@ type Config struct {
 	Allow      []Rule
 	Deny       []Rule
 	Ask        []Rule
-	AddDirs    []string // absolute
-	MaxSteps   int      // of a turn; 0 = no limit
-	Dialect    string   // claude or dure
-	Durability string   // barrier, always or os
-	Language   string   // en or ko
-	Providers  map[string]Provider
-	Models     []agent.ModelInfo // entries beyond the catalog's own
-	ScrubEnv   []string          // variables that processes do not inherit
+	AddDirs    []string            // absolute
+	MaxSteps   int                 // of a turn; 0 = no limit
+	Dialect    string              // claude or dure
+	Durability string              // barrier, always or os
+	Language   string              // en or ko
+	Providers  map[string]Provider // not used yet but for KeyEnv; a note says so
+	Models     []agent.ModelInfo   // entries beyond the catalog's own
+	ScrubEnv   []string            // variables that processes do not inherit
 	Limits     Limits
 
 	// Origins says for each setting that has a value which layer gave it, by

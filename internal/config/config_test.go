@@ -382,6 +382,7 @@ func TestUnknownKeys(t *testing.T) {
 		":1:2: the key max_steps means nothing here; did you mean maxSteps?",
 		":2:19: the key permissions.alow means nothing here",
 		":2:67: the key providers.p.key means nothing here",
+		":2:46: providers.p is not used yet: every model is reached through baseUrl",
 	}
 	if d := cmp.Diff(want, got); d != "" || c.Model != "x" {
 		t.Error(c.Model, d)
