@@ -217,7 +217,7 @@ func plain(path string) string {
 		case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
 			return -1
 		}
-		return unicode.ToLower(r)
+		return fold(r)
 	}, path)
 	var b strings.Builder
 	b.WriteByte('/')
@@ -226,14 +226,38 @@ func plain(path string) string {
 		if name = strings.TrimRight(name, " ."); name == "" {
 			continue
 		}
-		if name == "git~1" { // the short name of .git
-			name = ".git"
-		}
-		b.WriteString(name)
+		b.WriteString(long(name))
 		b.WriteByte('/')
 	}
 	if b.Len() == 1 {
 		return "//"
 	}
 	return b.String()
+}
+
+// fold returns the small letter of ASCII that some file system takes r for, such
+// as s for the long one, or else r in lower case.
+func fold(r rune) rune {
+	for f := unicode.SimpleFold(r); r >= 0x80 && f != r; f = unicode.SimpleFold(f) {
+		if f < 0x80 {
+			return unicode.ToLower(f)
+		}
+	}
+	return unicode.ToLower(r)
+}
+
+// long returns the protected folder that a short name of Windows may stand for:
+// six letters at most, without dots, and a number behind them, as in git~1.
+func long(name string) string {
+	stem, number, short := strings.Cut(name, "~")
+	if !short || number == "" || strings.Trim(number, "0123456789") != "" {
+		return name
+	}
+	for _, folder := range protectedFolders {
+		letters := strings.TrimPrefix(folder, ".")
+		if !strings.Contains(folder, "/") && letters[:min(len(letters), 6)] == stem {
+			return folder
+		}
+	}
+	return name
 }

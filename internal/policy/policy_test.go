@@ -184,7 +184,7 @@ func TestTrace(t *testing.T) {
 func TestRules(t *testing.T) {
 	all := []agent.Proposal{
 		prop("bash__exec", "", agent.Effects{}), prop("bash__script", "", agent.Effects{}), prop("file-system__read", "", agent.Effects{}),
-		prop("file-system__edit", "", agent.Effects{}), prop("file-system__write", "", agent.Effects{}),
+		prop("file-system__edit", "", agent.Effects{}), prop("file-system__write", "", agent.Effects{}), prop("file-system__grep", "", agent.Effects{}),
 		prop("mcp__git__get_a", "", agent.Effects{}), prop("mcp__git__put_a", "", agent.Effects{}), prop("mcp__github__get_a", "", agent.Effects{}),
 	}
 	for _, tt := range []struct{ rule, allows, denies string }{
@@ -195,8 +195,9 @@ func TestRules(t *testing.T) {
 		{"bash:*", "bash__exec bash__script", "bash__exec bash__script"},
 		{"file_edit", "file-system__edit", "file-system__edit file-system__write"},
 		{"Write", "file-system__write", "file-system__write"},
-		{"group:files", "file-system__read file-system__edit file-system__write", "file-system__read file-system__edit file-system__write"},
-		{"files:*", "file-system__read file-system__edit file-system__write", "file-system__read file-system__edit file-system__write"},
+		{"file-system__read", "file-system__read", "file-system__read file-system__edit file-system__grep"},
+		{"group:files", "file-system__read file-system__edit file-system__write file-system__grep", "file-system__read file-system__edit file-system__write file-system__grep"},
+		{"files:*", "file-system__read file-system__edit file-system__write file-system__grep", "file-system__read file-system__edit file-system__write file-system__grep"},
 		{"mcp__git", "mcp__git__get_a mcp__git__put_a", "mcp__git__get_a mcp__git__put_a"},
 		{"mcp__git__*", "mcp__git__get_a mcp__git__put_a", "mcp__git__get_a mcp__git__put_a"},
 		{"mcp__git__get_*", "mcp__git__get_a", "mcp__git__get_a"},
@@ -205,7 +206,7 @@ func TestRules(t *testing.T) {
 		{"mcp__git*", "error", "mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
 		{"mcp__*", "error", "mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
 		{"*a*", "error", "bash__exec bash__script file-system__read mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
-		{"*__*", "error", "bash__exec bash__script file-system__read file-system__edit file-system__write mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
+		{"*__*", "error", "bash__exec bash__script file-system__read file-system__edit file-system__write file-system__grep mcp__git__get_a mcp__git__put_a mcp__github__get_a"},
 		{"Unheard", "", ""},
 		{"bash__exe", "", ""},
 		{"Bash(git *)", "error", "error"},
@@ -326,6 +327,8 @@ func TestProtected(t *testing.T) {
 		"/w/.git/config": true, "/w/.git": true, "/w/sub/.git/hooks/x": true, "/w/.GIT/config": true, "/w/.git./x": true, "/w/.git /x": true,
 		"/w/.g\u200cit/x": true, "/w/.git:stream/x": true, "/w/git~1/x": true, `C:\w\.git\x`: true, "/w/.config/git/ignore": true,
 		"/w/.claude/settings.json": true, "/w/.dure/rules/a.md": true, "/w/.mcp.json": true, "/home/u/.bashrc": true, "/w/.ENVRC": true,
+		"/w/.v\u017fcode/tasks.json": true, "/w/.\u212aube/config": true, "/w/GIT~2/config": true, "/w/VSCODE~1/tasks.json": true, "/w/DEVCON~1/x": true,
+		"/w/git~x/y": false, "/w/gitx~1/y": false, "/w/~1/y": false,
 		"/w/.github/workflows/ci.yml": true, "/home/u/.ssh/id": true,
 		"/w/.claude/worktrees/x/main.go": false, "/w/.claude/worktrees/x/.git": true, "/w/.claude/worktrees/.claude/x": true,
 		"/w/.gitignore": false, "/w/git/x": false, "/w/.github/CODEOWNERS": false, "/w/bashrc": false, "/w/x.git/y": false,

@@ -23,6 +23,7 @@ type rule struct {
 var covers = map[string][]string{
 	"bash__exec":        {"bash__script"},
 	"file-system__edit": {"file-system__write", "file-system__multi-edit"},
+	"file-system__read": {"file-system__grep", "file-system__edit", "file-system__multi-edit"}, // all show what a file holds
 }
 
 var (
@@ -42,7 +43,8 @@ var (
 //	*                              everything; not to allow
 //
 // A rule against bash__exec is against bash__script too, and one against
-// file-system__edit against the other tools that change files.
+// file-system__edit against the other tools that change files; one against
+// file-system__read is against the tools that show a part of a file.
 func parseRule(text string, allow bool, canonical func(string) (string, bool)) (rule, error) {
 	r := rule{text: text}
 	name := strings.TrimSuffix(strings.TrimSpace(text), "(*)")
