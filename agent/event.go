@@ -217,6 +217,7 @@ type (
 		Proposal Proposal  `json:"proposal"`
 		Reason   string    `json:"reason,omitempty"`
 		Trace    []Opinion `json:"trace,omitempty"`
+		Child    string    `json:"child,omitempty"` // the child that asks; "" = the session itself
 	}
 
 	// ApprovalResolved records the first answer.

@@ -16,13 +16,13 @@ import (
 func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
 	var id string
 	s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
-	return s.front.question(ctx, id, p, d)
+	return s.front.question(ctx, id, s.via, p, d)
 }
 
 // question puts a question into the log and waits for the first answer. The
 // wait is durable: after a restart the same question is still open, or its
 // answer is there. One question is asked at a time.
-func (s *Session) question(ctx context.Context, id string, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
+func (s *Session) question(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
 	if !s.approver {
 		return agent.Decision{
 			Verdict: agent.Deny, By: "nobody",
@@ -55,7 +55,7 @@ func (s *Session) question(ctx context.Context, id string, p agent.Proposal, d a
 		return answer.Decision, nil
 	}
 	if !asked {
-		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Trace: d.Trace}
+		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Trace: d.Trace, Child: child}
 		if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, body); err != nil {
 			return agent.Decision{}, err
 		}

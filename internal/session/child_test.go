@@ -160,3 +160,32 @@ func TestAChildThatCannotStart(t *testing.T) {
 		}
 	})
 }
+
+// The question of a child in the background stays open when a turn of its parent
+// ends, and its answer arrives.
+func TestAQuestionOfAChildInTheBackground(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`)), say("parent"), say("child"))
+		defer r.reg.Shutdown()
+		r.allow = false
+		s := r.open(agent.Open{Approver: true})
+		out, err := r.reach.Spawn(t.Context(), agent.Child{Prompt: "do it", Key: "a", Background: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.send(s, agent.Prompt{Text: "go"}) // a turn that ends at once
+		ids := r.asked(s.Info.ID)
+		if len(ids) != 1 {
+			t.Fatalf("asked %q", ids)
+		}
+		r.send(s, agent.Resolve{ID: ids[0], Decision: agent.Decision{Verdict: agent.Allow}})
+		settle()
+		if log := r.log(s.Info.ID); !strings.HasSuffix(log, "approval.resolved\nchild.ended") {
+			t.Errorf("log:\n%s", log)
+		}
+		if log := r.log(out.Session); !strings.HasSuffix(log, "turn.ended done\nlog.sealed") {
+			t.Errorf("child's log:\n%s", log)
+		}
+	})
+}

@@ -55,8 +55,10 @@ func (r *runner) serve() error {
 func (r *runner) closeCause() error {
 	cause := agent.ErrInterrupted
 	r.rec.read(func(s *transcript.State) {
-		if len(s.Approvals) > 0 {
-			cause = agent.ErrParked
+		for _, a := range s.Approvals {
+			if a.Child == "" { // a child ends with this session, and its question too
+				cause = agent.ErrParked
+			}
 		}
 	})
 	return cause

@@ -158,6 +158,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		n.limits.Steps, n.limits.Closing = n.MaxSteps, false
 	}
 	if n.parent != nil {
+		n.via = or(n.parent.via, n.id)
 		n.front, n.approver, n.parts.Lane = n.parent.front, n.parent.approver, LaneSubagent
 	}
 	model, err := n.parts.Model(n.Model)

@@ -112,6 +112,7 @@ type Session struct {
 	approver bool
 	limits   loop.Limits
 	front    *Session // whose log a person reads: this one, or that of a child's parent
+	via      string   // the child of front that this session is, or belongs to; "" = front itself
 	system   []agent.Section
 	blobs    blobs
 

@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -134,7 +135,7 @@ func (s *State) Apply(e agent.Event) {
 	case agent.TurnEnded:
 		s.settle()
 		s.Turn.Open, s.Turn.Reason = false, b.Reason
-		clear(s.Approvals)
+		s.dropApprovals("") // a child in the background asks on
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			s.Turn.Step, s.Turn.Asking, s.Turn.Stop = b.Step, true, ""
@@ -155,6 +156,7 @@ func (s *State) Apply(e agent.Event) {
 		put(&s.Children, b.Child, b.Key)
 	case agent.ChildEnded:
 		delete(s.Children, b.Child)
+		s.dropApprovals(b.Child)
 	case agent.CallDecided:
 		if c := s.call(b.Proposal.Call.ID); c != nil && b.Proposal.Origin == "" {
 			c.Decided, c.Key = &b, b.Key
@@ -171,6 +173,12 @@ func (s *State) Apply(e agent.Event) {
 	case agent.CallFinished:
 		s.finished(b)
 	}
+}
+
+// dropApprovals forgets the questions of a child that has ended; "" = of the
+// session itself.
+func (s *State) dropApprovals(child string) {
+	maps.DeleteFunc(s.Approvals, func(_ string, a agent.ApprovalAsked) bool { return a.Child == child })
 }
 
 func (s *State) opened(e agent.Event, b agent.SessionOpened) {
