@@ -78,7 +78,8 @@ func (w *Workspace) Open(path string) (File, error) {
 }
 
 // OpenRegular opens a regular file below root. It looks before it opens, opens
-// without waiting, and looks again at what it got.
+// without waiting, and looks again at what it got. The environment of a process
+// counts as no file.
 func OpenRegular(root *os.Root, rel string) (*os.File, error) {
 	info, err := root.Stat(rel)
 	if err != nil {
@@ -93,6 +94,9 @@ func OpenRegular(root *os.Root, rel string) (*os.File, error) {
 	}
 	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 		err = &TypeError{rel, info.Mode()}
+	}
+	if err == nil && secret(f, rel) {
+		err = &TypeError{rel, fs.ModeIrregular}
 	}
 	if err != nil {
 		f.Close()
