@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -107,9 +110,24 @@ func (p *program) check(cmd *cobra.Command) error {
 		return p.usage(p.text.Say(text.Exclusive, "one", "--print", "other", "--interactive"), "")
 	case f.sessionID != "" && (f.last || f.resume != ""):
 		return p.usage(p.text.Say(text.Exclusive, "one", "--session-id", "other", "--resume"), "")
+	case cmd.Flags().Changed("session-id") && !newID.MatchString(f.sessionID):
+		return p.usage(p.text.Say(text.BadValue, "flag", "--session-id", "value", f.sessionID, "wanted", p.text.Say(text.WantNewID)), "")
+	}
+	for _, dir := range f.addDirs {
+		path := dir
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok { // as settings understand it
+			home, _ := os.UserHomeDir()
+			path = filepath.Join(home, rest)
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return p.usage(p.text.Say(text.BadValue, "flag", "--add-dir", "value", dir, "wanted", p.text.Say(text.WantFolder)), "")
+		}
 	}
 	return nil
 }
+
+// newID is what a session may be called.
+var newID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // usage returns a problem with the command line. Its words are in the user's
 // language already; fix may be "".
@@ -143,8 +161,11 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		name := "--" + e.GetFlag().Name
 		want := e.GetFlag().Value.Type()
-		if want == "int" {
+		switch want {
+		case "int":
 			want = p.text.Say(text.WantNumber)
+		case "bool":
+			want = p.text.Say(text.WantBool)
 		}
 		return p.usage(p.text.Say(text.BadValue, "flag", name, "value", e.GetValue(), "wanted", want), "")
 	}

@@ -44,7 +44,7 @@ func TestFlags(t *testing.T) {
 	root := p.root()
 	err := root.ParseFlags(normalise([]string{
 		"--print", "--output-format=json", "--model", "opus", "--permission-mode=plan", "--allowedTools", "Bash,Read", "--allow=Edit",
-		"--disallowed-tools", "Write", "--max-turns", "3", "--append-system-prompt", "- be brief", "--add-dir", "a", "--add-dir=b",
+		"--disallowed-tools", "Write", "--max-turns", "3", "--append-system-prompt", "- be brief", "--add-dir", ".", "--add-dir=testdata",
 		"--settings", "{}", "--base-url", "http://x", "--no-session-persistence", "-r", "s1", "--tool-dialect", "dure", "--verbose", "task",
 	}))
 	if err != nil {
@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := flags{
 		print: true, output: "json", model: "opus", mode: "plan", allow: list{"Bash", "Read", "Edit"}, deny: list{"Write"}, maxTurns: 3,
-		appendText: "- be brief", addDirs: []string{"a", "b"}, settings: "{}", baseURL: "http://x", scratch: true, resume: "s1",
+		appendText: "- be brief", addDirs: []string{".", "testdata"}, settings: "{}", baseURL: "http://x", scratch: true, resume: "s1",
 		dialect: "dure", verbose: true,
 	}
 	if d := cmp.Diff(want, p.flags, cmp.AllowUnexported(flags{})); d != "" {
@@ -76,6 +76,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--model"}, "flag --model needs a value\nSee dure --help."},
 		{[]string{"-c", "-r", "x"}, "--continue and --resume exclude each other\nSee dure --help."},
 		{[]string{"--output-format", "stream-json", "x"}, "--output-format stream-json is not available; ndjson prints the events of dure\nSee dure --help."},
+		{[]string{"--session-id", "a/b", "x"}, "flag --session-id: a/b is not an ID: 1 to 64 letters, digits, - or _\nSee dure --help."},
+		{[]string{"--add-dir", "testdata/nothing", "x"}, "flag --add-dir: testdata/nothing is not a folder that exists\nSee dure --help."},
+		{[]string{"--print=maybe", "x"}, "flag --print: maybe is not true or false\nSee dure --help."},
 		{[]string{"show", "a", "b"}, "dure show takes 1 argument\nusage: dure show [ID]"},
 		{[]string{"replay", "x"}, "replay can only verify for now: dure replay --verify ID\nSee dure --help."},
 		{[]string{"help", "shwo"}, "unknown command shwo\nDid you mean show?"},

@@ -68,6 +68,9 @@ const (
 	NeedsValue
 	BadValue
 	WantNumber
+	WantNewID
+	WantFolder
+	WantBool
 	WantOneOf
 	NoPrompt
 	FixNoPrompt
