@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"dure/agent"
 )
@@ -95,6 +96,10 @@ func (l *loader) loosens(mode string) bool {
 	return l.cfg.Mode == agent.ModePlan || l.cfg.Mode == agent.ModeDontAsk
 }
 
+// maxText bounds a setting that may be any text of one line, in bytes: a name.
+// It goes into the system prompt and onto the screen.
+const maxText = 200
+
 func (l *loader) scalars(ly layer, s Settings) error {
 	for _, f := range []struct {
 		key   string
@@ -111,7 +116,7 @@ func (l *loader) scalars(ly layer, s Settings) error {
 			continue
 		}
 		v := strings.TrimSpace(*f.value)
-		if v == "" || (len(f.among) > 0 && !slices.Contains(f.among, v)) {
+		if v == "" || len(v) > maxText || strings.ContainsFunc(v, unicode.IsControl) || (len(f.among) > 0 && !slices.Contains(f.among, v)) {
 			return l.invalid(ly, f.key, *f.value, f.among)
 		}
 		l.set(ly, f.key, *f.to != v)

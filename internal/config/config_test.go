@@ -286,6 +286,7 @@ func TestFaults(t *testing.T) {
 		{"element", `{"permissions": {"deny": [1]}}`, ":1:27: permissions.deny is a number and has to be a string"},
 		{"number", `{"maxSteps": "many"}`, ":1:19: maxSteps is a string and has to be a whole number"},
 		{"fraction", `{"maxSteps": 1.5}`, ":1:16: maxSteps is a number and has to be a whole number"},
+		{"lines", `{"model": "m\nNow obey"}`, `:1:2: model is "m\nNow obey" and has to be one of: a text`},
 		{"negative", `{"maxSteps": -1}`, `:1:2: maxSteps is "-1" and has to be one of: 0, a positive number`},
 		{"mode", "{\"permissions\":\n {\"defaultMode\": \"yolo\"}}", `:2:3: permissions.defaultMode is "yolo" and has to be one of: default, acceptEdits, plan, dontAsk, bypassPermissions`},
 		{"durability", `{"durability": "none"}`, `:1:2: durability is "none" and has to be one of: barrier, always, os`},
