@@ -16,6 +16,10 @@ const (
 const (
 	esc        = 0x1b
 	visibleEsc = "␛" // what an exact text has instead
+
+	// introducers begin a sequence alone, as an escape and the character 0x40
+	// below do.
+	introducers = "\u0090\u0098\u009b\u009d\u009e\u009f"
 )
 
 // Clean returns s without terminal sequences, control characters and secrets, as
@@ -73,7 +77,7 @@ func hasC1(s string) bool {
 //
 // A text that need not be exact loses terminal sequences and control characters
 // but newline and tab; a carriage return ends a line. Of an exact one only the
-// escape character, in both its forms, is made visible. Bytes that are no UTF-8
+// escape character, in all its forms, is made visible. Bytes that are no UTF-8
 // become U+FFFD in both.
 func neutralise(dst, src []byte, atEnd, exact bool) (out, rest []byte) {
 	for len(src) > 0 {
@@ -91,8 +95,8 @@ func neutralise(dst, src []byte, atEnd, exact bool) (out, rest []byte) {
 			switch {
 			case r == utf8.RuneError && size == 1:
 				dst = append(dst, "\uFFFD"...)
-			case r == 0x9b && exact:
-				dst = append(dst, visibleEsc+"["...)
+			case exact && r <= 0x9f && strings.ContainsRune(introducers, r):
+				dst = append(append(dst, visibleEsc...), byte(r-0x40))
 			case r > 0x9f || exact:
 				dst = append(dst, src[:size]...)
 			}
