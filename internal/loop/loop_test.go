@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -245,6 +246,42 @@ func TestTimeLimitOfACall(t *testing.T) {
 		}
 		if !strings.Contains(r.kinds(), "call.finished:1=E_TOOL_TIMEOUT") {
 			t.Errorf("log:\n%s", r.kinds())
+		}
+	})
+}
+
+// A call that is stopped at its limit keeps what it has to show, and what it
+// knows of files.
+func TestOutputOfACallThatTookTooLong(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "slow", `{}`)), say("done"))
+		r.cfg.Limits.Call = time.Second
+		files := []agent.FileState{{Path: "/w/a", Wrote: true}}
+		r.tools["slow"] = tool{"slow", agent.Unsafe, func(ctx context.Context, _ agent.Call) (agent.Result, error) {
+			<-ctx.Done()
+			res := agent.Failure(agent.ErrAborted, "", "")
+			res.Files, res.Stream = files, io.NopCloser(strings.NewReader("much output"))
+			return res, nil
+		}}
+		var got string
+		r.cfg.Guard = func(_ context.Context, _ agent.Spec, _ agent.Call, res agent.Result) (agent.Result, error) {
+			if res.Stream != nil {
+				data, err := io.ReadAll(res.Stream)
+				if err != nil {
+					t.Error(err)
+				}
+				got = string(data)
+			}
+			return res, nil
+		}
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got, "limit of 1s") || !strings.HasSuffix(got, "much output") {
+			t.Errorf("output %q", got)
+		}
+		if res := r.model.asked[1].Messages[2].Blocks[0].Result; !slices.Equal(res.Files, files) || res.Error.Code != agent.ErrTimeout {
+			t.Errorf("result %+v", res)
 		}
 	})
 }

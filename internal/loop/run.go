@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -218,11 +220,7 @@ func (t *turn) runCall(ctx context.Context, j *job) agent.CallFinished {
 	defer cancel()
 	r := t.await(t.withEnv(runCtx, j), j)
 	if errors.Is(context.Cause(runCtx), errTime) && r.Failed() {
-		text := r.Text
-		r = agent.Failure(agent.ErrTimeout, fmt.Sprintf("The call took longer than its limit of %s and was stopped.", limit), "Do less in one call.")
-		if text != "" {
-			r.Text += "\n" + text
-		}
+		r = overdue(limit, r)
 	}
 	r.ID = j.call.ID
 	guarded, err := t.Guard(context.WithoutCancel(ctx), j.spec, j.call, r)
@@ -232,6 +230,23 @@ func (t *turn) runCall(ctx context.Context, j *job) agent.CallFinished {
 	}
 	guarded.ID = j.call.ID
 	return finished(j.call, guarded, time.Since(start))
+}
+
+// overdue is the result of a call that was stopped at its time limit: what it
+// has to show, and knows of files, stays.
+func overdue(limit time.Duration, r agent.Result) agent.Result {
+	late := agent.Failure(agent.ErrTimeout, fmt.Sprintf("The call took longer than its limit of %s and was stopped.", limit), "Do less in one call.")
+	late.Files = r.Files
+	switch {
+	case r.Stream != nil:
+		late.Stream = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(strings.NewReader(late.Text+"\n"), r.Stream), r.Stream}
+	case r.Text != "":
+		late.Text += "\n" + r.Text
+	}
+	return late
 }
 
 var errTime = errors.New("the time limit of the call is over")
