@@ -26,7 +26,7 @@ const (
 	// Steps of a compiled pattern. Each byte of a window can cost as many, and no
 	// cancellation gets in between.
 	maxProgram      = 4_000
-	maxProgramWhole = 500 // across lines, where all of a file is one window
+	maxProgramWhole = 2_000 // across lines, where all of a file is one window
 )
 
 // matcher finds lines.
