@@ -86,7 +86,7 @@ func whole(t text.Catalog, s string) string {
 		left := utf8.RuneCountInString(s) - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail)
 		s = head + "\n" + t.Say(text.NotShown, "n", left) + "\n" + tail
 	}
-	return text.Clean(s)
+	return text.Exact(s)
 }
 
 func indented(s string) string { return strings.ReplaceAll(s, "\n", "\n    ") }

@@ -167,6 +167,31 @@ func isCleanWide(s string) bool {
 	return true
 }
 
+// Exact is [Clean] for what a person decides about: carriage returns and
+// characters without a shape are shown too, because what is not seen would run.
+func Exact(s string) string {
+	return Clean(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return 0x240d // the sign for it
+		case isShapeless(r):
+			return utf8.RuneError
+		}
+		return r
+	}, s))
+}
+
+// isShapeless reports whether a character leaves no mark where it stands: zero
+// widths, fillers, tags and variation selectors.
+func isShapeless(r rune) bool {
+	switch r {
+	case 0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x3164, 0xfeff, 0xffa0:
+		return true
+	}
+	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x2065 ||
+		r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0000 && r <= 0xe0fff
+}
+
 func isBidi(r rune) bool {
 	return (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) || r == 0x200e || r == 0x200f || r == 0x061c
 }
