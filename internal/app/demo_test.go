@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,19 +57,22 @@ func runDemo(t *testing.T, change func(*Demo)) DemoReport {
 	return r
 }
 
-func needGo(t *testing.T) {
+// need skips a test whose sample is tested with a program that is not here,
+// unless DURE_REQUIRE names it.
+func need(t *testing.T, program string) {
 	t.Helper()
-	if sandbox.Find("go") == "" {
-		if strings.Contains(os.Getenv("DURE_REQUIRE"), "go") {
-			t.Fatal("there is no go command")
-		}
-		t.Skip("the sample is tested with go")
+	if sandbox.Find(program) != "" {
+		return
 	}
+	if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), program) {
+		t.Fatalf("there is no %s", program)
+	}
+	t.Skipf("the sample is tested with %s", program)
 }
 
 // The demo does what it shows.
 func TestDemo(t *testing.T) {
-	needGo(t)
+	need(t, "go")
 	r := runDemo(t, nil)
 	const want = "--- split.go\n+++ split.go\n@@ -7,6 +7,9 @@\n \tshares := make([]int, n)\n \tfor i := range shares {\n \t\tshares[i] = total / n\n" +
 		"+\t\tif i < total%n {\n+\t\t\tshares[i]++\n+\t\t}\n \t}\n \treturn shares\n }\n"
@@ -80,7 +84,7 @@ func TestDemo(t *testing.T) {
 // When the edit does not happen the demo says so: nothing in it is made up but
 // the model.
 func TestDemoFails(t *testing.T) {
-	needGo(t)
+	need(t, "go")
 	r := runDemo(t, func(d *Demo) {
 		other := []byte("package till\n\nfunc Split(total, n int) []int { return nil }\n")
 		if err := os.WriteFile(filepath.Join(d.Dir, d.sample.file), other, 0o600); err != nil {
@@ -95,9 +99,7 @@ func TestDemoFails(t *testing.T) {
 
 // The sample for machines without Go is mended by the same script.
 func TestShellSample(t *testing.T) {
-	if sandbox.Find("sh") == "" {
-		t.Skip("the sample is a shell script")
-	}
+	need(t, "sh")
 	d := &Demo{Dir: t.TempDir(), sample: shSample, env: os.Environ(), App: &App{opts: Options{Flags: Flags{Scratch: true}}}}
 	if err := d.write(); err != nil {
 		t.Fatal(err)

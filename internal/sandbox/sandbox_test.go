@@ -109,6 +109,7 @@ func TestRunCannotStart(t *testing.T) {
 	b := newBox(t)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
+	never := filepath.Join(t.TempDir(), "never")
 	for _, tt := range []struct {
 		name string
 		ctx  context.Context
@@ -117,12 +118,15 @@ func TestRunCannotStart(t *testing.T) {
 	}{
 		{"no such program", t.Context(), Cmd{Argv: []string{"/no/such/program"}, Dir: "/"}, os.ErrNotExist},
 		{"no such folder", t.Context(), Cmd{Argv: []string{"/bin/sh"}, Dir: "/no/such/folder"}, os.ErrNotExist},
-		{"context over", over, sh("touch /tmp/never"), context.Canceled},
+		{"context over", over, sh("touch " + never), context.Canceled},
 		{"nothing to run", t.Context(), Cmd{}, nil},
 	} {
 		if _, err := b.Run(tt.ctx, tt.cmd); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+	}
+	if _, err := os.Stat(never); err == nil {
+		t.Error("a command ran under a context that was over")
 	}
 }
 
