@@ -27,8 +27,38 @@ type Decision struct {
 	// Stop ends the turn after a denial.
 	Stop bool `json:"stop,omitempty"`
 
+	// Defer asks to put the call aside until somebody goes on with the session. Where
+	// that cannot be, a person is asked.
+	Defer bool `json:"-"`
+
 	// Trace has each stage's word, in order.
 	Trace []Opinion `json:"trace,omitempty"`
+
+	// Rule is the rule that decided, as it is written, if one did.
+	Rule string `json:"rule,omitempty"`
+
+	// Flip is the nearest change that would have led to another verdict.
+	Flip string `json:"flip,omitempty"`
+
+	// Basis is what the policy knew beside the proposal.
+	Basis *Basis `json:"basis,omitempty"`
+}
+
+// Basis is what a policy knows beside a proposal: with it and the same rules, the
+// proposal is decided the same way again.
+type Basis struct {
+	Mode  Mode     `json:"mode"`
+	Roots []string `json:"roots,omitempty"` // of the workspace, as given and resolved
+	Home  string   `json:"home,omitempty"`
+
+	// Confined is how far running commands are confined: full, reduced or none.
+	Confined string `json:"confined,omitempty"`
+
+	// Links are the paths of the proposal that lead elsewhere, and where; "" = it
+	// could not be told.
+	Links map[string]string `json:"links,omitempty"`
+
+	Policy string `json:"policy,omitempty"` // hash of the rules
 }
 
 // An Opinion is what one stage said.
@@ -36,7 +66,8 @@ type Opinion struct {
 	Stage   string  `json:"stage"`
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason,omitempty"`
-	Source  string  `json:"source,omitempty"` // where the deciding rule stands: file:line, flag, ...
+	Rule    string  `json:"rule,omitempty"`   // as it is written
+	Source  string  `json:"source,omitempty"` // where the rule stands: file:line, flag, ...
 }
 
 // A Proposal is a call that has not run yet, with everything a decision needs.

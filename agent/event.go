@@ -56,11 +56,33 @@ type (
 		Model   string `json:"model,omitempty"`
 		Mode    Mode   `json:"mode,omitempty"`
 		Dialect string `json:"dialect,omitempty"`
+		Profile string `json:"profile,omitempty"` // kind of work: chat, cowork, code, finance, or one of the user's own
 		Lane    string `json:"lane,omitempty"`
 		Version string `json:"version,omitempty"` // of dure
 		Host    string `json:"host,omitempty"`
 		PID     int    `json:"pid,omitempty"`
 		Config  string `json:"config,omitempty"` // hash
+
+		// Work is what holds for that kind of work, as long as this epoch lasts.
+		Work *Profile `json:"work,omitempty"`
+
+		// Origin says where the conversation was imported from; nil = it was not.
+		Origin *Origin `json:"origin,omitempty"`
+	}
+
+	// Origin is where a conversation comes from that was not held here.
+	Origin struct {
+		Source string    `json:"source"`       // claude-code, codex, opencode or jsonl
+		ID     string    `json:"id,omitempty"` // as the source knows it
+		At     time.Time `json:"at,omitzero"`  // when it was imported; its events have the times of the source
+	}
+
+	// Rated records what a person thinks of an answer.
+	Rated struct {
+		Of   int64  `json:"of"` // number of the answer's event
+		Good bool   `json:"good"`
+		Text string `json:"text,omitempty"` // why
+		Was  *bool  `json:"was,omitempty"`  // what they had said of it before
 	}
 
 	// SettingsChanged records a [Change]. Empty fields stayed as they were.
@@ -69,6 +91,12 @@ type (
 		Mode  Mode   `json:"mode,omitempty"`
 		Title string `json:"title,omitempty"`
 		By    string `json:"by,omitempty"`
+
+		Tags     *[]string `json:"tags,omitempty"` // all of them
+		Pinned   *bool     `json:"pinned,omitempty"`
+		Archived *bool     `json:"archived,omitempty"`
+
+		Plan PlanMode `json:"plan,omitempty"` // when the session plans first
 	}
 
 	// LogRepaired says what was cut from the end of the log when it was opened.
@@ -104,6 +132,10 @@ type (
 		Text  string  `json:"text,omitempty"`
 		Parts []Block `json:"parts,omitempty"`
 		Later bool    `json:"later,omitempty"`
+
+		Origin string `json:"origin,omitempty"` // as in InputAdded
+
+		Without []string `json:"without,omitempty"` // as in Prompt
 	}
 
 	// InputAdded records input at the point where it enters the conversation.
@@ -111,7 +143,9 @@ type (
 		Input  string  `json:"input"`
 		Text   string  `json:"text,omitempty"`
 		Parts  []Block `json:"parts,omitempty"`
-		Origin string  `json:"origin,omitempty"` // "" = user; else loop, hook:NAME, child:ID, ...
+		Origin string  `json:"origin,omitempty"` // "" = user; else loop, settled, hook:NAME, child:ID, ...
+
+		Without []string `json:"without,omitempty"` // as in Prompt
 	}
 
 	// TurnStarted opens a turn.
@@ -126,10 +160,14 @@ type (
 		Reason EndReason    `json:"reason"`
 		Error  string       `json:"error,omitempty"`
 		Fail   FailureClass `json:"fail,omitempty"` // when a model's failure ended it
-		Steps  int          `json:"steps"`
-		Millis int64        `json:"ms"`
-		Usage  Usage        `json:"usage"`
-		Cost   *Money       `json:"cost,omitempty"` // nil = unknown
+
+		// Problem is what somebody has to do something about, such as a full disk.
+		Problem ProblemCode `json:"problem,omitempty"`
+
+		Steps  int    `json:"steps"`
+		Millis int64  `json:"ms"`
+		Usage  Usage  `json:"usage"`
+		Cost   *Money `json:"cost,omitempty"` // nil = unknown
 	}
 )
 
@@ -163,6 +201,10 @@ type (
 		Cost      *Money `json:"cost,omitempty"` // nil = unknown
 		Millis    int64  `json:"ms,omitempty"`
 		FirstByte int64  `json:"first_ms,omitempty"` // until the first fragment
+
+		// Shown is what people see in the place of the text, if a hook wants that; nil =
+		// the text. The model has said what the message says.
+		Shown *string `json:"shown,omitempty"`
 	}
 
 	// ModelFailed records a request that failed. What its attempt had shown is
@@ -190,6 +232,14 @@ type (
 	}
 )
 
+// Said is what people see of an answer.
+func (a ModelAnswered) Said() string {
+	if a.Shown != nil {
+		return *a.Shown
+	}
+	return a.Message.Text()
+}
+
 // Params are the parts of a request that are neither prompt nor conversation.
 type Params struct {
 	MaxTokens   int      `json:"max_tokens,omitempty"`
@@ -198,6 +248,12 @@ type Params struct {
 	NoTools     bool     `json:"no_tools,omitempty"`
 	Dialect     string   `json:"dialect,omitempty"`
 }
+
+// How long an answer holds beyond the call that it is about.
+const (
+	RememberSession = "session"
+	RememberAlways  = "always"
+)
 
 // Calls.
 type (
@@ -218,6 +274,17 @@ type (
 		Reason   string    `json:"reason,omitempty"`
 		Trace    []Opinion `json:"trace,omitempty"`
 		Child    string    `json:"child,omitempty"` // the child that asks; "" = the session itself
+
+		Rule    string   `json:"rule,omitempty"`    // the rule that asks
+		Diff    string   `json:"diff,omitempty"`    // what an edit would change, in unified form
+		Choices []Choice `json:"choices,omitempty"` // beside allowing it once and denying it
+	}
+
+	// Choice is an answer that holds beyond the call, with the rules that it
+	// stands for. Whoever answers may edit them.
+	Choice struct {
+		Remember string   `json:"remember"` // session or always
+		Rules    []string `json:"rules"`
 	}
 
 	// ApprovalResolved records the first answer.
@@ -225,6 +292,7 @@ type (
 		ID       string   `json:"id"`
 		Decision Decision `json:"decision"`
 		Remember string   `json:"remember,omitempty"`
+		Rules    []string `json:"rules,omitempty"` // what is remembered
 	}
 
 	// CallStarted is written before a tool runs, so that a crash leaves a
@@ -249,6 +317,20 @@ type (
 		Result Result `json:"result"`
 		Tool   string `json:"tool,omitempty"`
 		Millis int64  `json:"ms,omitempty"`
+	}
+
+	// CallSettled records how a call came out that had been answered as pending.
+	CallSettled struct {
+		Handle string `json:"handle"`
+		ID     string `json:"id"` // of the call
+		Tool   string `json:"tool,omitempty"`
+		Result Result `json:"result"`
+
+		// Notice is what the model reads of it, in front of the next input.
+		Notice string `json:"notice"`
+
+		// Lost says that the program that ran the work ended before it did.
+		Lost bool `json:"lost,omitempty"`
 	}
 )
 
@@ -305,6 +387,10 @@ var (
 	// ErrParked is the cause of a turn that waits for a person while its session
 	// is closed: it stays open and goes on when the session is opened again.
 	ErrParked = errors.New("waiting for a person")
+
+	// ErrDeferred is the cause of a turn of which a call was put aside: it stays open
+	// likewise.
+	ErrDeferred = errors.New("a call was put aside")
 )
 
 // State is a state of the turn's state machine.
@@ -331,6 +417,7 @@ func (SettingsChanged) Kind() string  { return "settings.changed" }
 func (LogRepaired) Kind() string      { return "log.repaired" }
 func (LogSealed) Kind() string        { return "log.sealed" }
 func (Note) Kind() string             { return "note" }
+func (Rated) Kind() string            { return "answer.rated" }
 func (InputQueued) Kind() string      { return "input.queued" }
 func (InputAdded) Kind() string       { return "input.added" }
 func (TurnStarted) Kind() string      { return "turn.started" }
@@ -345,9 +432,17 @@ func (ApprovalResolved) Kind() string { return "approval.resolved" }
 func (CallStarted) Kind() string      { return "call.started" }
 func (CallSpawned) Kind() string      { return "call.spawned" }
 func (CallFinished) Kind() string     { return "call.finished" }
+func (CallSettled) Kind() string      { return "call.settled" }
 func (ChildOpened) Kind() string      { return "child.opened" }
 func (ChildEnded) Kind() string       { return "child.ended" }
 func (Fragment) Kind() string         { return "model.fragment" }
 func (CallOutput) Kind() string       { return "call.output" }
 func (StateChanged) Kind() string     { return "state.changed" }
 func (u Unknown) Kind() string        { return u.Name }
+
+// Named reports whether a person has given the session its title: neither a parent
+// nor the place it was imported from.
+func (b SessionOpened) Named() bool { return b.Title != "" && b.Parent == "" && b.Origin == nil }
+
+// Named reports whether a person has given the session another title.
+func (b SettingsChanged) Named() bool { return b.Title != "" && b.By == "user" }

@@ -151,7 +151,21 @@ func TestALaterFormatIsRefused(t *testing.T) {
 }
 
 func TestCommandsRoundTrip(t *testing.T) {
-	for _, c := range []Command{Prompt{ID: "1", Text: "x"}, Interrupt{}, Resolve{ID: "a", Decision: Decision{Verdict: Allow}}, Change{Mode: ModePlan}, Continue{}} {
+	for _, c := range []Command{
+		Prompt{ID: "1", Text: "x"},
+		Interrupt{},
+		Resolve{ID: "a", Decision: Decision{Verdict: Allow}},
+		Change{Mode: ModePlan},
+		Continue{},
+		Compact{Focus: "x"},
+		Restore{},
+		Rate{Of: 3, Good: true, Text: "x"},
+		Rewind{To: 3, Files: true, Only: []string{"a"}},
+		Accept{At: "x", All: true},
+		Reject{At: "x", Files: []Pick{{Path: "a", ID: "i", Hunks: []string{"h"}}}, Merge: true, Marks: true},
+		ChangePlan{Plan: "p", Do: PlanMove, Step: 1, To: 2, Text: "x"},
+		DecidePlan{Plan: "p", Verdict: PlanAnother, Reason: "x"},
+	} {
 		data, err := EncodeCommand(c)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +175,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 			t.Errorf("%+v came back as %+v, %v", c, got, err)
 		}
 	}
-	if len(commands) != 5 {
+	if len(commands) != 13 {
 		t.Error("a command is missing from this test")
 	}
 	if _, err := DecodeCommand("nosuch", nil); err == nil {

@@ -30,7 +30,7 @@ type ModelInfo struct {
 	MaxOut   int      `json:"max_output"` // tokens of one answer
 	Price    *Price   `json:"price,omitempty"`
 
-	// Thinking is how the model is told to think: "", budget, adaptive, or
+	// Thinking is how the model is told to think: "", budget, adaptive, effort, level, or
 	// preserved: it thinks adaptively anyway, and its thinking is lost as soon as
 	// anything in front of it changes, a Tail of an earlier request included.
 	Thinking string `json:"thinking,omitempty"`

@@ -1,9 +1,12 @@
 package agent
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
-// Through the three function types below a capability reaches back into its
-// session, so that the log, the budget and the gate see everything it does.
+// Through the function types below a capability reaches back into its session,
+// so that the log, the budget and the gate see everything it does.
 type (
 	// Ask puts a side question to a model. The conversation does not see it.
 	Ask func(context.Context, Question) (Answer, error)
@@ -13,6 +16,12 @@ type (
 
 	// Invoke runs one tool call, through the same gate and guard as the model's.
 	Invoke func(context.Context, Invocation) (Result, error)
+
+	// Settle tells the session how a call came out that was answered with
+	// [StatusPending]. The result is durable when it returns; the model reads of
+	// it at its next step, and is woken for it when it is idle. A second result
+	// for the same handle is accepted and does nothing.
+	Settle func(context.Context, Settlement) error
 )
 
 // Reach is what a session offers to the capabilities it was built with.
@@ -20,6 +29,7 @@ type Reach struct {
 	Ask    Ask
 	Spawn  Spawn
 	Invoke Invoke
+	Settle Settle
 }
 
 // A Question is a side call to a model.
@@ -36,14 +46,32 @@ type Child struct {
 	Agent      string // type of agent; "" = the parent's
 	Title      string
 	Prompt     string
+	System     string // what it is told to be, in place of the usual instructions; "" = those
 	Model      string // "" = the parent's
+	Effort     string // "" = the parent's
+	Mode       Mode   // "" = the parent's; never one that asks less
 	Tools      []string
-	MaxSteps   int // 0 = no limit
+	Without    []string // tools that it does not have
+	MaxSteps   int      // 0 = no limit
 	Background bool
+	Rules      []string        // that allow it more than its parent has, for the turn of it
+	Hooks      json.RawMessage // that hold in it beside those of everybody
+	HooksFrom  string          // the file that they stand in
+	Hookless   bool            // no hooks run in it, nor in what it opens: it serves one
 
 	// Key makes the child's ID: the same key finds the same child, also after a
 	// crash. It is the key of the call that asks, see [CallEnv].
 	Key string
+
+	// Resume is the ID of a child of the same session, which goes on with Prompt;
+	// "" = a new one.
+	Resume string
+
+	// Bare means without the instruction files of the project.
+	Bare bool
+
+	// Opened is told the ID of the child when it is open; may be nil.
+	Opened func(id string)
 }
 
 // An Outcome is how a child session ended, or that it runs.
@@ -52,8 +80,10 @@ type Outcome struct {
 	Reason  EndReason `json:"reason,omitempty"` // "" while it runs
 	Text    string    `json:"text,omitempty"`   // its last answer
 	Error   string    `json:"error,omitempty"`
+	Steps   int       `json:"steps,omitempty"` // requests of its newest turn
 	Usage   Usage     `json:"usage"`
 	Cost    *Money    `json:"cost,omitempty"`
+	Calls   int       `json:"calls,omitempty"` // of tools, since it was opened first
 }
 
 // An Invocation is a tool call that a capability makes.
@@ -61,4 +91,16 @@ type Invocation struct {
 	Origin string // who asks: skill:NAME, hook:NAME, command:NAME, ...
 	Tool   string
 	Input  []byte // JSON
+	Alone  bool   // nobody is asked: what is not allowed as it is is denied
+}
+
+// A Settlement is the outcome of a pending call.
+type Settlement struct {
+	// Handle is what the pending result named. The part before its colon is the
+	// type of the work: job, child, ...
+	Handle string
+
+	// Result is the outcome. It passes the guard like any other; its Stream is
+	// read and closed.
+	Result Result
 }

@@ -99,14 +99,27 @@ type ToolContext struct {
 // Effects lists what a call would touch. Paths are absolute and clean but not
 // resolved. The zero value touches nothing.
 type Effects struct {
-	// Unreadable says why what the call would do cannot be told from its input.
-	// It is the worst case for every rule.
+	// Unreadable says why what the call would do cannot be told from its input:
+	// what runs, or a target, is known only when it runs. No rule allows that, and
+	// of the modes only [ModeBypass].
 	Unreadable string `json:"unreadable,omitempty"`
+
+	// Unparsed says why the input cannot be reviewed at all: it cannot be parsed,
+	// or is too long. Neither a rule nor a mode allows that.
+	Unparsed string `json:"unparsed,omitempty"`
+
+	// Destructive says what the call would destroy that is nobody's to destroy.
+	// It is denied in every mode.
+	Destructive string `json:"destructive,omitempty"`
 
 	Reads  []string   `json:"reads,omitempty"`
 	Writes []string   `json:"writes,omitempty"`
-	Runs   [][]string `json:"runs,omitempty"`  // argv lists
+	Runs   [][]string `json:"runs,omitempty"`  // argv lists of programs that the tool itself starts
 	Hosts  []string   `json:"hosts,omitempty"` // host or host:port
+
+	// Commands are the simple commands of a command line, wherever they stand in
+	// it. Reads, Writes and Hosts have theirs too, beside those of redirections.
+	Commands []SimpleCommand `json:"commands,omitempty"`
 
 	Transactional bool `json:"transactional,omitempty"`
 	Sensitive     bool `json:"sensitive,omitempty"`
@@ -119,12 +132,59 @@ type Effects struct {
 	Class Class `json:"class,omitempty"`
 }
 
+// A SimpleCommand is one command of a command line: what a shell would run, or
+// what another command would run in turn.
+type SimpleCommand struct {
+	// Argv are its words as the program would get them. A word that cannot be
+	// known stands as it was written, and Effects.Unreadable says so.
+	Argv []string `json:"argv"`
+
+	Vars []string `json:"vars,omitempty"` // leading assignments, NAME=value
+	Dir  string   `json:"dir,omitempty"`  // where it runs, if that is not the call's folder
+
+	// Kind says what is known of the program with these arguments.
+	Kind CommandKind `json:"kind,omitempty"`
+
+	// Flagged names what makes it run, or write, something that its name does not
+	// tell: a flag, an operand, a variable, a path in place of its name. Only a rule
+	// for exactly this command allows it then.
+	Flagged string `json:"flagged,omitempty"`
+
+	// Critical says why what it removes is put to the user in every mode, as far
+	// as that shows in the text alone.
+	Critical string `json:"critical,omitempty"`
+
+	Reads   []string `json:"reads,omitempty"`
+	Writes  []string `json:"writes,omitempty"`
+	Removes []string `json:"removes,omitempty"` // those of Writes that it removes
+	Hosts   []string `json:"hosts,omitempty"`
+
+	// Runs are the commands that it runs in turn. A transparent one (timeout,
+	// nice) is allowed by a rule for those.
+	Runs        []SimpleCommand `json:"runs,omitempty"`
+	Transparent bool            `json:"transparent,omitempty"`
+}
+
+// CommandKind is what a simple command is known to do.
+type CommandKind string
+
+// The kinds of commands.
+const (
+	CommandOther CommandKind = ""      // anything
+	CommandReads CommandKind = "reads" // it prints, and reads no more than Reads
+	CommandEdits CommandKind = "edits" // it changes no more than Writes
+)
+
 // CallEnv is what a running call can reach beyond its ToolContext. It travels
 // in the context.
 type CallEnv struct {
 	// Key is the same for every attempt at this call, and for no other call.
 	// Tools pass it on: DURE_IDEMPOTENCY_KEY, MCP _meta, Idempotency-Key.
 	Key string
+
+	// Class is how this call is treated, and Effects what it was decided on.
+	Class   Class
+	Effects Effects
 
 	// Progress shows output while the call runs. It may be nil; text may be
 	// dropped or merged on its way.

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,21 +20,29 @@ import (
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	keep := false
+	keep, wire := false, app.Wires[0]
 	cmd := &cobra.Command{
 		Use: "demo", Short: p.text.Say(text.HelpDemo), Args: p.atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), keep) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), keep, wire) },
 	}
+	cmd.Flags().StringVar(&wire, "wire", wire, p.text.Say(text.FlagWire, "list", strings.Join(app.Wires, ", ")))
 	cmd.Flags().BoolVar(&keep, "keep", false, p.text.Say(text.FlagKeep))
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	p.jsonFlag(cmd)
+	complete(cmd, "wire", values(app.Wires...))
 	return cmd
 }
 
 // demo lets the scripted model mend the sample, and then looks whether it did.
-func (p *program) demo(ctx context.Context, keep bool) (err error) {
+func (p *program) demo(ctx context.Context, keep bool, wire string) (err error) {
+	if !slices.Contains(app.Wires, wire) {
+		want := p.text.Say(text.WantOneOf, "list", strings.Join(app.Wires, ", "))
+		return p.usage(p.text.Say(text.BadValue, "flag", "--wire", "value", wire, "wanted", want), "")
+	}
 	home, _ := os.UserHomeDir() // settings say what is missing without it
 	d, err := app.NewDemo(app.Options{
 		Environ: os.Environ(), UserHome: home, Language: p.text.Language(), Version: version,
-	})
+	}, wire)
 	if err != nil {
 		return err
 	}
@@ -40,13 +51,9 @@ func (p *program) demo(ctx context.Context, keep bool) (err error) {
 			err = errors.Join(err, d.Remove())
 		}
 	}()
-	p.say(text.DemoIntro, "dir", d.Dir)
-	p.say(text.DemoModel, "url", d.URL)
-	p.say(text.DemoMode)
-	if !d.WithGo {
-		p.say(text.DemoNoGo)
+	if !p.asJSON {
+		p.demoIntro(d)
 	}
-	fmt.Fprintln(p.out)
 	p.watch()
 	if err := p.demoTurn(ctx, d); err != nil {
 		return err
@@ -56,14 +63,23 @@ func (p *program) demo(ctx context.Context, keep bool) (err error) {
 	const patience = time.Minute // the test is run once more
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	stop := p.cliOf(d.Client()).Busy(text.BusyDemo)
 	r, err := d.Report(ctx)
+	stop()
 	if exited, ok := errors.AsType[*cli.Exited](context.Cause(ctx)); ok {
 		return exited
 	}
 	if err != nil {
 		return err
 	}
-	p.demoReport(r)
+	if p.asJSON {
+		err = p.demoObject(d, r)
+	} else {
+		p.demoReport(r)
+	}
+	if err != nil {
+		return err
+	}
 	if !r.OK() {
 		return &agent.Problem{Code: agent.ProblemInternal, Message: p.text.Say(text.DemoFailed), Fix: p.text.Say(text.FixInternal)}
 	}
@@ -74,12 +90,44 @@ func (p *program) demo(ctx context.Context, keep bool) (err error) {
 func (p *program) demoTurn(ctx context.Context, d *app.Demo) error {
 	t := p.terminal()
 	t.In, t.Raw, t.Echo = strings.NewReader(""), nil, false
+	if p.asJSON {
+		t = cli.Terminal{In: t.In, Out: io.Discard, Size: func() (int, int) { return 0, 0 }}
+	}
 	return p.cliOf(d.Client()).Interact(ctx, cli.InteractOptions{
 		Open: d.Open(), Prompt: d.Task, Terminal: t, Version: version, Quiet: true,
 	})
 }
 
 func (p *program) say(k text.Key, args ...any) { fmt.Fprintln(p.out, p.text.Say(k, args...)) }
+
+// demoIntro says what is going to be seen.
+func (p *program) demoIntro(d *app.Demo) {
+	p.say(text.DemoIntro, "dir", d.Dir)
+	p.say(text.DemoModel, "url", d.URL)
+	p.say(text.DemoMode)
+	if !d.WithGo {
+		p.say(text.DemoNoGo)
+	}
+	fmt.Fprintln(p.out)
+}
+
+// demoObject writes what came of it for programs.
+func (p *program) demoObject(d *app.Demo, r app.DemoReport) error {
+	e := json.NewEncoder(p.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		OK      bool               `json:"ok"`
+		Dir     string             `json:"dir"`
+		Diff    string             `json:"diff"`
+		Passes  bool               `json:"passes"`
+		Output  string             `json:"output,omitempty"` // of the test, when it fails
+		Log     string             `json:"log"`
+		Session agent.SessionInfo  `json:"session"`
+		Seals   agent.SealReport   `json:"seals"`
+		Replay  agent.ReplayReport `json:"replay"`
+	}{r.OK(), d.Dir, r.Diff, r.Passes, r.Output, r.Log, r.Session, r.Seals, r.Replay})
+}
 
 // demoReport shows what came of it.
 func (p *program) demoReport(r app.DemoReport) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,17 +24,28 @@ type flags struct {
 	output                                      string
 	last                                        bool
 	resume                                      string
-	model, mode                                 string
-	skip, scratch, version                      bool
+	model, fallback, effort, profile, mode      string
+	skip, trust, scratch, plain, version        bool
 	allow, deny                                 list
 	maxTurns                                    int
-	sessionID, name, appendText                 string
-	addDirs                                     []string
+	budget                                      app.Budget
+	sessionID, name, appendText, appendFile     string
+	system                                      bool // a text replaces what dure says
+	systemText, systemFile                      string
+	addDirs, pluginDirs                         []string
 	settings, baseURL, dialect, durability      string
+	sandbox                                     string
+	agent, agents                               string
 
-	here, verify bool // of sessions, of replay
+	setup, setupOnly, maintain bool
+
+	here bool // of sessions
 
 	workdir string // not a flag: where the program runs
+
+	takeover bool   // of resume
+	fork     bool   // of resume: go on in a copy
+	forkAt   string // of resume: in a copy up to there
 }
 
 // pick is the value of --resume without one.
@@ -47,9 +59,19 @@ func (p *program) define(f *pflag.FlagSet) {
 	f.BoolVarP(&v.last, "continue", "c", false, t.Say(text.FlagContinue))
 	f.StringVarP(&v.resume, "resume", "r", "", t.Say(text.FlagResume))
 	f.Lookup("resume").NoOptDefVal = pick
+	f.BoolVar(&v.takeover, "takeover", false, t.Say(text.FlagTakeover))
+	f.BoolVar(&v.fork, "fork-session", false, t.Say(text.FlagForkSession))
+	f.StringVar(&v.forkAt, "resume-session-at", "", t.Say(text.FlagResumeAt))
 	f.StringVar(&v.model, "model", "", t.Say(text.FlagModel))
+	f.StringVar(&v.fallback, "fallback-model", "", t.Say(text.FlagFallback))
+	f.StringVar(&v.effort, "effort", "", t.Say(text.FlagEffort))
+	f.StringVar(&v.profile, "profile", "", t.Say(text.FlagProfile))
+	f.StringVar(&v.agent, "agent", "", t.Say(text.FlagAgent))
+	f.StringVar(&v.agents, "agents", "", t.Say(text.FlagAgents))
 	f.StringVar(&v.mode, "permission-mode", "", t.Say(text.FlagMode))
 	f.BoolVar(&v.skip, "dangerously-skip-permissions", false, t.Say(text.FlagSkip))
+	f.StringVar(&v.sandbox, "sandbox", "", t.Say(text.FlagSandbox))
+	f.BoolVar(&v.trust, "trust", false, t.Say(text.FlagTrust))
 	for _, name := range []string{"allow", "allowedTools", "allowed-tools"} {
 		f.Var(&v.allow, name, t.Say(text.FlagAllow))
 	}
@@ -57,15 +79,25 @@ func (p *program) define(f *pflag.FlagSet) {
 		f.Var(&v.deny, name, t.Say(text.FlagDeny))
 	}
 	f.IntVar(&v.maxTurns, "max-turns", 0, t.Say(text.FlagMaxTurns))
+	f.Float64Var(&v.budget.Dollars, "max-budget-usd", 0, t.Say(text.FlagBudget))
+	f.Int64Var(&v.budget.Tokens, "max-budget-tokens", 0, t.Say(text.FlagTokens))
 	f.StringVar(&v.sessionID, "session-id", "", t.Say(text.FlagSessionID))
 	f.StringVarP(&v.name, "name", "n", "", t.Say(text.FlagName))
+	f.StringVar(&v.systemText, "system-prompt", "", t.Say(text.FlagSystem))
+	f.StringVar(&v.systemFile, "system-prompt-file", "", t.Say(text.FlagSystemFile))
 	f.StringVar(&v.appendText, "append-system-prompt", "", t.Say(text.FlagAppend))
+	f.StringVar(&v.appendFile, "append-system-prompt-file", "", t.Say(text.FlagAppendFile))
 	f.StringArrayVar(&v.addDirs, "add-dir", nil, t.Say(text.FlagAddDir))
+	f.StringArrayVar(&v.pluginDirs, "plugin-dir", nil, t.Say(text.FlagPluginDir))
 	f.StringVar(&v.baseURL, "base-url", "", t.Say(text.FlagBaseURL))
 	f.StringVar(&v.dialect, "tool-dialect", "", t.Say(text.FlagDialect))
 	f.StringVar(&v.durability, "durability", "", t.Say(text.FlagDurability))
 	f.BoolVar(&v.scratch, "scratch", false, t.Say(text.FlagScratch))
+	f.BoolVar(&v.plain, "no-auto-context", false, t.Say(text.FlagPlain))
 	f.BoolVar(&v.scratch, "no-session-persistence", false, t.Say(text.FlagScratch))
+	f.BoolVar(&v.setup, "init", false, t.Say(text.FlagInit))
+	f.BoolVar(&v.setupOnly, "init-only", false, t.Say(text.FlagInitOnly))
+	f.BoolVar(&v.maintain, "maintenance", false, t.Say(text.FlagMaintenance))
 	f.BoolVarP(&v.interactive, "interactive", "i", false, t.Say(text.FlagInteractive))
 	f.BoolVar(&v.verbose, "verbose", false, t.Say(text.FlagVerbose))
 	f.BoolVarP(&v.version, "version", "v", false, t.Say(text.FlagVersion))
@@ -83,12 +115,29 @@ func (p *program) shared(f *pflag.FlagSet) {
 	f.SortFlags = false
 }
 
+// trigger is what Setup hooks are to make ready for; "" = nothing.
+func (f flags) trigger() string {
+	switch {
+	case f.setup, f.setupOnly:
+		return "init"
+	case f.maintain:
+		return "maintenance"
+	}
+	return ""
+}
+
 // app returns the flags that settings are made of.
 func (f flags) app() app.Flags {
+	var system *string
+	if f.system {
+		system = &f.systemText
+	}
 	return app.Flags{
-		Model: f.model, Mode: f.mode, Skip: f.skip, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
+		System: system,
+		Model:  f.model, Mode: f.mode, Skip: f.skip, Trust: f.trust, Sandbox: f.sandbox, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
+		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Profile: f.profile, Effort: f.effort,
 		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
-		AddDirs: f.addDirs, SystemAppend: f.appendText, Scratch: f.scratch,
+		AddDirs: f.addDirs, PluginDirs: f.pluginDirs, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 }
 
@@ -104,42 +153,72 @@ func (p *program) check(cmd *cobra.Command) error {
 		return p.usage(p.text.Say(text.BadValue, "flag", "--output-format", "value", f.output, "wanted", want), "")
 	case cmd.Flags().Changed("max-turns") && f.maxTurns < 1:
 		return p.usage(p.text.Say(text.BadValue, "flag", "--max-turns", "value", f.maxTurns, "wanted", p.text.Say(text.WantNumber)), "")
+	case cmd.Flags().Changed("max-budget-usd") && !(f.budget.Dollars > 0 && f.budget.Dollars <= 1e9):
+		return p.usage(p.text.Say(text.BadValue, "flag", "--max-budget-usd", "value", f.budget.Dollars, "wanted", p.text.Say(text.WantAmount)), "")
+	case cmd.Flags().Changed("max-budget-tokens") && f.budget.Tokens < 1:
+		return p.usage(p.text.Say(text.BadValue, "flag", "--max-budget-tokens", "value", f.budget.Tokens, "wanted", p.text.Say(text.WantNumber)), "")
 	case f.last && f.resume != "":
 		return p.usage(p.text.Say(text.Exclusive, "one", "--continue", "other", "--resume"), "")
+	case f.takeover && !f.last && f.resume == "":
+		return p.usage(p.text.Say(text.FlagTakeover), "")
+	case (f.fork || f.forkAt != "") && !f.last && f.resume == "":
+		one := "--fork-session"
+		if !f.fork {
+			one = "--resume-session-at"
+		}
+		return p.usage(p.text.Say(text.OnlyWith, "one", one, "other", "--resume"), "")
+	case f.maintain && (f.setup || f.setupOnly):
+		return p.usage(p.text.Say(text.Exclusive, "one", "--maintenance", "other", "--init"), "")
+	case f.setupOnly && f.interactive:
+		return p.usage(p.text.Say(text.Exclusive, "one", "--init-only", "other", "--interactive"), "")
 	case f.print && f.interactive:
 		return p.usage(p.text.Say(text.Exclusive, "one", "--print", "other", "--interactive"), "")
-	case f.sessionID != "" && (f.last || f.resume != ""):
+	case f.sessionID != "" && (f.last || f.resume != "") && !f.fork && f.forkAt == "":
 		return p.usage(p.text.Say(text.Exclusive, "one", "--session-id", "other", "--resume"), "")
-	case cmd.Flags().Changed("session-id") && !newID.MatchString(f.sessionID):
+	case cmd.Flags().Changed("session-id") && !newID().MatchString(f.sessionID):
 		return p.usage(p.text.Say(text.BadValue, "flag", "--session-id", "value", f.sessionID, "wanted", p.text.Say(text.WantNewID)), "")
 	}
-	for _, dir := range f.addDirs {
-		path := dir
+	for i, dir := range slices.Concat(f.addDirs, f.pluginDirs) {
+		path, flag := dir, "--add-dir"
+		if i >= len(f.addDirs) {
+			flag = "--plugin-dir"
+		}
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok { // as settings understand it
 			home, _ := os.UserHomeDir()
 			path = filepath.Join(home, rest)
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return p.usage(p.text.Say(text.BadValue, "flag", "--add-dir", "value", dir, "wanted", p.text.Say(text.WantFolder)), "")
+			return p.usage(p.text.Say(text.BadValue, "flag", flag, "value", dir, "wanted", p.text.Say(text.WantFolder)), "")
 		}
 	}
 	return nil
 }
 
 // newID is what a session may be called.
-var newID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var newID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+})
 
 // usage returns a problem with the command line. Its words are in the user's
 // language already; fix may be "".
 func (p *program) usage(message, fix string) error {
 	if fix == "" {
-		fix = p.text.Say(text.FixUsage)
+		fix = p.seeHelp()
 	}
 	return &agent.Problem{Code: agent.ProblemUsage, Message: message, Fix: fix}
 }
 
+// seeHelp says where the command is explained that is running.
+func (p *program) seeHelp() string {
+	if p.at == nil {
+		return p.text.Say(text.FixUsage)
+	}
+	return p.text.Say(text.SeeHelp, "command", p.at.CommandPath())
+}
+
 // flagError says what is wrong with a flag, and which one may have been meant.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
+	p.at = cmd
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := e.GetSpecifiedName()
 		given := "--" + name
@@ -148,7 +227,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		fix := p.text.Say(text.FixUsage)
+		fix := p.seeHelp()
 		if near := cli.Nearest(given, names); near != "" {
 			fix = p.text.Say(text.DidYouMean, "name", near) + " " + fix
 		}
@@ -164,8 +243,17 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		switch want {
 		case "int":
 			want = p.text.Say(text.WantNumber)
+		case "int64":
+			want = p.text.Say(text.WantWhole)
 		case "bool":
 			want = p.text.Say(text.WantBool)
+		case "duration":
+			want = p.text.Say(text.WantTime)
+		case "float64":
+			want = p.text.Say(text.WantAmount)
+			if e.GetFlag().Name == "speed" {
+				want = p.text.Say(text.WantSpeed)
+			}
 		}
 		return p.usage(p.text.Say(text.BadValue, "flag", name, "value", e.GetValue(), "wanted", want), "")
 	}

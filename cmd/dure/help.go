@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"dure/internal/cli"
 	"dure/internal/text"
 )
 
@@ -15,9 +16,10 @@ import (
 func (p *program) help(cmd *cobra.Command) {
 	w := bufio.NewWriter(p.out)
 	defer w.Flush()
-	fmt.Fprintln(w, cmd.Short)
+	columns := columnsOf(p.out)
+	cli.Hang(w, columns, "", cmd.Short, 0)
 	fmt.Fprintf(w, "\n%s\n", p.text.Say(text.HelpUsage))
-	fmt.Fprintln(w, "  dure "+strings.TrimPrefix(cmd.Use, "dure "))
+	fmt.Fprintln(w, "  "+useOf(cmd))
 	if !cmd.HasParent() {
 		fmt.Fprintln(w, "  dure -p task")
 		fmt.Fprintln(w, "  dure demo")
@@ -26,7 +28,8 @@ func (p *program) help(cmd *cobra.Command) {
 		fmt.Fprintf(w, "\n%s\n", p.text.Say(text.HelpCommands))
 		for _, c := range cmd.Commands() {
 			if !c.Hidden {
-				fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
+				const column = 14
+				cli.Hang(w, columns, "  "+c.Name(), c.Short, column)
 			}
 		}
 	}
@@ -34,19 +37,24 @@ func (p *program) help(cmd *cobra.Command) {
 	shared := cmd.Root().PersistentFlags()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if shared.Lookup(f.Name) == nil {
-			helpFlag(w, f)
+			helpFlag(w, f, columns)
 		}
 	})
-	shared.VisitAll(func(f *pflag.Flag) { helpFlag(w, f) })
+	shared.VisitAll(func(f *pflag.Flag) { helpFlag(w, f, columns) })
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\n%s\n", p.text.Say(text.HelpMore))
+		fmt.Fprintln(w)
+		cli.Hang(w, columns, "", p.text.Say(text.HelpMore), 0)
 	}
 }
 
-func helpFlag(w *bufio.Writer, f *pflag.Flag) {
-	if f.Hidden {
-		return
-	}
+// useOf is how a command is called.
+func useOf(cmd *cobra.Command) string {
+	_, args, _ := strings.Cut(cmd.Use, " ")
+	return strings.TrimSpace(cmd.CommandPath() + " " + args)
+}
+
+// flagName is a flag as it is written, with its value.
+func flagName(f *pflag.Flag) string {
 	name := "    --" + f.Name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", --" + f.Name
@@ -57,11 +65,12 @@ func helpFlag(w *bufio.Writer, f *pflag.Flag) {
 	case f.Value.Type() != "bool":
 		name += " VALUE"
 	}
+	return name
+}
+
+func helpFlag(w *bufio.Writer, f *pflag.Flag, columns int) {
 	const column = 36
-	if len(name) > column-2 {
-		fmt.Fprintf(w, "  %s\n  %-*s", name, column, "")
-	} else {
-		fmt.Fprintf(w, "  %-*s", column, name)
+	if !f.Hidden {
+		cli.Hang(w, columns, "  "+flagName(f), f.Usage, column+2)
 	}
-	fmt.Fprintf(w, "%s\n", f.Usage)
 }

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"dure/internal/cli"
 	"dure/internal/text"
@@ -28,7 +29,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	p := &program{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		text: text.For(text.Language(os.Getenv)),
+		text: text.For(text.Language(os.Getenv)), asJSON: wantsJSON(args),
 	}
 	if len(args) == 1 && (args[0] == "version" || args[0] == "--version" || args[0] == "-v") {
 		return p.exit(p.printVersion(false)) // without building anything
@@ -42,8 +43,26 @@ func run(args []string) int {
 
 // exit shows err, if nobody has, and returns its exit code.
 func (p *program) exit(err error) int {
-	cli.Report(p.err, p.text, err)
+	cli.Report(p.err, p.text, err, p.asJSON)
 	return cli.ExitCode(err)
+}
+
+// wantsJSON reports whether a command line asks for JSON. It has to be known
+// before the line is understood, because that may be what goes wrong.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		if a == "--" {
+			return false
+		}
+		format, ok := strings.CutPrefix(a, "--output-format=")
+		if a == "--output-format" && i+1 < len(args) {
+			format, ok = args[i+1], true
+		}
+		if a == "--json" || a == "--json=true" || ok && (format == string(cli.FormatJSON) || format == string(cli.FormatNDJSON)) {
+			return true
+		}
+	}
+	return false
 }
 
 // printVersion writes the version; scripts read the first word.

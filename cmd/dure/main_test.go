@@ -79,8 +79,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--session-id", "a/b", "x"}, "flag --session-id: a/b is not an ID: 1 to 64 letters, digits, - or _\nSee dure --help."},
 		{[]string{"--add-dir", "testdata/nothing", "x"}, "flag --add-dir: testdata/nothing is not a folder that exists\nSee dure --help."},
 		{[]string{"--print=maybe", "x"}, "flag --print: maybe is not true or false\nSee dure --help."},
-		{[]string{"show", "a", "b"}, "dure show takes 1 argument\nusage: dure show [ID]"},
-		{[]string{"replay", "x"}, "replay can only verify for now: dure replay --verify ID\nSee dure --help."},
+		{[]string{"show", "a", "b"}, "dure show takes 1 argument\nUsage: dure show [ID]"},
+		{[]string{"replay", "x", "--speed", "0"}, "flag --speed: 0 is not a number above 0 and at most 1000\nSee dure replay --help."},
+		{[]string{"replay", "x", "--max-pause", "soon"}, "flag --max-pause: soon is not a time such as 2s or 500ms\nSee dure replay --help."},
 		{[]string{"help", "shwo"}, "unknown command shwo\nDid you mean show?"},
 	} {
 		p := &program{text: text.For("en")}

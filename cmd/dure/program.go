@@ -6,9 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"dure/agent"
@@ -23,9 +28,12 @@ type program struct {
 	in, out, err *os.File
 	text         text.Catalog
 	signals      chan os.Signal // nothing comes before watch
+	asJSON       bool           // of the command, and of errors
 
 	flags  flags
+	at     *cobra.Command // what runs, or is about to; nil = not known yet
 	opened *app.App
+	left   []*app.App // of other working folders, where the program was before
 }
 
 // open builds the program from settings and flags, once.
@@ -40,15 +48,7 @@ func (p *program) open() (*app.App, error) {
 			Fix: "Change to a directory that exists.", Args: map[string]string{"path": ".", "error": err.Error()}, Err: err,
 		}
 	}
-	home, _ := os.UserHomeDir() // settings say what is missing without it
-	var logger *slog.Logger
-	if p.flags.debug {
-		logger = slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	a, err := app.New(app.Options{
-		Flags: p.flags.app(), Environ: os.Environ(), UserHome: home, Workdir: workdir,
-		Language: p.text.Language(), Version: version, Logger: logger,
-	})
+	a, err := p.build(p.flags, workdir)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +58,58 @@ func (p *program) open() (*app.App, error) {
 	return a, nil
 }
 
+// build makes what the program is made of, for a working folder.
+func (p *program) build(f flags, workdir string) (*app.App, error) {
+	home, _ := os.UserHomeDir() // settings say what is missing without it
+	var logger *slog.Logger
+	if p.flags.debug {
+		logger = slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return app.New(app.Options{
+		Flags: f.app(), Environ: os.Environ(), UserHome: home, Workdir: workdir,
+		Language: p.text.Language(), Version: version, Logger: logger, Keychain: true,
+	})
+}
+
 // with runs f on the built program and closes that.
 func (p *program) with(f func(*cli.CLI) error) error {
 	a, err := p.open()
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(p.cli(a)), a.Close())
+	err = f(p.cli(a))
+	for _, left := range p.left {
+		err = errors.Join(err, left.Close())
+	}
+	return errors.Join(err, p.opened.Close())
+}
+
+// move makes the program anew for a working folder, with more folders beside it. What it
+// was made of until now is closed at the end.
+func (p *program) move(dir string, more []string) (*app.App, error) {
+	f := p.flags
+	absolute := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
+			return path
+		}
+		return filepath.Join(p.flags.workdir, path)
+	}
+	f.addDirs, f.pluginDirs = slices.Clone(f.addDirs), slices.Clone(f.pluginDirs)
+	for _, list := range [][]string{f.addDirs, f.pluginDirs} {
+		for i := range list {
+			list[i] = absolute(list[i])
+		}
+	}
+	if !strings.HasPrefix(strings.TrimSpace(f.settings), "{") {
+		f.settings = absolute(f.settings)
+	}
+	f.addDirs, f.workdir = append(f.addDirs, more...), dir
+	a, err := p.build(f, dir)
+	if err != nil {
+		return nil, err
+	}
+	p.left, p.opened, p.flags = append(p.left, p.opened), a, f
+	return a, nil
 }
 
 func (p *program) cli(a *app.App) *cli.CLI {
@@ -74,12 +119,43 @@ func (p *program) cli(a *app.App) *cli.CLI {
 func (p *program) cliOf(c client.Client) *cli.CLI {
 	return cli.New(cli.Config{
 		Client: c, Text: p.text, In: p.in, Out: p.out, Err: p.err, Signals: p.signals, Now: time.Now,
+		Progress: p.progress(), Plain: dumb() || !utf8Locale(), Columns: func() int { return columnsOf(p.out) },
 	})
 }
 
 // terminal returns the terminal that the program runs in.
 func (p *program) terminal() cli.Terminal {
-	return cli.OpenTerminal(p.in, p.out, os.Getenv("TERM"), os.Getenv("NO_COLOR"))
+	name, noColor := os.Getenv("TERM"), os.Getenv("NO_COLOR")
+	if dumb() {
+		name = "dumb"
+	}
+	if os.Getenv("CLICOLOR") == "0" {
+		noColor = "1"
+	}
+	return cli.OpenTerminal(p.in, p.out, name, noColor)
+}
+
+// dumb reports whether the terminal understands no escape sequences, as far as
+// anybody says.
+func dumb() bool {
+	name := os.Getenv("TERM")
+	return name == "dumb" || name == "" && runtime.GOOS != "windows"
+}
+
+// locale is what the environment says about characters.
+func locale() string {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+	}
+	return "C"
+}
+
+// utf8Locale reports whether the terminal is sure to show more than ASCII.
+func utf8Locale() bool {
+	name := strings.ReplaceAll(strings.ToLower(locale()), "-", "")
+	return runtime.GOOS == "windows" || strings.HasSuffix(name, "utf8")
 }
 
 // interactive reports whether somebody sits in front of the program.
@@ -87,7 +163,11 @@ func (p *program) interactive() bool { return cli.IsTerminal(p.in) && cli.IsTerm
 
 // columns returns the width of the terminal that errors go to.
 func (p *program) columns() int {
-	w, _, err := term.GetSize(int(p.err.Fd()))
+	return columnsOf(p.err)
+}
+
+func columnsOf(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
 	}
@@ -96,7 +176,7 @@ func (p *program) columns() int {
 
 // progress reports whether a line may come and go on standard error.
 func (p *program) progress() bool {
-	return cli.IsTerminal(p.err) && os.Getenv("TERM") != "dumb"
+	return cli.IsTerminal(p.err) && !dumb()
 }
 
 // watch takes interrupts and termination into our own hands. Until then they

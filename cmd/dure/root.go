@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +28,7 @@ func (p *program) root() *cobra.Command {
 	}
 	p.define(root.Flags())
 	p.shared(root.PersistentFlags())
+	p.completeFlags(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { p.help(cmd) })
@@ -47,11 +51,22 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 	if err := p.check(cmd); err != nil {
 		return err
 	}
+	if err := p.prompts(cmd); err != nil {
+		return err
+	}
 	if err := p.mistyped(cmd, args); err != nil {
 		return err
 	}
 	ctx, prompt := cmd.Context(), strings.Join(args, " ")
+	if p.flags.setupOnly {
+		return p.with(func(c *cli.CLI) error { return p.setUp(ctx, c) })
+	}
 	if p.flags.interactive || (!p.flags.print && p.flags.output == "" && p.interactive()) {
+		if p.interactive() {
+			if err := p.trustFirst(); err != nil {
+				return err
+			}
+		}
 		return p.with(func(c *cli.CLI) error { return p.interact(ctx, c, prompt) })
 	}
 	prompt, err := p.withInput(prompt)
@@ -62,6 +77,16 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 		return p.usage(p.text.Say(text.NoPrompt), p.text.Say(text.FixNoPrompt))
 	}
 	return p.with(func(c *cli.CLI) error { return p.print(ctx, c, prompt) })
+}
+
+// setUp runs what makes the place ready, and nothing else.
+func (p *program) setUp(ctx context.Context, c *cli.CLI) error {
+	o, err := p.openOptions(ctx, c)
+	if err != nil {
+		return err
+	}
+	p.notes()
+	return c.Setup(ctx, o)
 }
 
 // mistyped finds a command that was nearly typed: a single word that is not
@@ -85,9 +110,9 @@ func (p *program) mistyped(cmd *cobra.Command, args []string) error {
 // openOptions says which session to open.
 func (p *program) openOptions(ctx context.Context, c *cli.CLI) (agent.Open, error) {
 	f := p.flags
-	o := agent.Open{Model: f.model, MaxSteps: f.maxTurns, Title: f.name, Scratch: f.scratch}
+	o := agent.Open{Model: f.model, Profile: f.profile, MaxSteps: f.maxTurns, Title: f.name, Scratch: f.scratch, Setup: f.trigger()}
 	if !f.last && f.resume == "" {
-		o.New, o.Workdir, o.Mode = f.sessionID, f.workdir, p.opened.Config().Mode
+		o.New, o.Workdir, o.Mode = f.sessionID, f.workdir, p.mode()
 		return o, nil
 	}
 	name := f.resume
@@ -99,15 +124,32 @@ func (p *program) openOptions(ctx context.Context, c *cli.CLI) (agent.Open, erro
 		name = id
 	}
 	if f.mode != "" || f.skip {
-		o.Mode = p.opened.Config().Mode
+		o.Mode = p.mode()
 	}
-	find := agent.FindSession{Name: name}
+	workdir := ""
 	if f.last {
-		find = agent.FindSession{Workdir: f.workdir}
+		name, workdir = "", f.workdir
 	}
-	info, err := client.Query[agent.SessionInfo](ctx, c.Client, find)
-	o.Session = info.ID
+	info, err := c.Find(ctx, name, workdir)
+	if f.last && f.profile != "" && err == nil { // the newest of that kind of work
+		info, err = client.Query[agent.SessionInfo](ctx, c.Client, agent.FindSession{Workdir: f.workdir, Profile: f.profile})
+	}
+	if err != nil || !f.fork && f.forkAt == "" {
+		o.Session, o.Takeover = info.ID, f.takeover
+		return o, err
+	}
+	o.Fork, o.New = info.ID, f.sessionID
+	if f.forkAt != "" {
+		o.At, err = c.Point(ctx, info, f.forkAt)
+	}
 	return o, err
+}
+
+// mode is the permission mode of a new session.
+func (p *program) mode() agent.Mode {
+	c := p.opened.Config()
+	w, _ := c.Work(c.Profile)
+	return w.Mode
 }
 
 // interact runs line mode.
@@ -118,9 +160,36 @@ func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error
 	}
 	p.notes()
 	p.watch()
-	return c.Interact(ctx, cli.InteractOptions{
-		Open: o, Prompt: prompt, Terminal: p.terminal(), History: p.historyFile(), Version: version,
-	})
+	notice, done := p.lookForUpdate(ctx)
+	defer done()
+	if line := p.overdue(ctx, c); line != "" {
+		notice = line
+	}
+	options := p.chatOptions()
+	options.Open, options.Prompt, options.Notice = o, prompt, notice
+	return c.Interact(ctx, options)
+}
+
+// chatOptions are what line mode has of the program as it is now.
+func (p *program) chatOptions() cli.InteractOptions {
+	var edit func(context.Context, string) error
+	if p.interactive() && p.opened.Editor() != nil {
+		edit = func(ctx context.Context, path string) error { return p.opened.Edit(ctx, path, p.in, p.out, p.err) }
+	}
+	move := func(_ context.Context, dir string, more []string) (cli.Place, error) {
+		a, err := p.move(dir, more)
+		if err != nil {
+			return cli.Place{}, err
+		}
+		return cli.Place{Client: a.Client(), Options: p.chatOptions(), Enter: p.notes}, nil
+	}
+	home, _ := os.UserHomeDir() // ~ is a name as any other without it
+	return cli.InteractOptions{
+		Home:     home,
+		Terminal: p.terminal(), History: p.historyFile(), Version: version, Move: move,
+		MakeMemory: p.opened.MakeMemory, Remember: p.opened.Remember, Edit: edit, Settings: p.configLines, Export: p.exportTo, EditRule: p.opened.EditRule,
+		Notices: p.notices(), OpenAddress: p.opened.OpenAddress,
+	}
 }
 
 // print runs print mode.
@@ -141,60 +210,96 @@ func (p *program) print(ctx context.Context, c *cli.CLI, prompt string) error {
 	})
 }
 
-// commands returns the commands that show something.
+// commands returns the commands, in the order of use.
 func (p *program) commands() []*cobra.Command {
-	byName := func(run func(*cli.CLI, context.Context, string, string, bool) error) func(context.Context, *cli.CLI, []string, bool) error {
-		return func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	return slices.Concat(
+		[]*cobra.Command{p.demoCommand()},
+		p.accountCommands(),
+		[]*cobra.Command{p.doctorCommand()},
+		p.sessionCommands(),
+		[]*cobra.Command{p.initCommand(), p.memoryCommand(), p.agentsCommand(), p.configCommand()},
+		[]*cobra.Command{p.hooksCommand()},
+		p.launchCommands(),
+		[]*cobra.Command{p.pluginCommand()},
+		[]*cobra.Command{p.auditCommand(), p.policyCommand(), p.guardCommand(), p.contextCommand(), p.promptCommand(), p.trustCommand(), p.sandboxCommand(), p.usageCommand(), p.lessonsCommand(), p.skillsCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
+	)
+}
+
+func (p *program) sessionCommands() []*cobra.Command {
+	byName := func(use string, short text.Key, run func(*cli.CLI, context.Context, string, string, bool) error) *cobra.Command {
+		cmd := p.command(use, short, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 			name, workdir := "", p.flags.workdir
 			if len(args) == 1 {
 				name, workdir = args[0], ""
 			}
 			return run(c, ctx, name, workdir, asJSON)
-		}
-	}
-	sessions := p.command("sessions", text.HelpSessions, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-		workdir := ""
-		if p.flags.here {
-			workdir = p.flags.workdir
-		}
-		return c.Sessions(ctx, workdir, asJSON)
-	})
-	sessions.Flags().BoolVar(&p.flags.here, "here", false, p.text.Say(text.FlagHere))
-	replay := p.command("replay [ID]", text.HelpReplay, 1, byName((*cli.CLI).Replay))
-	replay.Flags().BoolVar(&p.flags.verify, "verify", false, p.text.Say(text.FlagVerify))
-	replay.PreRunE = func(*cobra.Command, []string) error {
-		if !p.flags.verify {
-			return p.usage(p.text.Say(text.ReplayOnly), "")
-		}
-		return nil
+		})
+		cmd.ValidArgsFunction = p.first(p.sessionNames)
+		return cmd
 	}
 	return []*cobra.Command{
-		p.demoCommand(),
-		p.command("doctor", text.HelpDoctor, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-			return c.Doctor(ctx, asJSON)
-		}),
-		sessions,
-		p.command("show [ID]", text.HelpShow, 1, byName((*cli.CLI).Show)),
-		replay,
-		p.command("verify [ID]", text.HelpVerify, 1, byName((*cli.CLI).Verify)),
-		p.command("models", text.HelpModels, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-			return c.Models(ctx, asJSON)
-		}),
-		p.versionCommand(),
+		p.sessionsCommand(), p.searchCommand(), byName("show [ID]", text.HelpShow, (*cli.CLI).Show), p.diffCommand(), p.rewindCommand(), p.forkCommand(), p.exportCommand(),
+		p.replayCommand(), p.compareCommand(), byName("verify [ID]", text.HelpVerify, (*cli.CLI).Verify),
+		p.importCommand(),
 	}
+}
+
+// newest is how many sessions are listed unless more are asked for.
+const newest = 50
+
+// sessionsCommand lists sessions, and has what is done with them.
+func (p *program) sessionsCommand() *cobra.Command {
+	cmd := p.listCommand("sessions")
+	cmd.AddCommand(p.listCommand("list"))
+	cmd.AddCommand(append(p.manageCommands(), p.checkCommand(), p.searchCommand())...)
+	cmd.AddCommand(p.repairCommand(), p.deleteCommand(), p.cleanCommand())
+	return cmd
+}
+
+// listCommand lists sessions.
+func (p *program) listCommand(use string) *cobra.Command {
+	var q agent.ListSessions
+	var cmd *cobra.Command
+	cmd = p.command(use, text.HelpSessions, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		switch {
+		case q.Limit < 0:
+			return p.badValue("--limit", strconv.Itoa(q.Limit), text.WantListed)
+		case q.Archived && !cmd.Flags().Changed("limit"):
+			q.Limit = 0
+		}
+		if p.flags.here {
+			q.Workdir = p.flags.workdir
+		}
+		if err := c.Sessions(ctx, q, asJSON); err != nil {
+			return err
+		}
+		if line := p.overdue(ctx, c); line != "" {
+			fmt.Fprintln(p.err, line)
+		}
+		return nil
+	})
+	f := cmd.Flags()
+	f.StringVar(&q.Tag, "tag", "", p.text.Say(text.FlagTag))
+	f.StringVar(&q.Profile, "profile", "", p.text.Say(text.FlagListProfile))
+	complete(cmd, "profile", p.profileNames)
+	f.IntVar(&q.Limit, "limit", newest, p.text.Say(text.FlagListed))
+	f.BoolVar(&q.Archived, "all", false, p.text.Say(text.FlagAll))
+	f.BoolVar(&p.flags.here, "here", false, p.text.Say(text.FlagHere))
+	complete(cmd, "tag", values())
+	complete(cmd, "limit", values())
+	return cmd
 }
 
 // command returns a command that takes up to most arguments and --json.
 func (p *program) command(use string, short text.Key, most int, run func(context.Context, *cli.CLI, []string, bool) error) *cobra.Command {
-	asJSON := false
 	cmd := &cobra.Command{
 		Use: use, Short: p.text.Say(short),
-		Args: p.atMost(most),
+		Args: p.atMost(most), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, done := p.signalled(cmd.Context())
 			defer done()
 			return p.with(func(c *cli.CLI) error {
-				err := run(ctx, c, args, asJSON)
+				err := run(ctx, c, args, p.asJSON)
 				if cause := context.Cause(ctx); err != nil && cause != nil {
 					return cause
 				}
@@ -202,45 +307,90 @@ func (p *program) command(use string, short text.Key, most int, run func(context
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, p.text.Say(text.FlagJSON))
+	p.jsonFlag(cmd)
 	return cmd
+}
+
+func (p *program) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.asJSON, "json", p.asJSON, p.text.Say(text.FlagJSON))
 }
 
 func (p *program) atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		p.at = cmd
 		if len(args) <= n {
 			return nil
 		}
-		return p.usage(p.text.Say(text.TooMany, "command", "dure "+cmd.Name(), "n", n),
-			p.text.Say(text.UseArgs, "usage", "dure "+cmd.Use))
+		if n == 0 && cmd.HasAvailableSubCommands() {
+			return p.unknownWithin(cmd, args[0])
+		}
+		fix := p.text.Say(text.UseArgs, "usage", useOf(cmd))
+		if strings.Contains(cmd.Use, "COMMAND") { // one word for the shell: it is in quotes
+			fix = p.text.Say(text.FixQuotes, "line", cmd.CommandPath()+" '"+strings.Join(args, " ")+"'")
+		}
+		return p.usage(p.text.Say(text.TooMany, "command", cmd.CommandPath(), "n", n), fix)
 	}
 }
 
-func (p *program) versionCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use: "version", Short: p.text.Say(text.HelpVersion), Args: p.atMost(0),
-		RunE: func(*cobra.Command, []string) error { return p.printVersion(asJSON) },
+// unknownWithin says that a command has no such command within it, and which one may
+// have been meant: one of its own, or one beside it.
+func (p *program) unknownWithin(cmd *cobra.Command, name string) error {
+	fix := p.seeHelp()
+	for _, at := range []*cobra.Command{cmd, cmd.Parent()} {
+		var names []string
+		for _, c := range at.Commands() {
+			names = append(names, c.Name())
+		}
+		if near := cli.Nearest(name, names); near != "" {
+			fix = p.text.Say(text.DidYouMean, "name", at.CommandPath()+" "+near) + " " + fix
+			break
+		}
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, p.text.Say(text.FlagJSON))
-	return cmd
+	return p.usage(p.text.Say(text.UnknownWithin, "command", cmd.CommandPath(), "name", text.Cut(text.OneLine(name), 40)), fix)
+}
+
+// exclusive refuses a flag beside another one.
+func (p *program) exclusive(cmd *cobra.Command, one, other string) error {
+	if cmd.Flags().Changed(one) && cmd.Flags().Changed(other) {
+		return p.usage(p.text.Say(text.Exclusive, "one", "--"+one, "other", "--"+other), "")
+	}
+	return nil
+}
+
+// needs refuses flags that mean nothing without one of others.
+func (p *program) needs(cmd *cobra.Command, flags []string, others ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) && !slices.ContainsFunc(others, cmd.Flags().Changed) {
+			return p.usage(p.text.Say(text.OnlyWith, "one", "--"+name, "other", "--"+others[0]), "")
+		}
+	}
+	return nil
 }
 
 func (p *program) helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [command]", Short: p.text.Say(text.HelpHelp), Args: p.atMost(1),
+		Use: "help [command]", Short: p.text.Say(text.HelpHelp), Args: p.atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all := cmd.Root().Commands()
-			if len(args) == 0 {
-				p.help(cmd.Root())
-				return nil
+			at := cmd.Root()
+			for _, name := range args {
+				all := at.Commands()
+				i := slices.IndexFunc(all, func(c *cobra.Command) bool { return c.Name() == name })
+				if i < 0 {
+					return p.mistypedHelp(all, name)
+				}
+				at = all[i]
 			}
-			i := slices.IndexFunc(all, func(c *cobra.Command) bool { return c.Name() == args[0] })
-			if i < 0 {
-				return p.mistypedHelp(all, args[0])
-			}
-			p.help(all[i])
+			p.help(at)
 			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if at, _, err := cmd.Root().Find(args); err == nil {
+				for _, c := range at.Commands() {
+					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }

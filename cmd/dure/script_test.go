@@ -26,20 +26,32 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"dure": main})
 }
 
-// TestScripts runs the binary as a person does. Each script has a home and a
-// workspace of its own, and nothing of the environment but PATH.
-func TestScripts(t *testing.T) {
+// atOnce is GORACE for programs that are started here: with the race detector in
+// them they would wait a second at their end, each of them.
+const atOnce = "atexit_sleep_ms=0"
+
+// TestScripts runs the binary as a person does.
+func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
+
+// TestProjects works in projects that were set up for another agent: their settings,
+// hooks, skills, commands, agents and instructions mean here what they mean there.
+func TestProjects(t *testing.T) { scripts(t, "testdata/projects") }
+
+// scripts runs those of a folder. Each has a home and a workspace of its own, and
+// nothing of the environment but PATH.
+func scripts(t *testing.T, dir string) {
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatalf("asking go for its cache: %v", err)
 	}
 	cache := strings.TrimSpace(string(out))
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DURE_HOME", filepath.Join(env.WorkDir, "dure"))
 			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv("GORACE", atOnce)
 			env.Setenv("GOCACHE", cache) // the demo compiles its sample
 			env.Cd = filepath.Join(env.WorkDir, "work")
 			if err := os.MkdirAll(env.Cd, 0o700); err != nil {
@@ -58,9 +70,11 @@ func TestScripts(t *testing.T) {
 			"results": results,
 			"asked":   asked,
 			"ends":    ends,
+			"talk":    talk,
+			"told":    told,
 		},
 		// A run that hangs is killed then, with the stacks of its goroutines.
-		Deadline:            time.Now().Add(90 * time.Second),
+		Deadline:            time.Now().Add(15 * time.Minute),
 		Condition:           condition,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -68,7 +82,7 @@ func TestScripts(t *testing.T) {
 }
 
 // runLimit is more than any run of the binary in a script needs.
-const runLimit = 30 * time.Second
+const runLimit = 3 * time.Minute
 
 // trace is what no user is ever shown.
 var trace = regexp.MustCompile(`goroutine \d+|panic:|runtime error|\.go:\d+`)
@@ -140,7 +154,7 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(lookPath(ts, args[2]), args[3:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), &out, &stderr
 	for _, name := range []string{
-		"PATH", "HOME", "DURE_HOME", "LANG", "DURE_MODEL", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "TMPDIR",
+		"PATH", "HOME", "DURE_HOME", "LANG", "DURE_MODEL", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "TMPDIR", "GORACE",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
@@ -165,9 +179,9 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Process.Signal(signal))
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
-		ts.Fatalf("it did not end within five seconds of the signal")
+		ts.Fatalf("it did not end in a minute after the signal")
 	}
 	ts.Logf("%s%s", out.Bytes(), stderr.Bytes())
 	if got := cmd.ProcessState.ExitCode(); got != want {
@@ -249,6 +263,24 @@ func condition(name string) (bool, error) {
 		return ok, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// told PATTERN wants a request to the model that has it in its JSON; ! told wants none.
+func told(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: told pattern")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	n := 0
+	for _, r := range (*ts.Value(modelKey{}).(**script.Server)).Requests() {
+		if want.Match(r.Body) {
+			n++
+		}
+	}
+	if neg == (n > 0) {
+		ts.Fatalf("%d requests have %q", n, args[0])
+	}
 }
 
 // results FILE WANT... reads a log of events as JSON lines, and wants its calls

@@ -1,9 +1,10 @@
 // Package app builds the program: settings, store, models, tools, policy, guard
 // and sessions, in dependency order. It is the only package that knows them all.
 //
-// Building reads settings and nothing else; the store is opened, and everything
-// a session needs is made, when it is first asked for. It starts no goroutines
-// of its own; those of its sessions end with [App.Close].
+// Building reads settings and nothing else, but for the keys where a repository
+// names a model; the store is opened, and everything a session needs is made,
+// when it is first asked for. It starts no goroutines of its own; those of its
+// sessions end with [App.Close].
 package app
 
 import (
@@ -13,29 +14,51 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"dure/agent"
 	"dure/client"
 	"dure/internal/config"
+	"dure/internal/guard"
 	"dure/internal/journal"
+	"dure/internal/keys"
 	"dure/internal/models"
+	"dure/internal/models/chat"
 	"dure/internal/session"
+	"dure/internal/swarm"
 )
 
 // Flags are what the command line says. Zero values say nothing.
 type Flags struct {
 	Model        string
 	Mode         string
-	Skip         bool // --dangerously-skip-permissions
+	Skip         bool   // --dangerously-skip-permissions
+	Trust        bool   // what the folder brings is trusted, for this run
+	Sandbox      string // auto or off; "" = as the settings say
 	Allow, Deny  []string
 	BaseURL      string
 	Settings     string // a file, or a JSON object
+	Effort       string // low, medium or high
+	Fallback     string // names of models, separated by commas
+	Profile      string
 	Dialect      string
 	Durability   string
 	AddDirs      []string
+	System       *string // in the place of what dure says of itself; nil = nothing is
 	SystemAppend string
-	Scratch      bool // keep nothing on disk
+	Budget       Budget   // zero fields say nothing
+	Scratch      bool     // keep nothing on disk
+	PlainOff     bool     // what an input names without an @ is not read
+	NoReflexion  bool     // nothing is learnt of what is done
+	PluginDirs   []string // plugins for this run
+	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
+	Agents       string   // types of agents, see swarm.ParseNamed
+
+	Providers map[string]config.Provider
 }
+
+// Budget is what a session may use, see the settings of that name.
+type Budget = config.Budget
 
 // Options say how to build the program. Workdir is required.
 type Options struct {
@@ -47,6 +70,17 @@ type Options struct {
 	Version  string
 	Logger   *slog.Logger // nil = nothing is logged
 
+	// Mechanisms are those of the system that may confine commands, for tests; nil =
+	// all.
+	Mechanisms []string
+
+	// Keychain lets keys be kept in the system's keychain, and not in a file only.
+	Keychain bool
+
+	// Parting is how long the end of a session that a person has had may be late for
+	// looking back at it; default 2 s. A program does not wait.
+	Parting time.Duration
+
 	// Fault is for crash tests: it is called at every write boundary of the
 	// store.
 	Fault func(boundary string)
@@ -54,17 +88,36 @@ type Options struct {
 
 // App is the program, built. It is safe for concurrent use.
 type App struct {
-	opts   Options
-	cfg    config.Config
-	models *models.Catalog
-	http   *http.Client
+	opts Options
+	cfg  config.Config
 
-	open func() (*session.Registry, error) // opens the store, once
+	permissions permissions
+	patterns    *guard.Patterns // secrets of the user's own
+	models      *models.Catalog
+	http        *http.Client
 
-	mu     sync.Mutex
-	store  *journal.Local // nil until it is opened
-	reg    *session.Registry
-	served map[string]agent.Model // by ID
+	transport *http.Transport // of http; web tools clone it
+	ring      keys.Ring
+
+	open     func() (*session.Registry, error) // opens the store, once
+	families families                          // of sessions, by the snapshots that they share
+	plugged  inForce                           // plugins
+	members  members                           // sessions that are open, by whom they work for
+	agents   []swarm.Definition                // agents of the command line
+
+	mu      sync.Mutex
+	store   *journal.Local // nil until it is opened
+	reg     *session.Registry
+	served  map[string]agent.Model   // by name
+	known   map[string]*instructions // of the sessions that are open, by ID
+	found   *[]chat.Found            // servers on this machine, once they have been looked for
+	readers map[string]*mentions     // of the sessions that are open, by ID
+	hooked  map[string]*hooked       // of the sessions that are open, by ID
+	reach   map[string]agent.Reach   // of the sessions that are open, by ID
+
+	held   held // by files, in folders that are trusted
+	slash  customs
+	skills knownSkills
 }
 
 // New reads the settings and returns the program. Its errors are
@@ -73,20 +126,52 @@ func New(o Options) (*App, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg, err := config.Load(config.Sources{
+	src := config.Sources{
 		ReadFile: config.ReadFile, Getenv: getenv(o.Environ), UserHome: o.UserHome, Workdir: o.Workdir,
 		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(),
-	})
+	}
+	stamp, _ := config.Changed(src, config.Stamp{}) // before they are read
+	cfg, err := load(src, o.Flags)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRules(&cfg); err != nil {
+	files, err := policyFiles(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRules(&cfg, files); err != nil {
+		return nil, err
+	}
+	noteHooks(&cfg)
+	patterns, err := patternsOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	t, err := transport(cfg.Network, getenv(o.Environ))
+	if err != nil {
 		return nil, err
 	}
 	a := &App{
-		opts: o, cfg: cfg, models: models.New(cfg.Models), served: map[string]agent.Model{},
-		http: &http.Client{Transport: transport()},
+		opts: o, cfg: cfg, patterns: patterns,
+		permissions: permissions{src: src, flags: o.Flags, stamp: stamp, cfg: cfg, files: files},
+		models:      models.New(cfg.Models), served: map[string]agent.Model{}, readers: map[string]*mentions{},
+		http: &http.Client{Transport: t}, transport: t,
 	}
+	if o.Flags.Agents != "" {
+		if a.agents, err = swarm.ParseNamed(o.Flags.Agents); err != nil {
+			return nil, &agent.Problem{
+				Code: agent.ProblemUsage, Message: "--agents: " + err.Error(), Err: err, Fix: `give it as {"NAME": {"description": "...", "prompt": "..."}}`,
+				Args: map[string]string{"flag": "--agents", "error": err.Error()},
+			}
+		}
+	}
+	if o.Keychain {
+		a.ring = keys.System()
+	}
+	if err := a.ownChoices(src); err != nil {
+		return nil, err
+	}
+	a.borrowedModel()
 	a.open = sync.OnceValues(a.openStore)
 	return a, nil
 }
@@ -106,6 +191,26 @@ func (f Flags) settings() config.Settings {
 	}
 	s.Model, s.BaseURL, s.PermissionMode = text(f.Model), text(f.BaseURL), text(mode)
 	s.Dialect, s.Durability = text(f.Dialect), text(f.Durability)
+	s.FallbackModel, s.Profile, s.Effort = text(f.Fallback), text(f.Profile), text(f.Effort)
+	s.Providers = f.Providers
+	if mode := text(f.Sandbox); mode != nil {
+		s.Sandbox = &config.FileSandbox{Mode: mode}
+	}
+	if off := false; f.PlainOff {
+		s.Context = &config.FileContext{Auto: &off}
+	}
+	if off := false; f.NoReflexion {
+		s.Reflexion = &config.FileReflexion{Enabled: &off}
+	}
+	if b := f.Budget; b != (config.Budget{}) {
+		s.Budget = &config.FileBudget{}
+		if b.Dollars != 0 {
+			s.Budget.Dollars = &b.Dollars
+		}
+		if b.Tokens != 0 {
+			s.Budget.Tokens = &b.Tokens
+		}
+	}
 	s.Permissions = &config.Permissions{Allow: f.Allow, Deny: f.Deny, AddDirs: f.AddDirs}
 	return s
 }
@@ -115,6 +220,11 @@ func (a *App) Client() client.Client { return client.New(wire{a}) }
 
 // Config returns the settings.
 func (a *App) Config() config.Config { return a.cfg }
+
+// keys returns where keys are kept.
+func (a *App) keys() keys.Store {
+	return keys.Store{Path: filepath.Join(a.cfg.Home, "credentials.json"), Ring: a.ring}
+}
 
 // DataDir returns the folder in which sessions are kept.
 func (a *App) DataDir() string { return a.cfg.Data }
@@ -134,7 +244,7 @@ func (a *App) openStore() (*session.Registry, error) {
 		}
 	}
 	reg := session.New(session.Config{
-		Store: store, Build: a.build, Query: a.query, Logger: a.opts.Logger,
+		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 	})
 	a.mu.Lock()

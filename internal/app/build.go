@@ -9,21 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"dure/agent"
+	"dure/internal/budget"
 	"dure/internal/catalog"
-	"dure/internal/config"
 	"dure/internal/guard"
 	"dure/internal/loop"
 	"dure/internal/policy"
-	"dure/internal/prompt"
 	"dure/internal/sandbox"
 	"dure/internal/session"
 	"dure/internal/tools"
@@ -32,54 +26,123 @@ import (
 
 // build makes the parts of a session.
 func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
-	workdir := b.Open.Workdir
-	if workdir == "" {
-		workdir = a.opts.Workdir
-	}
-	ws, err := workspace.New(workspace.Config{Root: workdir, Extra: a.cfg.AddDirs, Git: sandbox.Find("git")})
+	var deciding *decider // nothing is listed before it is there
+	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.pol.DeniesRead(path) })
 	if err != nil {
-		return session.Parts{}, workdirProblem(workdir, err)
-	}
-	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
-	mode := b.Open.Mode
-	if mode == "" || b.Child == nil && (a.opts.Flags.Mode != "" || a.opts.Flags.Skip) { // a child has its parent's
-		mode = a.cfg.Mode
-	}
-	rules := a.policyConfig(cat, ws, mode)
-	pol, err := policy.New(rules)
-	if err != nil {
-		return session.Parts{}, settingsProblem("permissions", err)
-	}
-	box := sandbox.New(sandbox.Config{Temp: a.temp()})
-	tracker := ws.NewTracker(b.Files)
-	if err := a.register(cat, ws, tracker, box, b); err != nil {
 		return session.Parts{}, err
 	}
-	shown := step(cat, nil).Names
-	grd := guard.New(guard.Config{
-		PutBlob: func(ctx context.Context, r io.Reader) (string, int64, error) { return b.PutBlob(ctx, r, 0) },
-		Read:    presented(shown, readTool), Grep: presented(shown, grepTool),
-	})
-	name, keep := childOf(cat, b.Child)
-	return session.Parts{
-		Agent: name, Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(),
-		Model:   a.model,
-		Catalog: func() session.Catalog { return step(cat, keep) },
-		System:  func(opened time.Time) []agent.Section { return a.system(ws, workdir, b, opened) },
-		Gate:    gate(pol),
+	work, err := a.workOf(b)
+	if err != nil {
+		return session.Parts{}, err
+	}
+	types, usualMode := a.types(workdir), work.Mode
+	as, err := a.asAgent(b, types, &work)
+	if err != nil {
+		return session.Parts{}, err
+	}
+	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
+	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
+	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined)
+	if err != nil {
+		return session.Parts{}, err
+	}
+	var hk *hooked // nothing runs before it is there
+	tracker, keep, known := ws.NewTracker(b.Files), a.keeper(b, ws), a.newSkills(b, workdir, work.Name, deciding.pol)
+	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, left: func() []string { return hk.left() }})
+	if err != nil {
+		return session.Parts{}, err
+	}
+	a.reaches(b.Session, &b.Reach)
+	done := a.closer(b.Session, set, keep, box)
+	grd := a.guard(b)
+	who := a.roleOf(cat, b, as)
+	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open.Edit)
+	var parts []loop.Stage
+	if err == nil {
+		parts, err = a.enlist(b, deciding, who, who.has)
+	}
+	if err != nil {
+		done()
+		return session.Parts{}, err
+	}
+	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
+	around := a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
+	known.with(around.named, hk, who.has, a.skillChild(b, known, types, as))
+	p := session.Parts{
+		Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
+		Model:    a.modelFor(work, as),
+		Fallback: work.Fallback,
+		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens,
+		Context: a.contextUsage,
+		Extra:   a.sources(b, workdir, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra)...),
+		Budget:  budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
+		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
+		Catalog: func() session.Catalog { return step(cat, who.has) },
+		System:  write,
+		Gate:    slices.Insert(gate(deciding.pol, func() error { hk.unheld(deciding.refresh); return a.trustNow(b.Record) }), 1, parts...),
 		Guard:   grd.Check,
-		Clean:   guard.Clean,
+		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) },
+		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
-		Limits:  loop.Limits{Steps: a.cfg.MaxSteps, Closing: true},
-		SetMode: pol.SetMode,
-		Grant:   remember(pol, rules),
-		Close: func() {
-			if err := box.Close(); err != nil {
-				a.opts.Logger.Warn("closing the process box", "session", b.Session, "error", err)
-			}
+		Limits:  loop.Limits{Steps: work.Steps, Closing: true},
+		Heard: func() {
+			set.heard()
+			hk.unheld(deciding.refresh) // before the turn that was asked for
 		},
-	}, nil
+		SetMode: a.members.mode(b.Session, deciding.pol.SetMode),
+		Grant:   a.members.grant(b.Session, deciding.grant),
+		Offer:   deciding.offer,
+		Rewind:  keep.rewinder(b),
+		Accept:  keep.accepter(b), Reject: keep.rejecter(b),
+		Plans:   a.plans(b, deciding),
+		Rewound: func(past []agent.Message) { restore(set.todos, b.Session, past) },
+		Ended:   known.until(around.learning.ended),
+		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },
+	}
+	hk.into(&p, as, deciding.refresh)
+	begins(&p, b, as)
+	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding).into(&p)
+	return p, nil
+}
+
+// folder opens the folder of a session, and what finds programs outside of it.
+func (a *App) folder(b session.Build, hidden func(path string) bool) (ws *workspace.Workspace, dir string, find func(string) string, err error) {
+	if dir = b.Open.Workdir; dir == "" {
+		dir = a.opts.Workdir
+	}
+	if ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs}); err != nil {
+		return nil, dir, nil, noFolder(b.Stored.ID, dir, err)
+	}
+	find = finder(ws)
+	ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs, Git: find("git"), Hidden: hidden})
+	if err != nil {
+		return nil, dir, nil, workdirProblem(dir, err)
+	}
+	return ws, dir, find, nil
+}
+
+// closer returns what gives back what a session has taken.
+func (a *App) closer(id string, set toolSet, keep *keeper, box *sandbox.Box) func() {
+	return func() {
+		set.close()
+		keep.close()
+		a.remember(id, nil)
+		a.reaches(id, nil)
+		if err := box.Close(); err != nil {
+			a.opts.Logger.Warn("closing the process box", "session", id, "error", err)
+		}
+	}
+}
+
+// guard decides what the results of a session may carry back.
+func (a *App) guard(b session.Build) *guard.Guard {
+	dialect := catalog.Dialect(a.cfg.Dialect)
+	return guard.New(guard.Config{
+		Patterns: a.patterns,
+		PutBlob:  func(ctx context.Context, r io.Reader) (string, int64, error) { return b.PutBlob(ctx, r, 0) },
+		Read:     dialect.Name(readTool), Grep: dialect.Name(grepTool),
+	})
 }
 
 // The tools that page and search what the guard has stored, and the one that
@@ -88,75 +151,25 @@ const (
 	readTool = "file-system__read"
 	grepTool = "file-system__grep"
 	todoTool = "todo__write"
+
+	recallTool = "session__recall" // opens what a compaction has put away
 )
 
-// presented is the name that the model knows a tool by.
-func presented(names map[string]string, canonical string) string {
-	if n, ok := names[canonical]; ok {
-		return n
-	}
-	return canonical
-}
+// thinking is the budget that stands for an effort, in tokens. Adapters turn it
+// into what their provider calls it.
+var thinking = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
 
-// register fills the catalog with the built-in tools.
-func (a *App) register(cat *catalog.Catalog, ws *workspace.Workspace, tracker *workspace.Tracker, box *sandbox.Box, b session.Build) error {
-	builtin := tools.Files{
-		Workspace: ws, Tracker: tracker, Home: a.opts.UserHome,
-		Blob: func(handle string) (string, bool) {
-			path := a.store.BlobPath(b.Session, strings.TrimPrefix(handle, "output:"))
-			return path, path != ""
-		},
-	}.Tools()
-	builtin = append(builtin, tools.Shell{
-		Box: box, Env: sandbox.Scrub(a.opts.Environ, a.cfg.ScrubEnv), Path: shell(),
-	}.Tools()...)
-	builtin = append(builtin, todos(b).Tool(), tools.Ask())
-	for _, t := range builtin {
-		if err := cat.Register(t, catalog.BuiltIn, ""); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shell is the shell that commands run in; "" = the usual one of the system.
-func shell() string {
-	if runtime.GOOS == "windows" {
-		return ""
-	}
-	return sandbox.Find("bash")
-}
-
-// todos is the task list as the session left it.
-func todos(b session.Build) *tools.Todos {
-	t := new(tools.Todos)
-	for _, m := range slices.Backward(b.Past) {
+// restore sets the task list to what a conversation left it as.
+func restore(t *tools.Todos, id string, past []agent.Message) {
+	for _, m := range slices.Backward(past) {
 		for _, c := range slices.Backward(m.Calls()) {
 			if c.Tool == todoTool {
-				t.Restore(b.Session, c.Input)
-				return t
+				t.Restore(id, c.Input)
+				return
 			}
 		}
 	}
-	return t
-}
-
-// childOf returns the name of the agent that a child session runs, and which
-// tools it may have; nil = all.
-func childOf(cat *catalog.Catalog, c *agent.Child) (string, func(agent.Spec) bool) {
-	if c == nil {
-		return "", nil
-	}
-	if len(c.Tools) == 0 {
-		return c.Agent, nil
-	}
-	wanted := map[string]bool{}
-	for _, name := range c.Tools {
-		if canonical, ok := cat.Canonical(name); ok {
-			wanted[canonical] = true
-		}
-	}
-	return c.Agent, func(s agent.Spec) bool { return wanted[s.Name] || wanted["group:"+s.Group] }
+	t.Restore(id, nil)
 }
 
 func step(cat *catalog.Catalog, keep func(agent.Spec) bool) session.Catalog {
@@ -168,10 +181,14 @@ func step(cat *catalog.Catalog, keep func(agent.Spec) bool) session.Catalog {
 }
 
 // gate is the ordered list of stages. Hooks and middleware go between the two
-// halves of the policy.
-func gate(pol *policy.Policy) []loop.Stage {
+// halves of the policy. Settings that have changed hold for each call that is decided on,
+// and not only from the next turn: refresh takes them over.
+func gate(pol *policy.Policy, refresh func() error) []loop.Stage {
 	return []loop.Stage{
 		{Name: "policy.before", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+			if err := refresh(); err != nil {
+				return agent.Decision{}, err
+			}
 			return pol.Before(p), nil
 		}},
 		{Name: "policy.after", Decide: func(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
@@ -180,61 +197,9 @@ func gate(pol *policy.Policy) []loop.Stage {
 	}
 }
 
-func (a *App) policyConfig(cat *catalog.Catalog, ws *workspace.Workspace, mode agent.Mode) policy.Config {
-	return policy.Config{
-		Mode:  mode,
-		Allow: config.Texts(a.cfg.Allow), Deny: config.Texts(a.cfg.Deny), Ask: config.Texts(a.cfg.Ask),
-		Canonical: cat.Canonical, Resolve: ws.Resolve, Inside: ws.Inside,
-	}
-}
-
-// remember makes a yes of the user hold for the session: for the tool as a
-// whole.
-func remember(pol *policy.Policy, cfg policy.Config) func(agent.Proposal) {
-	return func(p agent.Proposal) {
-		cfg.Mode = pol.Mode()
-		cfg.Allow = append(slices.Clip(cfg.Allow), p.Call.Tool)
-		// A rule with the tool's own name can always be read.
-		_ = pol.Update(cfg)
-	}
-}
-
-// system writes the system prompt.
-func (a *App) system(ws *workspace.Workspace, workdir string, b session.Build, opened time.Time) []agent.Section {
-	if opened.IsZero() {
-		opened = time.Now()
-	}
-	model := b.Open.Model
-	if model == "" {
-		model = a.cfg.Model
-	}
-	sh := "sh"
-	switch {
-	case runtime.GOOS == "windows":
-		sh = "PowerShell"
-	case shell() != "":
-		sh = "bash"
-	}
-	return prompt.System(prompt.Config{
-		Workdir: workdir, Extra: a.cfg.AddDirs, Git: hasGit(ws.Root()), OS: runtime.GOOS, Shell: sh,
-		Model: model, Opened: opened, Append: a.opts.Flags.SystemAppend,
-	})
-}
-
 // hasGit reports whether a folder is in a git repository: a .git folder, or the
 // file that worktrees and submodules have, here or above.
-func hasGit(dir string) bool {
-	for {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return false
-		}
-		dir = up
-	}
-}
+func hasGit(dir string) bool { return gitTop(dir) != "" }
 
 // configHash names the settings that a session was opened with. Secrets hide
 // themselves from it.
@@ -247,24 +212,6 @@ func (a *App) configHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkRules refuses rules that the policy cannot read before anything runs, and
-// notes those that match no tool that is known.
-func checkRules(cfg *config.Config) error {
-	pol, err := policy.New(policy.Config{
-		Mode: cfg.Mode, Allow: config.Texts(cfg.Allow), Deny: config.Texts(cfg.Deny), Ask: config.Texts(cfg.Ask),
-		Canonical: catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)}).Canonical,
-		Resolve:   func(p string) (string, string, error) { return p, p, nil },
-		Inside:    func(string) bool { return false },
-	})
-	if err != nil {
-		return settingsProblem("permissions", err)
-	}
-	for _, rule := range pol.Unknown() {
-		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: fmt.Sprintf("the rule %q matches no tool that is known", rule)})
-	}
-	return nil
-}
-
 func settingsProblem(what string, err error) error {
 	return &agent.Problem{
 		Code: agent.ProblemSettings, Message: err.Error(), Err: err,
@@ -273,9 +220,24 @@ func settingsProblem(what string, err error) error {
 }
 
 func workdirProblem(path string, err error) error {
+	err = unwrapPath(err)
 	return &agent.Problem{
 		Code: agent.ProblemWorkdir, Message: fmt.Sprintf("cannot work in %s: %v", path, err), Err: err,
 		Fix: "name a folder that exists and that you may read", Args: map[string]string{"path": path, "error": err.Error()},
+	}
+}
+
+// noFolder is a session whose folder cannot be worked in: one that is stored, or with
+// "" a new one.
+func noFolder(session, path string, err error) error {
+	if session == "" {
+		return workdirProblem(path, err)
+	}
+	why := unwrapPath(err)
+	return &agent.Problem{
+		Code: agent.ProblemGone, Message: fmt.Sprintf("session %s cannot go on in %s: %v", session, path, why), Err: err,
+		Fix:  "make the folder again, or go on over its files in another one with: dure fork " + session + " --at NO --files FOLDER",
+		Args: map[string]string{"session": session, "path": path, "error": why.Error()},
 	}
 }
 

@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,14 @@ type childTask struct {
 	Torn bool   // and it leaves half of what it was writing to the log
 	At   string // the kind of new event at which it dies; "" = none
 	Text string // of a prompt beside the first one
+	Says string // the first prompt; "" = the usual one
 	List bool   // print the names of all boundaries
 	Ask  bool   // no rule allows anything: the user is asked, and says yes
 	More bool   // two more prompts come while the first one is served
+	Jobs string // the wire format of a session with background jobs; "" = it has none
+
+	Rival   string // a prompt; another process wants the session at the same time
+	History bool   // the conversation is shortened, put back and forked
 }
 
 func TestMain(m *testing.M) {
@@ -109,9 +115,15 @@ func runChild(task string) (err error) {
 	if err := json.Unmarshal([]byte(task), &b.childTask); err != nil {
 		return err
 	}
+	if b.Rival != "" {
+		return runRival(b.childTask)
+	}
 	flags := app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit"}}
 	if b.Ask {
 		flags.Allow = nil
+	}
+	if b.Jobs != "" {
+		flags = jobFlags(b.Jobs, b.URL)
 	}
 	o := options(b.Work, b.Home, b.URL, flags)
 	o.Fault = b.pass
@@ -124,7 +136,14 @@ func runChild(task string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.follow(ctx, s); err != nil {
+	follow := b.follow
+	if b.Jobs != "" {
+		follow = b.followJobs
+	}
+	if b.History {
+		follow = func(ctx context.Context, s *client.Session) error { return b.followHistory(ctx, a.Client(), s) }
+	}
+	if err := follow(ctx, s); err != nil {
 		return err
 	}
 	if err := a.Close(); err != nil {
@@ -138,7 +157,7 @@ func runChild(task string) (err error) {
 func (b *boundaries) open(ctx context.Context, c client.Client) (*client.Session, error) {
 	s, err := c.Open(ctx, agent.Open{Session: crashID, Approver: b.Ask})
 	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
-		return c.Open(ctx, agent.Open{New: crashID, Workdir: b.Work, Approver: b.Ask})
+		return c.Open(ctx, agent.Open{New: crashID, Workdir: b.Work, Approver: b.Ask, Model: jobModel(b.Jobs)})
 	}
 	return s, err
 }
@@ -188,7 +207,7 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 // goOn sends the prompt, as a front-end does that does not know whether it
 // arrived, and has a turn go on that was cut short.
 func (b *boundaries) goOn(ctx context.Context, s *client.Session, ended bool) error {
-	if err := s.Send(ctx, agent.Prompt{ID: "p1", Text: "Do all the steps."}); err != nil {
+	if err := s.Send(ctx, agent.Prompt{ID: "p1", Text: cmp.Or(b.Says, "Do all the steps.")}); err != nil {
 		return err
 	}
 	fmt.Println("ack p1")

@@ -108,6 +108,11 @@ func (c crashPlan) points(t *testing.T) []crashPoint {
 	if died || err != nil {
 		t.Fatalf("the undisturbed run: died %v, %v", died, err)
 	}
+	return pointsOf(lines)
+}
+
+// pointsOf reads the list of boundaries that a child has printed.
+func pointsOf(lines []string) []crashPoint {
 	var points []crashPoint
 	for _, line := range lines {
 		var p crashPoint

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -271,7 +272,7 @@ func (r *crashRun) checkEffects(v *verdict, events []agent.Event) {
 			v.fail("%s has %q instead of %q (%v)", name, got, want, err)
 		}
 	}
-	entries, err := os.ReadDir(r.work())
+	entries, err := r.settled()
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
 		left := workspace.Leftover(e.Name())
 		if left {
@@ -379,4 +380,21 @@ func luckOf(t *testing.T) *rand.Rand {
 	}
 	t.Logf("DURE_CRASH_SEED=%d", seed)
 	return rand.New(rand.NewPCG(uint64(seed), 0))
+}
+
+// settled lists the workspace once what a dead process had there to confine its
+// commands is gone: empty folders, which its watchdog takes away.
+func (r *crashRun) settled() ([]os.DirEntry, error) {
+	const patience = 60 * time.Second
+	for deadline := time.Now().Add(patience); ; {
+		entries, err := os.ReadDir(r.work())
+		left := slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			info, err := e.Info()
+			return err == nil && info.Mode() == fs.ModeDir|fs.ModeSticky|0o500
+		})
+		if err != nil || !left || time.Now().After(deadline) {
+			return entries, err
+		}
+		<-time.After(10 * time.Millisecond)
+	}
 }

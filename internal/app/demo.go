@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/config"
 	"dure/internal/models/script"
 	"dure/internal/sandbox"
 	"dure/internal/text"
@@ -68,9 +69,13 @@ type Demo struct {
 	server *script.Server
 }
 
-// NewDemo writes the sample and starts the scripted model. o is completed with
-// what leads to both; the caller closes the demo.
-func NewDemo(o Options) (*Demo, error) {
+// Wires are the formats that the scripted model speaks.
+var Wires = []string{"anthropic", "chat", "responses", "gemini"}
+
+// NewDemo writes the sample and starts the scripted model, which is spoken to in
+// one of the formats of Wires. o is completed with what leads to both; the
+// caller closes the demo.
+func NewDemo(o Options, wire string) (*Demo, error) {
 	t := text.For(o.Language)
 	d := &Demo{Task: t.Say(text.DemoTask), text: t, sample: shSample, env: demoEnv(o.Environ)}
 	if sandbox.Find("go") != "" {
@@ -86,13 +91,13 @@ func NewDemo(o Options) (*Demo, error) {
 		}
 	}
 	d.Dir = dir
-	if err := d.start(o); err != nil {
+	if err := d.start(o, wire); err != nil {
 		return nil, errors.Join(err, d.Remove())
 	}
 	return d, nil
 }
 
-func (d *Demo) start(o Options) (err error) {
+func (d *Demo) start(o Options, wire string) (err error) {
 	if err = d.write(); err != nil {
 		return fmt.Errorf("writing the sample: %w", err)
 	}
@@ -103,6 +108,11 @@ func (d *Demo) start(o Options) (err error) {
 	d.URL = d.server.URL()
 	o.Workdir, o.Environ = d.Dir, d.env
 	o.Flags.BaseURL, o.Flags.Model, o.Flags.Dialect = d.URL, "script", "claude"
+	if wire != Wires[0] {
+		o.Flags.BaseURL, o.Flags.Model = "", "demo/script"
+		o.Flags.Providers = map[string]config.Provider{"demo": {Type: wire, BaseURL: d.URL}}
+	}
+	o.Flags.NoReflexion = true // its task is no task
 	o.Flags.Mode, o.Flags.Allow = string(agent.ModeAcceptEdits), []string{"Bash"}
 	if d.App, err = New(o); err != nil {
 		return errors.Join(err, d.server.Close())

@@ -12,12 +12,16 @@ import (
 )
 
 // runDemo plays the demo to the end of its turn and reports on it.
-func runDemo(t *testing.T, change func(*Demo)) DemoReport {
+func runDemo(t *testing.T, wire string, change func(*Demo)) DemoReport {
 	t.Helper()
-	home := t.TempDir()
+	home, err := os.UserHomeDir() // where the compiler keeps what it has made
+	if err != nil {
+		t.Fatal(err)
+	}
 	d, err := NewDemo(Options{
-		Environ: append(os.Environ(), "DURE_HOME="+filepath.Join(home, "dure"), "DURE_DURABILITY=os"), UserHome: home, Version: "test",
-	})
+		Environ:  append(os.Environ(), "DURE_HOME="+filepath.Join(t.TempDir(), "dure"), "DURE_DURABILITY=os"),
+		UserHome: home, Version: "test",
+	}, wire)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +74,16 @@ func need(t *testing.T, program string) {
 	t.Skipf("the sample is tested with %s", program)
 }
 
-// The demo does what it shows.
+// The demo does what it shows, whatever format its model is spoken to in.
 func TestDemo(t *testing.T) {
 	need(t, "go")
-	r := runDemo(t, nil)
+	for _, wire := range Wires {
+		t.Run(wire, func(t *testing.T) { testDemo(t, wire) })
+	}
+}
+
+func testDemo(t *testing.T, wire string) {
+	r := runDemo(t, wire, nil)
 	const want = "--- split.go\n+++ split.go\n@@ -7,6 +7,9 @@\n \tshares := make([]int, n)\n \tfor i := range shares {\n \t\tshares[i] = total / n\n" +
 		"+\t\tif i < total%n {\n+\t\t\tshares[i]++\n+\t\t}\n \t}\n \treturn shares\n }\n"
 	if !r.OK() || r.Diff != want || r.Replay.Requests != 7 || r.Session.Cost == nil || r.Log == "" {
@@ -85,7 +95,7 @@ func TestDemo(t *testing.T) {
 // the model.
 func TestDemoFails(t *testing.T) {
 	need(t, "go")
-	r := runDemo(t, func(d *Demo) {
+	r := runDemo(t, Wires[0], func(d *Demo) {
 		other := []byte("package till\n\nfunc Split(total, n int) []int { return nil }\n")
 		if err := os.WriteFile(filepath.Join(d.Dir, d.sample.file), other, 0o600); err != nil {
 			t.Fatal(err)

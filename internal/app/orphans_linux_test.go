@@ -46,7 +46,7 @@ func (k *kin) run(cmd *exec.Cmd) error {
 }
 
 // orphanLimit is how long what a dead process had started may live on.
-const orphanLimit = 5 * time.Second
+const orphanLimit = 20 * time.Second
 
 // orphans returns the processes that dead ones have left behind and that do not
 // end by themselves, and ends them.
@@ -121,4 +121,28 @@ func groupLives(pgid int) bool {
 		}
 	}
 	return false
+}
+
+// carrying returns the processes that carry a text in their environment and do not
+// end by themselves.
+func carrying(text string) (alive []string) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begun := time.Now(); ; {
+		alive = nil
+		entries, _ := os.ReadDir("/proc")
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil || pid == os.Getpid() {
+				continue
+			}
+			if env, err := os.ReadFile("/proc/" + e.Name() + "/environ"); err == nil && bytes.Contains(env, []byte(text)) {
+				alive = append(alive, fmt.Sprint(pid, " ", look(pid).name))
+			}
+		}
+		if len(alive) == 0 || time.Since(begun) > orphanLimit {
+			return alive
+		}
+		<-tick.C
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +91,9 @@ func TestScripted(t *testing.T) {
 		})
 	}
 }
+
+// These are others each time: what a child has used grows with the name of the workspace.
+var childIDs, childTokens = regexp.MustCompile(`\bc[a-z2-7]{32}\b`), regexp.MustCompile(`\b\d+ tokens\]`)
 
 // play is a script on the stage.
 type play struct {
@@ -488,6 +493,8 @@ func idle(events []agent.Event) bool {
 			queued[b.Input] = true
 		case agent.InputAdded:
 			delete(queued, b.Input)
+		case agent.InputDropped:
+			delete(queued, b.Input)
 		case agent.LogSealed:
 			runs = len(queued) > 0
 		}
@@ -561,6 +568,9 @@ func (p *play) workspace() {
 		if err == nil && d.Type().IsRegular() {
 			got[path], err = os.ReadFile(filepath.Join(p.work, path))
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // what the confinement of the last command has held there is just being removed
+		}
 		return err
 	})
 	if err != nil {
@@ -618,8 +628,9 @@ func (p *play) told(events []agent.Event) []string {
 
 // mask takes out what differs from run to run.
 func (p *play) mask(s string) string {
+	s = childTokens.ReplaceAllString(childIDs.ReplaceAllString(s, "CHILD"), "N tokens]")
 	s = strings.NewReplacer(p.work, "$WORK", p.home, "$HOME", filepath.Dir(p.work), "$TOP").Replace(s)
-	return handlePattern.ReplaceAllString(s, "output:HANDLE")
+	return handlePattern.ReplaceAllString(runPattern.ReplaceAllString(s, "hk_RUN"), "output:HANDLE")
 }
 
 // tell says of an event what tells it apart, without times, IDs and hashes.
@@ -646,6 +657,19 @@ func tell(b agent.Body) string {
 		return strings.TrimSpace(fmt.Sprintf("%s%s, %s", b.Class, either(b.Status > 0, fmt.Sprint(" ", b.Status), ""), either(b.Retry, "again", "for good")))
 	case agent.CallDecided, agent.ApprovalAsked, agent.ApprovalResolved, agent.CallStarted, agent.CallSpawned, agent.CallFinished:
 		return tellCall(b)
+	case agent.CheckpointTaken:
+		return fmt.Sprintf("%s %s, changed: %d, files: %d", b.When, b.Call, b.Changed, b.Files)
+	case agent.ChildOpened:
+		return fmt.Sprintf("%s %s", b.Agent, quote(b.Title))
+	case agent.ChildEnded:
+		return fmt.Sprintf("%s, calls: %d", b.Outcome.Reason, b.Outcome.Calls)
+	case agent.HookStarted:
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s", b.Event, b.Hook, b.Call))
+	case agent.HookRan:
+		return fmt.Sprintf("%s %s", b.Event, b.Outcome) + either(b.Verdict != "", ", "+string(b.Verdict), "") + either(b.Rewrote, ", rewrote", "") +
+			either(b.Reason != "", ", because "+quote(b.Reason), "") + either(b.Message != "", ", says "+quote(b.Message), "") + either(b.Context != "", ", tells "+quote(b.Context), "")
+	case agent.InputDropped:
+		return fmt.Sprintf("by %s: %s", b.By, b.Reason)
 	case agent.LogSealed:
 		return fmt.Sprintf("%d to %d", b.From, b.To)
 	}

@@ -45,7 +45,19 @@ func (w wire) Events(ctx context.Context, id string, after int64) iter.Seq2[agen
 // without the store, so that a diagnosis works when it cannot be opened.
 func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	switch q.(type) {
-	case agent.ListModels, agent.Diagnose:
+	case agent.ListModels, agent.ListProviders, agent.CheckModel, agent.Diagnose, agent.PromptPreview,
+		agent.ListSkills, agent.ListCommands, agent.ReadCommand,
+		agent.Calculate, agent.FindEmoji, agent.ListSnippets, agent.FillSnippet, agent.ListLinks, agent.FillLink,
+		agent.FindFiles, agent.DescribeSystem, agent.ListPalette:
+		return w.query(ctx, q)
+	}
+	if _, ok := q.(agent.ListPlugins); ok {
+		return w.query(ctx, q)
+	}
+	if list, ok := q.(agent.ListHooks); ok && list.Session == "" {
+		return w.query(ctx, q)
+	}
+	if list, ok := q.(agent.ListRules); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
 	reg, err := w.open()

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for something that should come at once.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is a workspace, a folder for sessions and a model that follows a script.
 type world struct {
@@ -50,6 +50,7 @@ func newWorld(t *testing.T, s script.Script, opts script.Options) *world {
 
 // options are those of a program that knows nothing but this world.
 func options(work, home, url string, f app.Flags) app.Options {
+	f.PlainOff, f.NoReflexion = true, true // what is done unasked has tests of its own, see unasked
 	return app.Options{
 		Flags: f, UserHome: home, Workdir: work, Version: "test",
 		Environ: []string{
@@ -60,9 +61,9 @@ func options(work, home, url string, f app.Flags) app.Options {
 }
 
 // program builds the program, and ends it with the test.
-func (w *world) program(f app.Flags) *app.App {
+func (w *world) program(o app.Options) *app.App {
 	w.t.Helper()
-	a, err := app.New(options(w.work, w.home, w.model.URL(), f))
+	a, err := app.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -117,7 +118,24 @@ type talk struct {
 // talk opens a session and reads it up to its head.
 func (w *world) talk(f app.Flags, o agent.Open) *talk {
 	w.t.Helper()
-	c := w.program(f).Client()
+	return w.talkWith(options(w.work, w.home, w.model.URL(), f), o)
+}
+
+// talkWith is talk with a program of its own options.
+func (w *world) talkWith(how app.Options, o agent.Open) *talk {
+	w.t.Helper()
+	return w.talkTo(w.program(how), o)
+}
+
+// talkTo is talk with a program that is there.
+func (w *world) talkTo(a *app.App, o agent.Open) *talk {
+	w.t.Helper()
+	return w.talkOn(a.Client(), o)
+}
+
+// talkOn is talk with a client that is there.
+func (w *world) talkOn(c client.Client, o agent.Open) *talk {
+	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	s, err := c.Open(ctx, o)
 	if err != nil {
@@ -330,3 +348,16 @@ func input(v any) json.RawMessage {
 
 // fields is an input.
 type fields map[string]any
+
+// unasked is talk with all that a program does without being asked for.
+func (w *world) unasked(f app.Flags, o agent.Open) *talk {
+	w.t.Helper()
+	return w.talkWith(w.caring(f), o)
+}
+
+// caring are options with what is done unasked.
+func (w *world) caring(f app.Flags) app.Options {
+	how := options(w.work, w.home, w.model.URL(), f)
+	how.Flags.PlainOff, how.Flags.NoReflexion = false, false
+	return how
+}

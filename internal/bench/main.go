@@ -1,15 +1,17 @@
 // Command bench measures what the harness itself costs: the whole binary as a
 // process of its own, over loopback, with a scripted model that answers at once.
-// It prints the table of docs/benchmarks.md.
+// It prints the table of docs/benchmarks.md, and keeps it there.
 //
 // It builds ./cmd/dure as a release is built, gives it an empty home and an
-// environment of nothing else, and removes both. It contacts nothing but the
-// scripted model in this process, whose goroutines end with it.
+// environment of nothing else, and removes both. What no command of the binary
+// shows it measures in a child of its own, which builds the program in process.
+// It contacts nothing but the scripted model here, whose goroutines end with it.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,15 +22,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == runOneArg {
-		if err := runOne(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	if len(os.Args) > 2 {
+		if inner := inner[os.Args[1]]; inner != nil {
+			if err := inner(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
+	err := start(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -36,12 +40,20 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+// inner are the arguments with which this program runs itself.
+var inner = map[string]func(argv []string) error{
+	runOneArg:  func(argv []string) error { return runOne(argv, false) },
+	runKeepArg: func(argv []string) error { return runOne(argv, true) },
+	childArg:   runChild,
+}
+
+func start(ctx context.Context) error {
 	runs := flag.Int("n", 10, "runs of each case; the long ones take a fifth of them")
 	asJSON := flag.Bool("json", false, "print JSON rather than Markdown")
 	only := flag.String("only", "", "only cases whose names contain this")
-	check := flag.Float64("check", 0, "fail when a figure is more than its aim times this; 0 = never")
+	check := flag.Float64("check", 0, "fail when a time is over its aim times this, or another figure over its own; 0 = never")
 	dir := flag.String("dir", os.TempDir(), "where homes are made; on a real disk, or barriers cost nothing")
+	page := flag.String("write", "", "a page, such as docs/benchmarks.md, whose last section the table replaces")
 	flag.Parse()
 
 	scratch, err := os.MkdirTemp(*dir, "dure-bench-")
@@ -54,24 +66,42 @@ func run(ctx context.Context) error {
 		return err
 	}
 	report := Report{Machine: machine(), Load: load(), Disk: disk(scratch), Runs: *runs}
-	for _, c := range cases {
-		if !strings.Contains(c.name, *only) {
-			continue
-		}
-		b := bench{ctx: ctx, scratch: scratch, binary: binary, runs: *runs}
-		figures, err := c.measure(&b)
-		if err != nil {
-			return fmt.Errorf("case %q: %w", c.name, err)
-		}
-		for _, f := range figures {
-			f.Case = c.name
-			report.Figures = append(report.Figures, f)
+	b := bench{ctx: ctx, scratch: scratch, binary: binary, runs: *runs}
+	if err := report.measure(&b, *only); err != nil {
+		return err
+	}
+	report.LoadAfter = load()
+	if *page != "" {
+		if err := keep(*page, report); err != nil {
+			return err
 		}
 	}
 	if err := show(report, *asJSON); err != nil {
 		return err
 	}
 	return verdict(report, *check)
+}
+
+// measure adds the figures of the cases whose names contain only.
+func (r *Report) measure(b *bench, only string) error {
+	for _, c := range cases {
+		if !strings.Contains(c.name, only) {
+			continue
+		}
+		begun := load()
+		figures, err := c.measure(b)
+		if errors.Is(err, errSkipped) {
+			figures, err = []Figure{{What: err.Error()}}, nil
+		}
+		if err != nil {
+			return fmt.Errorf("case %q: %w", c.name, err)
+		}
+		for _, f := range figures {
+			f.Case, f.Load = c.name, begun
+			r.Figures = append(r.Figures, f)
+		}
+	}
+	return nil
 }
 
 func show(r Report, asJSON bool) error {
@@ -84,6 +114,27 @@ func show(r Report, asJSON bool) error {
 	return enc.Encode(r)
 }
 
+// keep replaces what stands below the last heading of a page with the table.
+func keep(page string, r Report) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", page, err)
+	}
+	head := strings.LastIndex(string(old), "\n## ")
+	if head < 0 {
+		return fmt.Errorf("reading %s: it has no section for the figures", page)
+	}
+	end := strings.Index(string(old[head+1:]), "\n")
+	if end < 0 {
+		end = len(old) - head - 1
+	}
+	text := string(old[:head+1+end]) + "\n\n" + r.Markdown()
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", page, err)
+	}
+	return nil
+}
+
 // verdict is an error that names the figures that are over their aims.
 func verdict(r Report, slack float64) error {
 	if slack <= 0 {
@@ -91,8 +142,8 @@ func verdict(r Report, slack float64) error {
 	}
 	var over []string
 	for _, f := range r.Figures {
-		if f.over(slack) {
-			over = append(over, fmt.Sprintf("%s, %s: %s %s is over %g times %s", f.Case, f.What, number(f.Median), f.Unit, slack, number(f.Aim)))
+		if limit := f.limit(slack); f.Aim > 0 && f.Median > limit {
+			over = append(over, fmt.Sprintf("%s, %s: %s %s is over %s", f.Case, f.What, number(f.Median), f.Unit, number(limit)))
 		}
 	}
 	if over != nil {

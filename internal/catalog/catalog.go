@@ -8,6 +8,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +58,9 @@ type Catalog struct {
 	mu       sync.RWMutex
 	entries  map[string]*Entry
 	disabled map[string]bool
-	version  int   // counts changes
-	step     *Step // of all tools; nil when it has to be made anew
+	version  int      // counts changes
+	order    []*Entry // all of them as they are listed; nil when a change has come since
+	step     *Step    // the last one; nil likewise
 }
 
 // New returns an empty catalog. It panics on an unknown dialect.
@@ -81,7 +83,7 @@ func New(c Config) *Catalog {
 // Register adds a tool. From names the plugin, server or the like it belongs to.
 func (c *Catalog) Register(t agent.Tool, source Source, from string) error {
 	spec := t.Spec()
-	if err := CheckName(spec.Name); err != nil {
+	if err := checkName(spec.Name); err != nil {
 		return fmt.Errorf("registering a tool: %w", err)
 	}
 	if !slices.Contains(sources, source) {
@@ -132,23 +134,26 @@ func (c *Catalog) Has(name string) bool {
 
 // List returns all tools, disabled ones too, in the order of [Step.Specs].
 func (c *Catalog) List() []Entry {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.list()
-}
-
-func (c *Catalog) list() []Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	list := make([]Entry, 0, len(c.entries))
-	for _, e := range c.entries {
+	for _, e := range c.sorted() {
 		list = append(list, *e)
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		if d := slices.Index(sources, a.Source) - slices.Index(sources, b.Source); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Spec.Name, b.Spec.Name)
-	})
 	return list
+}
+
+// sorted returns the tools in their order. mu is held; nobody changes an entry.
+func (c *Catalog) sorted() []*Entry {
+	if c.order == nil {
+		c.order = slices.SortedFunc(maps.Values(c.entries), func(a, b *Entry) int {
+			if d := slices.Index(sources, a.Source) - slices.Index(sources, b.Source); d != 0 {
+				return d
+			}
+			return strings.Compare(a.Spec.Name, b.Spec.Name)
+		})
+	}
+	return c.order
 }
 
 // ByGroup returns the tools of a group, in the order of [Catalog.List].
@@ -172,7 +177,7 @@ func (c *Catalog) Disable(names []string) {
 	c.changed()
 }
 
-func (c *Catalog) changed() { c.version, c.step = c.version+1, nil }
+func (c *Catalog) changed() { c.version, c.order, c.step = c.version+1, nil, nil }
 
 // Canonical returns the canonical name of the tool that any spelling means: a
 // registered name, a name of a dialect, or an older one. A "group:NAME" is

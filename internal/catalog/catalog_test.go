@@ -112,7 +112,7 @@ func TestCheckName(t *testing.T) {
 		"":                                   false, "bash": false, "__b": false, "a__": false, "a__b__c": false, "a.b__c": false, "a__b c": false, "a__도구": false,
 		"mcp__server": false, "mcp____tool": false, "a__" + strings.Repeat("b", 62): false, "a__b\n": false,
 	} {
-		if err := CheckName(name); (err == nil) != ok {
+		if err := checkName(name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestCanonical(t *testing.T) {
 		if folding.Replace(strings.ToLower(spelling)) != spelling {
 			t.Errorf("alias %q can never be found", spelling)
 		}
-		if CheckName(canonical) != nil {
+		if checkName(canonical) != nil {
 			t.Errorf("alias %q means %q", spelling, canonical)
 		}
 	}
@@ -199,6 +199,20 @@ func TestConditionalTool(t *testing.T) {
 	if got := names(c.Step(nil)); got != "git__log" {
 		t.Errorf("on: %s", got)
 	}
+	wanted := func(s agent.Spec) bool { return s.Name == "git__log" }
+	if s := c.Step(wanted); c.Step(nil) != s || c.Step(wanted) != s {
+		t.Error("a catalog is made anew though the same tools are enabled and wanted")
+	}
+	if got := names(c.Step(func(agent.Spec) bool { return false })); got != "" {
+		t.Errorf("with none wanted: %s", got)
+	}
+	if got := names(c.Step(wanted)); got != "git__log" {
+		t.Errorf("wanted again: %s", got)
+	}
+	on = false
+	if got := names(c.Step(wanted)); got != "" {
+		t.Errorf("off again: %s", got)
+	}
 }
 
 // What only a person may give is taken from what anybody else gives.
@@ -229,7 +243,7 @@ func TestDialectsPresentEachNameOnce(t *testing.T) {
 	seen := map[string]string{}
 	for d, table := range dialects {
 		for canonical, shown := range table {
-			if err := CheckName(canonical); err != nil {
+			if err := checkName(canonical); err != nil {
 				t.Error(err)
 			}
 			if other, ok := seen[shown]; ok && other != canonical {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"dure/internal/near"
 )
 
 // suggestion says what an input looks like: every parameter, and an example.
@@ -138,7 +140,7 @@ func nearest(name string, s *jsonschema.Schema) string {
 	plain := fold(name)
 	best, at := "", min(3, 1+(len(plain)+1)/3) // farther than two changes is another word
 	for _, n := range order(s) {
-		if d := distance(plain, fold(n), at); d < at {
+		if d := near.Distance(plain, fold(n), at); d < at {
 			best, at = n, d
 		}
 	}
@@ -150,30 +152,6 @@ func nearest(name string, s *jsonschema.Schema) string {
 
 func fold(s string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(cut(s, 64)))
-}
-
-// distance counts the changes that make b of a, up to limit.
-func distance(a, b string, limit int) int {
-	if max(len(a), len(b))-min(len(a), len(b)) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], limit)
 }
 
 func join(path, name string) string {

@@ -2,24 +2,33 @@ package catalog
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
 // maxName is what every provider of models accepts as the name of a tool.
 const maxName = 64
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// fits reports whether a name is 1 to maxName letters, digits, _ or -.
+func fits(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
 
 // mcpPrefix marks the tools of MCP servers, whose names have three parts:
 // mcp__server__tool.
 const mcpPrefix = "mcp__"
 
-// CheckName reports what is wrong with a canonical name. A name is
+// checkName reports what is wrong with a canonical name. A name is
 // resource__export, and neither part contains "__"; or mcp__server__tool, where
 // only the server does not.
-func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
+func checkName(name string) error {
+	if !fits(name) {
 		return fmt.Errorf("tool name %q has to be 1 to %d letters, digits, _ or -", name, maxName)
 	}
 	if rest, ok := strings.CutPrefix(name, mcpPrefix); ok {

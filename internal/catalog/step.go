@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
 
 	"dure/agent"
 )
@@ -12,8 +13,15 @@ type conditional interface{ Enabled() bool }
 // answered is a tool whose input a person may complete. See [Step.Check].
 type answered interface{ AnswerSchema() json.RawMessage }
 
+// completing is a tool that fills in what an input leaves to it, where rules are to see
+// what would run.
+type completing interface {
+	Complete(input json.RawMessage) json.RawMessage
+}
+
 // Step is the catalog of one step. It never changes.
 type Step struct {
+	entries []*Entry
 	specs   []agent.Spec
 	names   map[string]string // canonical to presented
 	tools   map[string]agent.Tool
@@ -21,40 +29,42 @@ type Step struct {
 }
 
 // Step returns the catalog of the next step: the tools that are enabled and that
-// keep wants; nil wants all. While nothing changes, it is the same catalog.
+// keep wants; nil wants all. While they are the same, so is the catalog: what is made
+// of it for a request holds.
 func (c *Catalog) Step(keep func(agent.Spec) bool) *Step {
-	c.mu.RLock()
-	step, version, off := c.step, c.version, c.disabled
-	if step != nil && keep == nil {
-		c.mu.RUnlock()
-		return step
-	}
-	list := c.list()
-	c.mu.RUnlock()
-	s := &Step{names: map[string]string{}, tools: map[string]agent.Tool{}, schemas: &c.schemas}
-	steady := keep == nil
+	c.mu.Lock()
+	list, last, version, off := c.sorted(), c.step, c.version, c.disabled
+	c.mu.Unlock()
+	in := make([]*Entry, 0, len(list))
 	for _, e := range list {
-		if cond, ok := e.Tool.(conditional); ok {
-			steady = false
-			if !cond.Enabled() {
-				continue
-			}
-		}
 		if off[e.Spec.Name] || off["group:"+e.Spec.Group] || keep != nil && !keep(e.Spec) {
 			continue
 		}
+		if cond, ok := e.Tool.(conditional); ok && !cond.Enabled() {
+			continue
+		}
+		in = append(in, e)
+	}
+	if last != nil && slices.Equal(last.entries, in) {
+		return last
+	}
+	s := c.stepOf(in)
+	c.mu.Lock()
+	if version == c.version {
+		c.step = s
+	}
+	c.mu.Unlock()
+	return s
+}
+
+func (c *Catalog) stepOf(in []*Entry) *Step {
+	s := &Step{entries: in, names: map[string]string{}, tools: map[string]agent.Tool{}, schemas: &c.schemas}
+	for _, e := range in {
 		s.specs = append(s.specs, e.Spec)
 		s.tools[e.Spec.Name] = e.Tool
 		if shown, ok := c.names[e.Spec.Name]; ok {
 			s.names[e.Spec.Name] = shown
 		}
-	}
-	if steady {
-		c.mu.Lock()
-		if version == c.version {
-			c.step = s
-		}
-		c.mu.Unlock()
 	}
 	return s
 }
@@ -92,5 +102,9 @@ func (s *Step) Check(spec agent.Spec, input json.RawMessage, byPerson bool) (jso
 			return s.schemas.check(spec, input, s.schemas.only(a.AnswerSchema(), spec.Input))
 		}
 	}
-	return s.schemas.check(spec, input, nil)
+	input, problem := s.schemas.check(spec, input, nil)
+	if t, ok := s.tools[spec.Name].(completing); ok && problem == nil {
+		input = t.Complete(input)
+	}
+	return input, problem
 }

@@ -116,7 +116,7 @@ func (v *view) stopThinking() {
 func (v *view) answered(b agent.ModelAnswered) {
 	a := &v.answer
 	v.stopThinking()
-	whole := b.Message.Text()
+	whole := b.Said()
 	switch rest, ok := strings.CutPrefix(whole, a.said.String()); {
 	case ok:
 		v.say(rest)

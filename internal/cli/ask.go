@@ -98,7 +98,7 @@ func (ch *chat) answerQuestion(ctx context.Context, s string) {
 	}
 	in["answers"], _ = json.Marshal(qs.answers) // a map of strings always encodes
 	input, _ := json.Marshal(in)
-	ch.resolve(ctx, agent.Decision{Verdict: agent.Allow, By: "user", Input: input}, "")
+	ch.resolve(ctx, agent.Resolve{Decision: agent.Decision{Verdict: agent.Allow, By: "user", Input: input}})
 }
 
 // choice returns the labels that numbers stand for. What is no list of numbers

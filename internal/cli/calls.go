@@ -28,13 +28,39 @@ func toolName(canonical string) string {
 		return "Question"
 	case "todo__write":
 		return "Todo"
+	case "agent__run":
+		return "Agent"
+	case "web__fetch":
+		return "WebFetch"
+	case "web__search":
+		return "WebSearch"
 	case "file-system__multi-edit":
 		return "Edit"
+	case "memory__append":
+		return "MemoryAppend"
+	case "memory__read":
+		return "MemoryRead"
+	case "task__note":
+		return "TaskNote"
+	case "session__recall":
+		return "Recall"
 	}
 	if group, export, ok := strings.Cut(canonical, "__"); ok && group == "file-system" && export != "" {
 		return text.OneLine(strings.ToUpper(export[:1]) + export[1:])
 	}
 	return text.OneLine(canonical)
+}
+
+// agentArg is what work is handed to an agent, as one line.
+func agentArg(kind, about, prompt json.RawMessage) string {
+	var name, title string
+	if json.Unmarshal(kind, &name) != nil {
+		return ""
+	}
+	if json.Unmarshal(about, &title) != nil || title == "" {
+		_ = json.Unmarshal(prompt, &title) // what is no text shows nothing
+	}
+	return text.OneLine(bounded(strings.TrimSuffix(name+": "+title, ": ")))
 }
 
 // mainArg returns what a call is about, as one line: its command, file, pattern
@@ -44,7 +70,10 @@ func mainArg(c agent.Call, workdir string) string {
 	if json.Unmarshal(c.Input, &in) != nil {
 		return ""
 	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "description", "prompt", "name"} {
+	if kind, ok := in["subagent_type"]; ok {
+		return agentArg(kind, in["description"], in["prompt"])
+	}
+	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "description", "prompt", "name", "note"} {
 		var s string
 		if raw, ok := in[key]; !ok || json.Unmarshal(raw, &s) != nil || s == "" {
 			continue
@@ -123,16 +152,25 @@ func shortPath(path, workdir string) string {
 	return rel
 }
 
+// settledLine says how a pending call came out.
+func settledLine(t text.Catalog, b agent.CallSettled) string {
+	task := text.OneLine(b.Handle)
+	if b.Lost {
+		return t.Say(text.TaskLost, "task", task)
+	}
+	return t.Say(text.TaskSettled, "task", task, "what", summary(t, agent.CallFinished{Tool: b.Tool, Result: b.Result}))
+}
+
 // summary says in a few words what came of a call.
 func summary(t text.Catalog, f agent.CallFinished) string {
 	r := f.Result
 	if e := r.Error; r.Failed() && e != nil {
 		switch e.Code {
 		case agent.ErrDenied:
-			return t.Say(text.Denied) + ": " + text.OneLine(bounded(e.Message))
+			return whyDenied(t, e.Message)
 		case agent.ErrTool, "":
 		default:
-			return text.OneLine(bounded(e.Message))
+			return t.Phrase(text.OneLine(bounded(e.Message)))
 		}
 	}
 	if code, ok := exitCode(r.Output); ok && code != 0 {
@@ -146,7 +184,7 @@ func summary(t text.Catalog, f agent.CallFinished) string {
 	case r.Status == agent.StatusPending:
 		return t.Say(text.Background)
 	}
-	body := strings.TrimRight(r.Text, "\n")
+	body := strings.TrimRight(r.Unfenced(), "\n")
 	if body == "" {
 		return t.Say(text.NoOutput)
 	}
@@ -154,6 +192,18 @@ func summary(t text.Catalog, f agent.CallFinished) string {
 		return t.Say(text.Lines, "n", n)
 	}
 	return text.OneLine(bounded(body))
+}
+
+// whyDenied says why a call was denied, as far as anybody has said so.
+func whyDenied(t text.Catalog, message string) string {
+	why := message
+	if _, rest, ok := strings.Cut(message, "\" denied"); ok && strings.HasPrefix(message, "Tool \"") {
+		why = strings.TrimPrefix(rest, ": ")
+	}
+	if why = strings.TrimSpace(why); why == "" || why == "." {
+		return t.Say(text.Denied)
+	}
+	return t.Say(text.Denied) + ": " + t.Phrase(text.OneLine(bounded(why)))
 }
 
 func exitCode(output json.RawMessage) (int, bool) {

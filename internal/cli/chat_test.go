@@ -60,6 +60,7 @@ type rigOptions struct {
 	prompt     string
 	resume     bool
 	history    string
+	notices    Notices
 }
 
 func startRig(t *testing.T, f *fake, o rigOptions) *rig {
@@ -84,7 +85,7 @@ func startRig(t *testing.T, f *fake, o rigOptions) *rig {
 	}
 	go func() {
 		g.done <- c.Interact(t.Context(), InteractOptions{
-			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history,
+			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history, Notices: o.notices,
 		})
 		r.Close()
 	}()
@@ -169,6 +170,9 @@ func TestScreens(t *testing.T) {
 	for _, o := range []rigOptions{
 		{cols: 80, rows: 24, lang: "en"},
 		{cols: 80, rows: 24, lang: "ko"},
+		{cols: 50, rows: 20, lang: "en"},
+		{cols: 50, rows: 20, lang: "ko"},
+		{cols: 200, rows: 60, lang: "en"},
 		{cols: 20, rows: 30, lang: "en"},
 		{cols: 20, rows: 30, lang: "ko"},
 		{dumb: true, lang: "en"},
@@ -206,7 +210,9 @@ func wholeTurn(t *testing.T, o rigOptions) string {
 	synctest.Wait()
 	g.shot("a call runs")
 	g.emit(agent.CallFinished{Tool: "file-system__read", Millis: 12, Result: agent.Result{ID: "c1", Status: agent.StatusOK, Text: "1\ta\n2\tb\n3\tc\n"}})
-	g.emit(agent.ApprovalAsked{ID: "a1", Reason: "writes inside the workspace ask", Proposal: agent.Proposal{Call: editCall, Effects: agent.Effects{Writes: []string{"/repo/main.go"}}}})
+	g.emit(agent.ApprovalAsked{ID: "a1", Reason: "writes inside the workspace ask", Proposal: agent.Proposal{Call: editCall, Effects: agent.Effects{Writes: []string{"/repo/main.go"}}}, Choices: []agent.Choice{
+		{Remember: agent.RememberSession, Rules: []string{"Edit(main.go)"}},
+	}})
 	g.shot("an approval is asked")
 	g.typing("yo" + enter)
 	g.typing("s" + enter)
@@ -225,7 +231,7 @@ func wholeTurn(t *testing.T, o rigOptions) string {
 	g.shot("left")
 	want := []string{
 		`prompt {"text":"테스트를 고쳐 줘"}`,
-		`resolve {"id":"a1","decision":{"verdict":"allow","by":"user"},"remember":"session"}`,
+		`resolve {"id":"a1","decision":{"verdict":"allow","by":"user"},"remember":"session","rules":["Edit(main.go)"]}`,
 	}
 	if d := cmp.Diff(want, g.f.commands()); d != "" {
 		t.Error(d)
@@ -316,7 +322,7 @@ func TestLineMode(t *testing.T) {
 				g.started()
 				g.typing("and th")
 				g.emit(agent.ApprovalAsked{ID: "a1", Proposal: agent.Proposal{Call: bashCall, Effects: agent.Effects{
-					Runs: [][]string{{"bash", "-c", "go test ./... 2>&1 | tail -n 20"}}, Hosts: []string{"example.com:443"},
+					Commands: []agent.SimpleCommand{{Argv: []string{"go", "test", "./..."}}, {Argv: []string{"tail", "-n", "20"}}}, Hosts: []string{"example.com:443", "*"},
 				}}})
 				g.typing("n not the network\r")
 				g.emit(agent.ApprovalResolved{ID: "a1"})
@@ -327,8 +333,72 @@ func TestLineMode(t *testing.T) {
 				`resolve {"id":"a1","decision":{"verdict":"deny","reason":"not the network","by":"user"}}`,
 				`prompt {"text":"and then"}`,
 			},
-			see: []string{"? Bash needs your word", "go test ./... 2\u003e\u00261 | tail -n 20", "contacts: example.com:443", "y = yes"},
-			not: []string{"runs: bash"},
+			see: []string{"? Bash needs your word", "go test ./... 2\u003e\u00261 | tail -n 20", "contacts: example.com:443, any public host", "y = yes"},
+			not: []string{"runs: bash -c"},
+		},
+		{
+			name: "an answer that holds always, with another rule; what is not offered is asked again",
+			do: func(g *rig) {
+				g.typing("one\r")
+				g.started()
+				g.emit(agent.ApprovalAsked{ID: "a1", Rule: "Bash(git *)", Proposal: agent.Proposal{Call: bashCall, Risk: agent.RiskHigh}, Choices: []agent.Choice{
+					{Remember: agent.RememberAlways, Rules: []string{"Bash(git push *)", "Edit(a,b)"}},
+				}})
+				g.typing("s\r")
+				g.typing("a Bash(git push\r")
+				g.typing("a Bash(git push origin *), Edit(x,y)\r")
+				g.emit(agent.ApprovalResolved{ID: "a1"})
+			},
+			sent: []string{
+				`prompt {"text":"one"}`,
+				`resolve {"id":"a1","decision":{"verdict":"allow","by":"user"},"remember":"always","rules":["Bash(git push origin *)","Edit(x,y)"]}`,
+			},
+			see: []string{
+				"rule: Bash(git *)", "risk: high", "always in this folder: Bash(git push *), Edit(a,b)", "y/a/n> s", "Please answer y/a/n.", "Rules look like",
+			},
+		},
+		{
+			name: "two answers for the session; what is no rule is not taken for one; a call is shown by its fields",
+			do: func(g *rig) {
+				g.typing("one\r")
+				g.started()
+				call := agent.Call{ID: "c1", Tool: "web__fetch", Input: json.RawMessage(`{"url":"https://a.example/x","prompt":"read\nall","n":[1,2]}`)}
+				g.emit(agent.ApprovalAsked{ID: "a1", Proposal: agent.Proposal{Call: call}, Choices: []agent.Choice{
+					{Remember: agent.RememberSession, Rules: []string{"Edit(a)"}},
+					{Remember: agent.RememberSession, Rules: []string{"Edit(b/**)"}},
+				}})
+				g.typing("s go ahead\r")
+				g.typing("s2 npm\r")
+				g.typing("s2\r")
+				g.emit(agent.ApprovalResolved{ID: "a1"})
+				denied := agent.Failure(agent.ErrDenied, `Tool "WebFetch" denied`, "")
+				denied.ID = "c1"
+				g.emit(decided(call, agent.Deny), agent.CallFinished{Tool: "web__fetch", Result: denied})
+				why := agent.Failure(agent.ErrDenied, `Tool "WebFetch" denied: not now`, "")
+				why.ID = "c1"
+				g.emit(agent.CallFinished{Tool: "web__fetch", Result: why})
+			},
+			sent: []string{
+				`prompt {"text":"one"}`,
+				`resolve {"id":"a1","decision":{"verdict":"allow","by":"user"},"remember":"session","rules":["Edit(b/**)"]}`,
+			},
+			see: []string{
+				"? WebFetch needs your word", "url: https://a.example/x", "prompt: read", "all", "n: [1,2]", "s = yes, for this session: Edit(a)",
+				"s2 = yes, for this session: Edit(b/**)", "Rules look like", "y/s/s2/n> s2 npm", "Rules look like", "denied", "denied: not now",
+			},
+			not: []string{"denied: Tool", "denied:\n"},
+		},
+		{
+			name: "what cannot be told is said once",
+			do: func(g *rig) {
+				g.typing("one\r")
+				g.started()
+				effects := agent.Effects{Unreadable: "what sh runs: it is piped"}
+				g.emit(agent.ApprovalAsked{ID: "a1", Reason: "what it would do cannot be told: " + effects.Unreadable, Proposal: agent.Proposal{Call: bashCall, Effects: effects}})
+			},
+			sent: []string{`prompt {"text":"one"}`},
+			see:  []string{"why: what it would do cannot be told: what sh runs: it is piped", "y = yes"},
+			not:  []string{"  what it would do"},
 		},
 		{
 			name: "Ctrl-C at an approval denies and interrupts",
@@ -343,6 +413,21 @@ func TestLineMode(t *testing.T) {
 				`resolve {"id":"a1","decision":{"verdict":"deny","reason":"the user interrupted","by":"user","stop":true}}`,
 				`interrupt {}`,
 			},
+		},
+		{
+			name: "nothing of a change that waits for approval is behind the edge of the screen, or without a shape",
+			do: func(g *rig) {
+				g.typing("one\r")
+				g.started()
+				g.emit(agent.ApprovalAsked{ID: "a1", Proposal: agent.Proposal{
+					Call:    call("c9", "file-system__write", `{"file_path":"/repo/a\u200b.go","content":"x`+strings.Repeat(" ", 300)+`behind\u2060it\n`+strings.Repeat("y", 2000)+`last"}`),
+					Effects: agent.Effects{Writes: []string{"/repo/a\u200b.go"}},
+				}, Rule: "Write(a\u200b.go)", Choices: []agent.Choice{{Remember: agent.RememberSession, Rules: []string{"Write(a\u200b.go)"}}}})
+				g.typing("n\r")
+			},
+			sent: []string{`prompt {"text":"one"}`, `resolve {"id":"a1","decision":{"verdict":"deny","by":"user"}}`},
+			see:  []string{"a\ufffd.go", "behind\ufffdit", "characters not shown", "last", "Write(a\ufffd.go)"},
+			not:  []string{"\u200b", "\u2060"},
 		},
 		{
 			name: "an approval that somebody else answers goes away",
@@ -396,9 +481,15 @@ func TestLineMode(t *testing.T) {
 			},
 		},
 		{
-			name: "/quit leaves",
-			do:   func(g *rig) { g.typing("/quit\r") },
+			name: "/quit leaves, and says how to come back to what was done",
+			do:   func(g *rig) { g.typing("/good\r/quit\r") },
+			sent: []string{`rate {"good":true}`},
 			see:  []string{"dure -r s1"},
+		},
+		{
+			name: "a session in which nothing was done is not one to come back to",
+			do:   func(g *rig) { g.typing("/quit\r") },
+			not:  []string{"dure -r s1"},
 		},
 		{
 			name: "a turn that was cut short goes on with Enter",
@@ -471,7 +562,7 @@ func TestLineMode(t *testing.T) {
 					agent.LogRepaired{Bytes: 1}, agent.ChildOpened{Agent: "helper", Title: "look"}, agent.ChildEnded{Outcome: agent.Outcome{Reason: agent.EndDone}},
 					agent.Unknown{Name: "from.the.future"})
 			},
-			see: []string{"· careful␛", "context 80 % full (160k of 200k tokens)", "1 byte cut off", "agent helper starts: look", "agent done (done)"},
+			see: []string{"· careful␛", "context 80 % full (160k of 200k tokens)", "1 byte cut off", "agent helper starts: look", "agent helper done (done)"},
 		},
 	}
 	for _, tt := range tests {

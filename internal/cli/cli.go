@@ -22,7 +22,8 @@ import (
 	"dure/internal/text"
 )
 
-// Config is what the commands need. All fields but Signals are required.
+// Config is what the commands need. All fields from Client to
+// Err, and Now, are required.
 type Config struct {
 	Client client.Client
 	Text   text.Catalog
@@ -34,6 +35,15 @@ type Config struct {
 	Signals <-chan os.Signal
 
 	Now func() time.Time
+
+	// Progress says that Err is a terminal on which a line may come and go, Plain
+	// that only ASCII is sure to be shown.
+	Progress bool
+	Plain    bool
+
+	// Columns is the width of the terminal that Out is; it returns 0, or is nil,
+	// where Out is none.
+	Columns func() int
 }
 
 // CLI runs commands, one at a time.
@@ -90,12 +100,6 @@ func follow(ctx context.Context, s *client.Session, after int64) (events <-chan 
 // isTerm reports whether a signal asks the program to end rather than the turn.
 func isTerm(s os.Signal) bool { return s != os.Interrupt }
 
-// find returns the session that a person means by name; "" is the newest one
-// of workdir.
-func (c *CLI) find(ctx context.Context, name, workdir string) (agent.SessionInfo, error) {
-	return client.Query[agent.SessionInfo](ctx, c.Client, agent.FindSession{Name: name, Workdir: workdir})
-}
-
 // buffered runs f with a buffer before Out.
 func (c *CLI) buffered(f func(w *bufio.Writer) error) error {
 	w := bufio.NewWriterSize(c.Out, 64<<10)
@@ -104,4 +108,20 @@ func (c *CLI) buffered(f func(w *bufio.Writer) error) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// Lines writes what there is, one a line, or as a JSON list.
+func Lines(w io.Writer, lines []string, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(lines)
+	}
+	for _, l := range lines {
+		if _, err := io.WriteString(w, l+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -42,6 +42,23 @@ func patch(r agent.Result) []string {
 	return lines
 }
 
+// changed returns the changed lines of a difference in unified form, each with its
+// sign.
+func changed(diff string) []string {
+	var lines []string
+	head := true // the names of the files
+	for l := range strings.Lines(diff) {
+		l = strings.TrimSuffix(l, "\n")
+		switch {
+		case strings.HasPrefix(l, "@@"):
+			head = false
+		case !head && (strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-")):
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // counted says how many lines a change adds and removes.
 func counted(lines []string) string {
 	added := 0

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,15 +64,21 @@ func ExitCode(err error) int {
 
 func problemCode(code agent.ProblemCode) int {
 	switch code {
-	case agent.ProblemUsage, agent.ProblemSettings, agent.ProblemModel, agent.ProblemWorkdir, agent.ProblemOver:
+	case agent.ProblemUsage, agent.ProblemSettings, agent.ProblemModel, agent.ProblemWorkdir, agent.ProblemOver,
+		agent.ProblemEvent, agent.ProblemWhole, agent.ProblemUndo, agent.ProblemChange, agent.ProblemMemory, agent.ProblemEditor, agent.ProblemPrompt,
+		agent.ProblemNoAI, agent.ProblemNetwork, agent.ProblemTrust, agent.ProblemSkill:
 		return ExitUsage
-	case agent.ProblemNoKey, agent.ProblemAuth:
+	case agent.ProblemPlugin, agent.ProblemNoPlan, agent.ProblemPlan, agent.ProblemPlans:
+		return ExitUsage
+	case agent.ProblemNoKey, agent.ProblemAuth, agent.ProblemKeys:
 		return ExitKey
 	case agent.ProblemEndpoint:
 		return ExitUnreachable
-	case agent.ProblemOwned, agent.ProblemDamaged, agent.ProblemMissing, agent.ProblemUnclear, agent.ProblemNone, agent.ProblemVersion:
+	case agent.ProblemOwned, agent.ProblemDamaged, agent.ProblemMissing, agent.ProblemUnclear, agent.ProblemNone, agent.ProblemVersion, agent.ProblemBusy, agent.ProblemKept, agent.ProblemAlive, agent.ProblemGone:
 		return ExitSession
-	case agent.ProblemHome, agent.ProblemDisk:
+	case agent.ProblemHook:
+		return ExitDenied
+	case agent.ProblemHome, agent.ProblemDisk, agent.ProblemIndex:
 		return ExitHome
 	}
 	return ExitFailed
@@ -101,22 +108,61 @@ func turnCode(e agent.TurnEnded) int {
 	case agent.EndStopped:
 		return ExitDenied
 	case agent.EndFailed:
+		if e.Problem != "" {
+			return problemCode(e.Problem)
+		}
 		return failureCode(e.Fail)
 	}
 	return ExitFailed
 }
 
 // Report tells a person of err, unless the command has done so: what is wrong,
-// and what to do next.
-func Report(w io.Writer, t text.Catalog, err error) {
+// and what to do next. With asJSON it is one line with an object for programs.
+func Report(w io.Writer, t text.Catalog, err error, asJSON bool) {
 	if _, shown := errors.AsType[*Exited](err); shown || err == nil {
 		return
 	}
 	message, fix := explain(t, err)
+	if asJSON {
+		reportJSON(w, codeOf(err), message, fix)
+		return
+	}
 	fmt.Fprintln(w, t.Say(text.Error, "message", text.Clean(message)))
 	if fix != "" {
 		fmt.Fprintln(w, text.Clean(fix))
 	}
+}
+
+// errorObject is an error as programs read it. Code is that of a problem, the
+// class of a model's failure, or the reason for which a turn ended.
+type errorObject struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Fix     string `json:"fix,omitempty"`
+	} `json:"error"`
+}
+
+func reportJSON(w io.Writer, code, message, fix string) {
+	var o errorObject
+	o.Error.Code, o.Error.Message, o.Error.Fix = code, message, fix
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(o) // nobody is left to tell
+}
+
+// codeOf names an error for programs.
+func codeOf(err error) string {
+	if p := agent.ProblemOf(err); p != nil {
+		return string(p.Code)
+	}
+	if class := agent.ClassOf(err); class != "" {
+		return string(class)
+	}
+	if errors.Is(err, context.Canceled) {
+		return string(agent.EndInterrupted)
+	}
+	return string(agent.ProblemInternal)
 }
 
 func explain(t text.Catalog, err error) (message, fix string) {
@@ -127,5 +173,5 @@ func explain(t text.Catalog, err error) (message, fix string) {
 		what, fix := t.Failure(class, "")
 		return what + ": " + err.Error(), fix
 	}
-	return err.Error(), ""
+	return t.Phrase(err.Error()), ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	slash "dure/internal/commands"
 	"dure/internal/text"
 )
 
@@ -22,6 +23,7 @@ type fake struct {
 	on      func(f *fake, c agent.Command)
 	answers map[string]any // of queries, by name
 	refuse  error          // of Open
+	custom  []agent.CommandInfo
 
 	mu      sync.Mutex
 	seq     int64
@@ -106,6 +108,12 @@ func (f *fake) Events(ctx context.Context, _ string, after int64) iter.Seq2[agen
 }
 
 func (f *fake) Query(_ context.Context, q agent.Query) (any, error) {
+	switch q := q.(type) {
+	case agent.ReadCommand:
+		return slash.Read(q.Text, slash.Known{Session: true, Others: f.custom, Exists: func(path string) bool { return path == "/usr" }}), nil
+	case agent.ListCommands:
+		return append(slash.List(text.For(q.Language).Command), f.custom...), nil
+	}
 	switch a := f.answers[q.Query()].(type) {
 	case nil:
 		return nil, &agent.Problem{Code: agent.ProblemMissing, Message: "there is no session x", Fix: "dure sessions lists them"}

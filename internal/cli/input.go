@@ -16,11 +16,21 @@ type typed struct {
 	keys []key
 	line string
 	eof  bool
+
+	next chan<- struct{} // see read
 }
 
-// readTerminal hands on what is typed until the input ends or done is closed. A
-// read cannot be called back: for a terminal, the goroutine ends with the
-// process.
+// read lets the terminal be read again. Until then what is typed is for whoever else
+// has the terminal, such as an editor.
+func (in typed) read() {
+	if in.next != nil {
+		in.next <- struct{}{}
+	}
+}
+
+// readTerminal hands on what is typed until the input ends or done is closed. It reads
+// on when [typed.read] says so. A read cannot be called back: for a terminal, the
+// goroutine ends with the process.
 func readTerminal(t Terminal, done <-chan struct{}) <-chan typed {
 	out := make(chan typed)
 	read := readLines
@@ -29,9 +39,16 @@ func readTerminal(t Terminal, done <-chan struct{}) <-chan typed {
 	}
 	go func() {
 		defer close(out)
+		next := make(chan struct{})
 		read(t.In, func(in typed) bool {
+			in.next = next
 			select {
 			case out <- in:
+			case <-done:
+				return false
+			}
+			select {
+			case <-next:
 				return true
 			case <-done:
 				return false
@@ -70,6 +87,7 @@ func readLines(in io.Reader, yield func(typed) bool) {
 
 // typed does what the user typed.
 func (ch *chat) typed(ctx context.Context, in typed) {
+	ch.lastTyped = ch.Now()
 	switch {
 	case in.eof:
 		ch.ended = true
@@ -128,7 +146,17 @@ func (ch *chat) key(ctx context.Context, k key) {
 		ch.ed.apply(key{code: keyDelete})
 	case keyRedraw:
 		ch.s.clear()
+	case keyTab:
+		if !ch.completeCommand(ctx) {
+			ch.complete(ctx)
+		}
+	case keySuspend:
+		ch.suspend()
 	default:
+		if ch.review != nil && ch.asking == "" && (k.code == keyText || k.code == keyEnter) {
+			ch.reviewKeys(ctx, k)
+			return
+		}
 		if ch.ed.apply(k) {
 			s := ch.ed.take()
 			ch.echo(s)
@@ -151,12 +179,27 @@ func (ch *chat) submit(ctx context.Context, raw string) {
 	switch {
 	case ch.questions != nil:
 		ch.answerQuestion(ctx, s)
+	case ch.asking != "" && ch.asksPlan() && isPlan(s):
+		ch.slash(ctx, s)
 	case ch.asking != "":
 		ch.answerApproval(ctx, s)
+	case ch.review != nil:
+		ch.answerReview(ctx, s)
+	case ch.noting != "":
+		ch.takeNote(ctx, s)
+	case ch.confirm != nil:
+		c := ch.confirm
+		ch.confirm = nil
+		c.answer(ctx, s)
 	case s == "" && ch.cutShort && !ch.v.running:
 		ch.goOn(ctx)
 	case s == "":
-	case strings.HasPrefix(s, "/") && !strings.Contains(s, "\n"):
+	case s == "#" && ch.o.Remember != nil:
+		ch.v.note(yellow, ch.Text.Say(text.RememberHow))
+	case isNote(s) && ch.o.Remember != nil:
+		ch.remember(s)
+		ch.askNote(s)
+	case s[0] == '/':
 		ch.remember(s)
 		ch.slash(ctx, s)
 	default:

@@ -24,13 +24,17 @@ const (
 	keyEnd
 	keyWordLeft
 	keyWordRight
+	keyTurnBack
+	keyTurnOn
 	keyKillEnd
 	keyKillStart
 	keyKillWord
 	keyYank
 	keyRedraw
+	keySuspend
 	keyInterrupt
 	keyEOF
+	keyTab
 )
 
 type key struct {
@@ -48,7 +52,7 @@ const (
 var controls = map[byte]keyCode{
 	'\r': keyEnter, '\n': keyNewline, 0x7f: keyBackspace, 0x08: keyBackspace,
 	0x01: keyHome, 0x02: keyLeft, 0x03: keyInterrupt, 0x04: keyEOF, 0x05: keyEnd, 0x06: keyRight,
-	0x0b: keyKillEnd, 0x0c: keyRedraw, 0x0e: keyDown, 0x10: keyUp, 0x15: keyKillStart, 0x17: keyKillWord, 0x19: keyYank,
+	0x09: keyTab, 0x0b: keyKillEnd, 0x0c: keyRedraw, 0x0e: keyDown, 0x10: keyUp, 0x15: keyKillStart, 0x17: keyKillWord, 0x19: keyYank, 0x1a: keySuspend,
 }
 
 // sequences are the keys of escape sequences, written without the escape. Of a
@@ -59,6 +63,7 @@ var sequences = map[string]keyCode{
 	"OA": keyUp, "OB": keyDown, "OC": keyRight, "OD": keyLeft, "OH": keyHome, "OF": keyEnd,
 	"[1~": keyHome, "[4~": keyEnd, "[7~": keyHome, "[8~": keyEnd, "[3~": keyDelete,
 	"[1;5C": keyWordRight, "[1;5D": keyWordLeft, "[1;3C": keyWordRight, "[1;3D": keyWordLeft,
+	"[1;2D": keyTurnBack, "[1;2C": keyTurnOn,
 	"b": keyWordLeft, "f": keyWordRight, "\x7f": keyKillWord, "\r": keyNewline, "\n": keyNewline,
 }
 

@@ -35,10 +35,10 @@ func TestLists(t *testing.T) {
 	money := agent.Money(1_500_000_000)
 	f := newFake()
 	f.answers = map[string]any{
-		"sessions": []agent.SessionInfo{
+		"sessions": agent.SessionList{More: 7, Sessions: []agent.SessionInfo{
 			{ID: "s1", Title: "고치기\x1b[2J", Status: "idle", Updated: "2026-01-02T11:59:30Z", Turns: 3, Cost: &money},
 			{ID: "s22", Title: "other", Status: "interrupted", Updated: "2026-01-02T10:00:00Z", Turns: 12},
-		},
+		}},
 		"models": []agent.ModelInfo{
 			{ID: "opus", Provider: "anthropic", Aliases: []string{"o"}, Window: 200_000, MaxOut: 64_000, Price: &agent.Price{Input: &five, Output: &fifteen}},
 			{ID: "own", Provider: "here"},
@@ -57,18 +57,19 @@ func TestLists(t *testing.T) {
 		want string
 		code int
 	}{
-		{"sessions", "en", func(c *CLI) error { return c.Sessions(t.Context(), "", false) }, "" +
+		{"sessions", "en", func(c *CLI) error { return c.Sessions(t.Context(), agent.ListSessions{}, false) }, "" +
 			"ID   CHANGED   STATE        TURNS  COST     TITLE\n" +
 			"s1   30 s ago  idle         3      $1.5000  고치기␛[2J\n" +
-			"s22  2 h 0 min ago  interrupted  12     -        other\n", 0},
-		{"models", "ko", func(c *CLI) error { return c.Models(t.Context(), false) }, "" +
-			"모델      제공자     컨텍스트  출력   백만 토큰당 $ 입력/출력\n" +
-			"opus (o)  anthropic  200k      64.0k  5/15\n" +
-			"own       here       0         0      알 수 없음\n", 0},
-		{"doctor", "en", func(c *CLI) error { return c.Doctor(t.Context(), false) }, "" +
+			"s22  2 h 0 min ago  interrupted  12     -        other\n" +
+			"7 more: --limit 0 lists them; --all does, with those put away\n", 0},
+		{"models", "ko", func(c *CLI) error { return c.Models(t.Context(), ModelsOptions{}) }, "" +
+			"모델      제공자     컨텍스트   출력  백만 토큰당 $ 입력/출력\n" +
+			"opus (o)  anthropic      200k  64.0k  5/15\n" +
+			"own       here              -      -  알 수 없음\n", 0},
+		{"doctor", "en", func(c *CLI) error { return c.Doctor(t.Context(), nil, false) }, "" +
 			"fail  key   there is none\n            mend: set it\nok    home  /h\nwarn  git   old\n1 fault, 1 warning\n", 1},
 		{"verify", "en", func(c *CLI) error { return c.Verify(t.Context(), "", "/", false) }, "s1: 40 events, 1 seal, unchanged\n2 events after the last seal\n", 0},
-		{"replay", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", false) }, "s1: request 7 comes out different: the system prompt differs\n", 1},
+		{"replay", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", false) }, "s1: event 7 is not what follows from those before it: the system prompt differs\n", 1},
 		{
 			"replay as JSON", "en", func(c *CLI) error { return c.Replay(t.Context(), "s1", "", true) },
 			"{\n  \"session\": \"s1\",\n  \"ok\": false,\n  \"requests\": 0,\n  \"at\": 7,\n  \"problem\": \"the system prompt differs\"\n}\n", 1,
@@ -79,7 +80,7 @@ func TestLists(t *testing.T) {
 				t.Errorf("picked %s", id)
 			}
 			return err
-		}, " 1.  s1   30 s ago       고치기␛[2J\n 2.  s22  2 h 0 min ago  other\nNumber of the session: ", 0},
+		}, " 1.  고치기␛[2J  30 s ago       s1\n 2.  other       2 h 0 min ago  s22\n7 more are listed by: dure sessions --limit 0\nNumber of the session: ", 0},
 	} {
 		c, out := lister(f, tt.lang)
 		if code := ExitCode(tt.run(c)); code != tt.code {
@@ -148,6 +149,7 @@ func TestMainArg(t *testing.T) {
 		{"todo__write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"}]}`, "Todo 1/2 b"},
 		{"user__ask", `{"questions":[{"question":"Which?"},{"question":"Why?"}],"answers":{"Which?":"Left"}}`, "Question Which? Left; Why?"},
 		{"mcp__github__list_prs", `{}`, "github/list_prs"},
+		{"memory__append", `{"note":"The port is 80.","scope":"user"}`, "MemoryAppend The port is 80."},
 		{"odd__tool", `{"n":1}`, `odd__tool {"n":1}`},
 		{"odd\x1b", `[1]`, "odd␛"},
 		{"bash__exec", `{"command":7}`, `Bash {"command":7}`},
@@ -156,4 +158,12 @@ func TestMainArg(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", tt.tool, tt.input, got, tt.want)
 		}
 	}
+}
+
+func TestContextLines(t *testing.T) {
+	r := agent.ContextReport{Used: 30_000, Window: 100_000, Ratio: .3, Parts: []agent.ContextPart{
+		{Name: "system_prompt", Tokens: 4_000, Parts: []agent.ContextPart{{Name: "identity", Tokens: 1_000}, {Name: "current-state", Tokens: 3_000}}}, {Name: "memory_files", Tokens: 200}, {Name: "messages", Tokens: 26_000}, {Name: "autocompact_buffer", Tokens: 20_000}, {Name: "free_space", Tokens: 50_000},
+	}}
+	got := strings.Join(append(contextLines(text.For("en"), r, 80), contextLines(text.For("ko"), r, 80)...), "\n") + "\n"
+	golden(t, "context.txt", got)
 }

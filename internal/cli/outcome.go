@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"dure/agent"
@@ -13,46 +15,120 @@ type outcome struct {
 	session string
 	end     agent.TurnEnded
 	answer  string // the text of the last answer
+	shown   string // and what people see of it
 	stop    agent.StopReason
 	open    int // calls that run
 	cutCall bool
 	denied  []denial
-	totals  totals // of the session, this turn included
-	apiTime int64  // milliseconds
-	ours    bool   // our input has entered the conversation
+	allowed map[string]agent.Call // that have not finished, by ID
+	pending []task                // that were not heard of again
+	totals  totals                // of the session, this turn included
+	apiTime int64                 // milliseconds
+	ours    bool                  // our input has entered the conversation, or was dropped
+	dropped *agent.InputDropped   // nil = it was not
+	aside   *agent.CallDeferred   // with it the turn was left open; nil = it was not
+	waited  string                // ID of a call that had been put aside before
+	gone    bool                  // its tool is not there any more
+	spent   agent.TurnEnded       // usage and cost of the answers so far
 }
 
 // denial is a call that was not allowed to run.
 type denial struct {
 	call   agent.Call
 	reason string
+	hook   bool // a hook has denied it
+}
+
+// task is a call that goes on in the background.
+type task struct {
+	handle, tool string
+	call         agent.Call
 }
 
 // past takes in an event from before the turn.
 func (o *outcome) past(e agent.Event) {
-	if b, ok := e.Body.(agent.TurnEnded); ok {
+	switch b := e.Body.(type) {
+	case agent.TurnEnded:
 		o.totals.add(b)
+	case agent.CallDeferred:
+		o.waited = b.Call.ID
 	}
+}
+
+// answered adds what an answer has used.
+func (o *outcome) answered(b agent.ModelAnswered) {
+	if o.spent.Usage == (agent.Usage{}) && b.Cost != nil {
+		o.spent.Cost = new(agent.Money)
+	}
+	o.spent.Usage = o.spent.Usage.Add(b.Usage)
+	if b.Cost == nil {
+		o.spent.Cost = nil
+	} else if o.spent.Cost != nil {
+		*o.spent.Cost += *b.Cost
+	}
+	if b.Purpose == "" {
+		o.answer, o.shown, o.stop = b.Message.Text(), b.Said(), b.Stop
+		o.apiTime += b.Millis
+	}
+}
+
+// deferred takes in that the turn is left open at a call, and reports whether it is ours.
+func (o *outcome) deferred(b agent.CallDeferred, input string) (last bool) {
+	o.aside, o.end = &b, o.spent
+	o.end.Turn, o.end.Reason, o.end.Steps = b.Turn, agent.EndDone, b.Step
+	o.totals.add(o.end)
+	return o.ours || input == ""
+}
+
+// background takes in what runs on behind the turn.
+func (o *outcome) background(e agent.Event) {
+	switch b := e.Body.(type) {
+	case agent.CallDecided:
+		if o.allowed == nil {
+			o.allowed = map[string]agent.Call{}
+		}
+		o.allowed[b.Proposal.Call.ID] = b.Proposal.Call
+	case agent.CallFinished:
+		if b.Result.Status == agent.StatusPending {
+			o.pending = append(o.pending, task{b.Result.Handle, b.Tool, o.allowed[b.Result.ID]})
+		}
+		delete(o.allowed, b.Result.ID)
+	case agent.CallSettled:
+		o.pending = slices.DeleteFunc(o.pending, func(t task) bool { return t.handle == b.Handle })
+	}
+}
+
+// code names how the turn ended for programs.
+func (o *outcome) code() string {
+	if o.end.Reason == agent.EndFailed && o.end.Fail != "" {
+		return string(o.end.Fail)
+	}
+	return string(o.end.Reason)
 }
 
 // event takes in an event of the turn and reports whether it is the last one.
 // input is the prompt that the turn is about; "" = whatever turn comes next.
 func (o *outcome) event(e agent.Event, input string) (last bool) {
+	o.background(e)
 	switch b := e.Body.(type) {
 	case agent.InputAdded:
 		o.ours = o.ours || b.Input == input
-	case agent.ModelAnswered:
-		if b.Purpose == "" {
-			o.answer, o.stop = b.Message.Text(), b.Stop
-			o.apiTime += b.Millis
+	case agent.InputDropped:
+		if b.Input == input {
+			o.ours, o.dropped = true, &b
 		}
+	case agent.ModelAnswered:
+		o.answered(b)
 	case agent.CallDecided:
 		if b.Decision.Verdict != agent.Allow {
-			o.denied = append(o.denied, denial{b.Proposal.Call, b.Decision.Reason})
+			o.denied = append(o.denied, denial{b.Proposal.Call, b.Decision.Reason, strings.HasPrefix(b.Decision.By, "hook:")})
 		}
 	case agent.CallStarted:
 		o.open++
+	case agent.CallDeferred:
+		return o.deferred(b, input)
 	case agent.CallFinished:
+		o.gone = o.gone || b.Result.ID == o.waited && b.Result.Error != nil && b.Result.Error.Code == agent.ErrToolNotFound
 		o.cutCall = b.Result.Error != nil && b.Result.Error.Code == agent.ErrAborted
 	case agent.TurnEnded:
 		o.totals.add(b)
@@ -68,10 +144,16 @@ func (o *outcome) why(t text.Catalog) (message, fix string) {
 	case agent.EndInterrupted:
 		return t.Say(text.TurnInterrupted), t.Say(text.Bye, "session", o.session)
 	case agent.EndLimit:
+		if o.end.Problem == agent.ProblemBudget {
+			return turnFault(t, o.end, o.session)
+		}
 		return t.Say(text.TurnLimit, "n", o.end.Steps), t.Say(text.Bye, "session", o.session)
 	case agent.EndRefused:
 		return t.Say(text.TurnRefused), ""
 	case agent.EndStopped:
+		if o.dropped != nil {
+			return droppedLine(t, *o.dropped), ""
+		}
 		return t.Say(text.TurnStopped), ""
 	}
 	return turnFault(t, o.end, o.session)
@@ -80,20 +162,27 @@ func (o *outcome) why(t text.Catalog) (message, fix string) {
 // resultObject is the outcome as JSON. Its names are those that programs for
 // agent sessions know.
 type resultObject struct {
-	Type           string         `json:"type"`
-	Subtype        string         `json:"subtype"`
-	IsError        bool           `json:"is_error"`
-	DurationMS     int64          `json:"duration_ms"`
-	DurationAPIMS  int64          `json:"duration_api_ms"`
-	NumTurns       int            `json:"num_turns"` // steps
-	Result         string         `json:"result"`
-	StopReason     *string        `json:"stop_reason"`
-	SessionID      string         `json:"session_id"`
-	TotalCostUSD   *float64       `json:"total_cost_usd"` // of the session; null = unknown
-	Usage          usageObject    `json:"usage"`          // of the turn
-	Denials        []denialObject `json:"permission_denials"`
-	TerminalReason string         `json:"terminal_reason"`
-	Errors         []string       `json:"errors,omitempty"`
+	Type           string          `json:"type"`
+	Subtype        string          `json:"subtype"`
+	IsError        bool            `json:"is_error"`
+	DurationMS     int64           `json:"duration_ms"`
+	DurationAPIMS  int64           `json:"duration_api_ms"`
+	NumTurns       int             `json:"num_turns"` // steps
+	Result         string          `json:"result"`
+	StopReason     *string         `json:"stop_reason"`
+	SessionID      string          `json:"session_id"`
+	TotalCostUSD   *float64        `json:"total_cost_usd"` // of the session; null = unknown
+	Usage          usageObject     `json:"usage"`          // of the turn
+	Denials        []denialObject  `json:"permission_denials"`
+	TerminalReason string          `json:"terminal_reason"`
+	Deferred       *deferredObject `json:"deferred_tool_use,omitempty"`
+	Errors         []string        `json:"errors,omitempty"`
+}
+
+type deferredObject struct {
+	ID    string          `json:"id"`
+	Tool  string          `json:"name"` // canonical
+	Input json.RawMessage `json:"input"`
 }
 
 type usageObject struct {
@@ -131,6 +220,15 @@ func (o *outcome) object(t text.Catalog, took time.Duration) resultObject {
 	for _, d := range o.denied {
 		r.Denials = append(r.Denials, denialObject{d.call.Tool, d.call.ID, d.call.Input})
 	}
+	switch {
+	case o.aside != nil:
+		stop := "tool_deferred"
+		c := o.aside.Call
+		r.StopReason, r.TerminalReason, r.Deferred = &stop, stop, &deferredObject{c.ID, c.Tool, c.Input}
+		return r
+	case o.gone:
+		r.IsError, r.TerminalReason = true, "tool_deferred_unavailable"
+	}
 	if o.end.Reason == agent.EndDone {
 		return r
 	}
@@ -139,6 +237,10 @@ func (o *outcome) object(t text.Catalog, took time.Duration) resultObject {
 	r.Errors = []string{message}
 	switch o.end.Reason {
 	case agent.EndLimit:
+		if o.end.Problem == agent.ProblemBudget {
+			r.Subtype, r.TerminalReason = "error_max_budget_usd", "max_budget"
+			break
+		}
 		r.Subtype, r.TerminalReason = "error_max_turns", "max_turns"
 	case agent.EndFailed:
 		r.Result, r.TerminalReason = message, "api_error"
@@ -188,6 +290,10 @@ func (p *progress) event(e agent.Event) {
 			p.doing = p.c.Text.Say(text.Thinking)
 		} else if b.What == agent.DeltaText {
 			p.doing = p.c.Text.Say(text.Answering)
+		}
+	case agent.HookStarted:
+		if !b.Async {
+			p.doing = hookDoes(p.c.Text, b)
 		}
 	case agent.CallStarted:
 		p.doing = toolName(b.Tool)

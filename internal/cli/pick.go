@@ -14,28 +14,33 @@ import (
 )
 
 // Pick lets the user choose one of the newest sessions of workdir by its
-// number, and returns its ID.
+// number, and returns its ID. It asks on Err: Out is for answers.
 func (c *CLI) Pick(ctx context.Context, workdir string) (string, error) {
 	const most = 20
-	list, err := client.Query[[]agent.SessionInfo](ctx, c.Client, agent.ListSessions{Workdir: workdir, Limit: most})
+	page, err := client.Query[agent.SessionList](ctx, c.Client, agent.ListSessions{Workdir: workdir, Limit: most})
 	if err != nil {
 		return "", err
 	}
+	list := page.Sessions
 	if len(list) == 0 {
 		return "", &agent.Problem{Code: agent.ProblemMissing, Message: c.Text.Say(text.NoSessions), Fix: c.Text.Say(text.FixMissing)}
 	}
-	err = c.buffered(func(w *bufio.Writer) error {
-		var rows [][]string
-		for i, s := range list {
-			rows = append(rows, []string{
-				fmt.Sprintf("%2d.", i+1), text.OneLine(s.ID), c.ago(s.Updated), text.Cut(text.OneLine(bounded(s.Title)), 60),
-			})
-		}
-		table(w, rows)
-		fmt.Fprint(w, c.Text.Say(text.PickPrompt))
-		return nil
-	})
-	if err != nil {
+	var rows [][]string
+	for i, s := range list {
+		rows = append(rows, []string{
+			fmt.Sprintf("%2d.", i+1), text.Cut(text.OneLine(bounded(s.Title)), 60), c.ago(s.Updated), text.OneLine(s.ID),
+		})
+	}
+	const least = 12
+	rows = narrow(rows, 1, c.columns(), least, 3, 2)
+	squeeze(rows, 1, c.columns(), least)
+	w := bufio.NewWriter(c.Err)
+	table(w, rows)
+	if page.More > 0 {
+		c.remark(w, c.Text.Say(text.PickMore, "n", page.More))
+	}
+	fmt.Fprint(w, c.Text.Say(text.PickPrompt))
+	if err := w.Flush(); err != nil {
 		return "", err
 	}
 	n, err := strconv.Atoi(readLine(c.In))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,9 @@ type printer struct {
 // that did not end well is an [*Exited] with its code.
 func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 	o.Open.Approver = false
+	if err := c.readable(ctx, o); err != nil {
+		return err
+	}
 	sess, err := c.Client.Open(ctx, o.Open)
 	if err != nil {
 		return err
@@ -67,11 +71,18 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10), calls: map[string]agent.Call{}}
 	p.result.session = sess.Info.ID
 	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
+	if warning := c.memoryWarning(ctx, sess.Info.ID); warning != "" {
+		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+warning)
+	}
 	if err := p.start(ctx); err != nil {
 		p.close(ctx)
 		return err
 	}
-	events, stop := follow(ctx, sess, 0)
+	after := int64(0)
+	if known := known(sess.Info); known != nil && o.Open.Session != "" {
+		after, p.result.totals = sess.Info.Head, *known
+	}
+	events, stop := follow(ctx, sess, after)
 	err = p.loop(ctx, events)
 	stop()
 	p.line.erase()
@@ -160,6 +171,8 @@ func (p *printer) take(f found, ok bool) (done bool, err error) {
 	}
 	p.line.event(f.event)
 	p.verbose(f.event)
+	p.mentioned(f.event)
+	p.hooked(f.event)
 	return p.result.event(f.event, p.input), nil
 }
 
@@ -177,6 +190,17 @@ func (p *printer) verbose(e agent.Event) {
 		fmt.Fprintln(p.Err, joined(callLine(c, p.o.Open.Workdir), summary(p.Text, b), millis(b.Millis)))
 		delete(p.calls, b.Result.ID)
 	}
+}
+
+// mentioned tells what the prompt names and was not read, and with Verbose what the
+// model has read besides.
+func (p *printer) mentioned(e agent.Event) {
+	b, ok := e.Body.(agent.ContextAdded)
+	if left := b.Source == "mention" && b.Title != ""; !ok || p.o.Format != FormatText || !left && !p.o.Verbose {
+		return
+	}
+	p.line.erase()
+	fmt.Fprintln(p.Err, contextLine(p.Text, b))
 }
 
 // event writes an event as the log has it.
@@ -203,7 +227,7 @@ func (p *printer) report() error {
 		}
 		p.out.Write(append(data, '\n'))
 	case FormatText:
-		answer := r.answer
+		answer := r.shown
 		if p.o.Terminal {
 			answer = text.Clean(answer)
 		}
@@ -215,17 +239,45 @@ func (p *printer) report() error {
 		return err
 	}
 	p.denials()
+	p.deferred()
+	p.pending()
 	code := turnCode(r.end)
 	if code == ExitOK {
 		return nil
 	}
-	if message, fix := r.why(p.Text); message != "" {
+	if message, fix := r.why(p.Text); message != "" && p.o.Format != FormatText {
+		reportJSON(p.Err, r.code(), message, fix)
+	} else if message != "" {
 		fmt.Fprintln(p.Err, p.Text.Say(text.Error, "message", text.Clean(message)))
 		if fix != "" {
 			fmt.Fprintln(p.Err, text.Clean(fix))
 		}
 	}
 	return &Exited{Code: code, Err: fmt.Errorf("the turn ended: %s", r.end.Reason)}
+}
+
+// deferred says that a call was put aside, and how it is gone on with.
+func (p *printer) deferred() {
+	if b := p.result.aside; b != nil {
+		fmt.Fprintln(p.Err, deferredLine(p.Text, *b, p.o.Open.Workdir))
+		fmt.Fprintln(p.Err, p.Text.Say(text.HookDeferredFix, "session", p.result.session))
+	}
+}
+
+// pending says which tasks still ran in the background: they end with the session.
+func (p *printer) pending() {
+	if len(p.result.pending) == 0 {
+		return
+	}
+	var list []string
+	for _, t := range p.result.pending {
+		t.call.Tool = t.tool // the call is not known when it was made before our time
+		list = append(list, callLine(t.call, p.o.Open.Workdir))
+	}
+	fmt.Fprintln(p.Err, p.Text.Say(text.PrintPending, "n", len(list), "list", strings.Join(list, ", ")))
+	if !p.o.Open.Scratch {
+		fmt.Fprintln(p.Err, p.Text.Say(text.PrintPendingFix, "session", p.result.session))
+	}
 }
 
 // denials says what was denied, because nobody was there to see it.
@@ -240,9 +292,13 @@ func (p *printer) denials() {
 			line += " " + text.Cut(arg, 100)
 		}
 		if d.reason != "" {
-			line += " · " + text.Cut(text.OneLine(bounded(d.reason)), 160)
+			line += " · " + text.Cut(p.Text.Phrase(text.OneLine(bounded(d.reason))), 160)
 		}
 		fmt.Fprintln(p.Err, line)
 	}
-	fmt.Fprintln(p.Err, p.Text.Say(text.PrintDeniedFix))
+	fix := text.PrintDeniedFix
+	if !slices.ContainsFunc(p.result.denied, func(d denial) bool { return !d.hook }) {
+		fix = text.FixHook // rules would not help
+	}
+	fmt.Fprintln(p.Err, p.Text.Say(fix))
 }

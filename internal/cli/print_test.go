@@ -42,7 +42,7 @@ func printing(t *testing.T, o PrintOptions, signals []os.Signal, turn func(f *fa
 		}()
 		o.Open.Workdir = "/repo"
 		err := c.Print(t.Context(), o)
-		Report(&errs, c.Text, err)
+		Report(&errs, c.Text, err, false)
 		p = printed{out.String(), errs.String(), ExitCode(err), f.commands()}
 		if f.opened.Approver {
 			t.Error("print mode says that somebody answers")
@@ -300,14 +300,14 @@ func TestReport(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"en", &agent.Problem{Code: agent.ProblemNoKey, Message: "no key\x1b[2J", Fix: "set it"}, "error: no key␛[2J\nset it\n"},
-		{"ko", &agent.Problem{Code: agent.ProblemNoKey, Message: "no key", Fix: "set it", Args: map[string]string{"provider": "Anthropic", "variable": "KEY"}}, "오류: Anthropic 키가 없습니다\nKEY 환경 변수를 설정하세요. 키 없이 보려면: dure demo\n"},
+		{"en", &agent.Problem{Code: agent.ProblemNoKey, Message: "no key\x1b[2J", Fix: "set it"}, "error: no key␛[2J\nSet it\n"},
+		{"ko", &agent.Problem{Code: agent.ProblemNoKey, Message: "no key", Fix: "set it", Args: map[string]string{"provider": "Anthropic", "name": "anthropic", "variable": "KEY"}}, "오류: Anthropic 키가 없습니다\ndure login anthropic 명령으로 저장하거나 KEY 환경 변수를 설정하세요. 키 없이 보려면: dure demo\n"},
 		{"en", errors.New("odd"), "error: odd\n"},
 		{"en", &Exited{Code: 1, Err: errors.New("shown already")}, ""},
 		{"en", nil, ""},
 	} {
 		var b bytes.Buffer
-		Report(&b, text.For(tt.lang), tt.err)
+		Report(&b, text.For(tt.lang), tt.err, false)
 		if b.String() != tt.want {
 			t.Errorf("%q, want %q", b.String(), tt.want)
 		}

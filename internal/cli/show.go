@@ -15,7 +15,7 @@ import (
 // Show prints the log of a session: one line an event, and what was said in
 // full below its line; as JSON the lines of the log.
 func (c *CLI) Show(ctx context.Context, name, workdir string, asJSON bool) error {
-	info, err := c.find(ctx, name, workdir)
+	info, err := c.Find(ctx, name, workdir)
 	if err != nil {
 		return err
 	}
@@ -62,20 +62,26 @@ func (c *CLI) showEvent(w *bufio.Writer, e agent.Event, workdir string, asJSON b
 // describe returns an event in a line, and what was said in it.
 func (c *CLI) describe(b agent.Body, workdir string) (head, body string) {
 	switch b := b.(type) {
+	case agent.SessionOpened:
+		return c.showOpened(b)
 	case agent.InputQueued:
 		return "", b.Text
 	case agent.InputAdded:
 		return text.OneLine(b.Origin), b.Text
 	case agent.ModelAnswered:
-		return c.describeAnswer(b), b.Message.Text()
+		return c.describeAnswer(b), b.Said()
 	case agent.CallDecided:
 		return text.Cut(joined(string(b.Decision.Verdict), callLine(b.Proposal.Call, workdir), text.OneLine(b.Decision.By), text.OneLine(bounded(b.Decision.Reason))), 200), ""
 	case agent.ApprovalAsked:
 		return text.Cut(joined(callLine(b.Proposal.Call, workdir), text.OneLine(bounded(b.Reason))), 200), ""
 	case agent.ApprovalResolved:
 		return joined(string(b.Decision.Verdict), b.Remember, text.OneLine(bounded(b.Decision.Reason))), ""
+	case agent.CallDeferred:
+		return text.Cut(deferredLine(c.Text, b, workdir), 200), ""
 	case agent.CallFinished:
 		return text.Cut(joined(toolName(b.Tool), string(b.Result.Status), summary(c.Text, b), millis(b.Millis)), 200), ""
+	case agent.CallSettled:
+		return text.Cut(settledLine(c.Text, b), 200), ""
 	case agent.CallStarted:
 		return joined(toolName(b.Tool), string(b.Class)), ""
 	case agent.TurnEnded:

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dure/agent"
@@ -10,54 +13,72 @@ import (
 	"dure/internal/text"
 )
 
-// slashCommand is a command of line mode.
-type slashCommand struct {
-	name string
-	help text.Key
-	run  func(ch *chat, ctx context.Context, arg string)
-}
-
-func slashCommands() []slashCommand {
-	return []slashCommand{
-		{"/help", text.SlashHelp, (*chat).slashHelp},
-		{"/model", text.SlashModel, (*chat).slashModel},
-		{"/mode", text.SlashMode, (*chat).slashMode},
-		{"/cost", text.SlashCost, (*chat).slashCost},
-		{"/status", text.SlashStatus, (*chat).slashStatus},
-		{"/continue", text.SlashContinue, func(ch *chat, ctx context.Context, _ string) { ch.goOn(ctx) }},
-		{"/quit", text.SlashQuit, func(ch *chat, _ context.Context, _ string) { ch.quit(ExitOK) }},
+// slashRuns are the commands that line mode carries out, by name.
+func slashRuns() map[string]func(ch *chat, ctx context.Context, arg string) {
+	runs := map[string]func(*chat, context.Context, string){
+		"agents": (*chat).slashAgents, "help": (*chat).slashHelp, "model": (*chat).slashModel, "mode": (*chat).slashMode, "cost": (*chat).slashCost,
+		"context": (*chat).slashContext, "hooks": (*chat).slashHooks, "rewind": (*chat).slashRewind, "good": (*chat).slashGood, "bad": (*chat).slashBad,
+		"edit": (*chat).slashEdit, "retry": (*chat).slashRetry, "prompt": (*chat).slashPrompt, "profile": (*chat).slashProfile,
+		"task": (*chat).slashTask, "diff": (*chat).slashDiff, "changes": (*chat).slashChanges, "memory": (*chat).slashMemory,
+		"resume": (*chat).slashResume, "config": (*chat).slashConfig, "commit": (*chat).slashCommit, "plan": (*chat).slashPlan, "clear": (*chat).slashNew, "status": (*chat).slashStatus,
+		"compact":   func(ch *chat, ctx context.Context, arg string) { ch.send(ctx, agent.Compact{Focus: arg}) },
+		"uncompact": func(ch *chat, ctx context.Context, _ string) { ch.send(ctx, agent.Restore{}) },
+		"continue":  func(ch *chat, ctx context.Context, _ string) { ch.goOn(ctx) },
+		"quit":      func(ch *chat, _ context.Context, _ string) { ch.quit(ExitOK) },
 	}
+	maps.Copy(runs, keepRuns())
+	runs["cd"], runs["add-dir"] = (*chat).slashCd, (*chat).slashAddDir
+	runs["plugin"] = (*chat).slashPlugin
+	runs["skills"] = (*chat).slashSkills
+	runs["permissions"] = (*chat).slashPermissions
+	runs["export"] = (*chat).slashExport
+	maps.Copy(runs, launchRuns())
+	return runs
 }
 
-// slash runs a command. One that does not exist is not sent to the model.
+// slash does what an input asks for that begins with a slash. A command that does not
+// exist is not sent to the model.
 func (ch *chat) slash(ctx context.Context, s string) {
-	name, arg, _ := strings.Cut(s, " ")
-	name = strings.ToLower(name)
-	if name == "/exit" {
-		name = "/quit"
+	r, err := ch.reads(ctx, s)
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
 	}
-	var names []string
-	for _, c := range slashCommands() {
-		if c.name == name {
-			c.run(ch, ctx, strings.TrimSpace(arg))
+	shown := "/" + text.OneLine(bounded(r.Name))
+	switch r.Is {
+	case agent.ReadSend:
+		ch.say(ctx, s)
+	case agent.ReadRefuse:
+		ch.v.note(yellow, ch.refusal(ctx, r, shown))
+	case agent.ReadRun:
+		if run, ok := slashRuns()[r.Name]; ok {
+			run(ch, ctx, r.Arguments)
 			return
 		}
-		names = append(names, c.name)
+		fallthrough
+	default:
+		msg := ch.Text.Say(text.SlashUnknown, "name", shown)
+		if len(r.Near) > 0 {
+			msg += " " + ch.Text.Say(text.CommandNear, "list", "/"+text.OneLine(strings.Join(r.Near, ", /")))
+		}
+		ch.v.note(yellow, msg)
 	}
-	msg := ch.Text.Say(text.SlashUnknown, "name", text.OneLine(bounded(name)))
-	if near := Nearest(name, names); near != "" {
-		msg += " " + ch.Text.Say(text.DidYouMean, "name", near)
-	}
-	ch.v.note(yellow, msg)
 }
 
-func (ch *chat) slashHelp(context.Context, string) {
-	for _, c := range slashCommands() {
-		ch.s.line(4, part{plain, ch.Text.Say(c.help)})
+// reads asks what an input is.
+func (ch *chat) reads(ctx context.Context, s string) (agent.CommandRead, error) {
+	return client.Query[agent.CommandRead](ctx, ch.Client, agent.ReadCommand{Session: ch.sess.Info.ID, Text: s})
+}
+
+// refusal says why a command is not carried out.
+func (ch *chat) refusal(ctx context.Context, r agent.CommandRead, shown string) string {
+	switch r.Why {
+	case agent.WhyUsage:
+		return ch.usageOf(ctx, r.Name)
+	case agent.WhySession:
+		return ch.Text.Say(text.CommandNeedsSession, "name", shown)
 	}
-	for l := range strings.SplitSeq(ch.Text.Say(text.HelpInput), "\n") {
-		ch.s.line(0, part{dim, l})
-	}
+	return ch.Text.Say(text.CommandOff, "name", shown, "why", text.OneLine(bounded(r.Why)))
 }
 
 func (ch *chat) slashModel(ctx context.Context, arg string) {
@@ -93,7 +114,7 @@ func (ch *chat) slashMode(ctx context.Context, arg string) {
 	if arg != "" {
 		ch.v.note(yellow, ch.Text.Say(text.ModeUnknown, "mode", text.OneLine(bounded(arg))))
 	} else {
-		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(ch.v.mode)))
+		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.mode, agent.ModeDefault))))
 	}
 	ch.v.note(dim, ch.Text.Say(text.ModesHere, "list", strings.Join(modes(), ", ")))
 }
@@ -114,18 +135,110 @@ func (ch *chat) slashCost(context.Context, string) {
 	ch.v.note(plain, ch.Text.Say(k, "cost", amount))
 }
 
+// slashContext shows what fills the window.
+func (ch *chat) slashContext(ctx context.Context, arg string) {
+	if arg == "on" || arg == "off" {
+		ch.autoContext(arg == "on")
+		return
+	}
+	if arg != "" {
+		ch.v.note(yellow, ch.usageOf(ctx, "context"))
+		return
+	}
+	r, err := client.Query[agent.ContextReport](ctx, ch.Client, agent.ContextUsage{Session: ch.sess.Info.ID})
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	for _, l := range contextLines(ch.Text, r, ch.s.usable()-2) {
+		ch.v.note(plain, l)
+	}
+}
+
+// slashRewind goes back to before the newest requests: "2 files", "conversation".
+func (ch *chat) slashRewind(ctx context.Context, arg string) {
+	r := agent.Rewind{Conversation: true, Files: true}
+	turns, dry := 1, false
+	for _, word := range strings.Fields(arg) {
+		switch n, err := strconv.Atoi(word); {
+		case err == nil && n > 0:
+			turns = n
+		case word == "--dry-run":
+			dry = true
+		case strings.EqualFold(word, "files"):
+			r.Conversation = false
+		case strings.EqualFold(word, "conversation"):
+			r.Files = false
+		default:
+			ch.v.note(yellow, ch.usageOf(ctx, "rewind"))
+			return
+		}
+	}
+	info, err := ch.Find(ctx, ch.sess.Info.ID, "")
+	if err == nil {
+		r.To, err = ch.before(ctx, info, turns)
+	}
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	if dry {
+		ch.dryRewind(ctx, r)
+		return
+	}
+	ch.send(ctx, r)
+}
+
+// dryRewind shows what a rewind would do to files.
+func (ch *chat) dryRewind(ctx context.Context, r agent.Rewind) {
+	plan, err := client.Query[agent.RewindPlan](ctx, ch.Client, agent.PlanRewind{Session: ch.sess.Info.ID, To: r.To, Only: r.Only, Force: r.Force})
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	for _, l := range dryLines(ch.Text, plan) {
+		ch.v.note(plain, l)
+	}
+}
+
+// contextLines is a report as people read it: a line for each part, with a bar that
+// takes what is left of the columns.
+func contextLines(t text.Catalog, r agent.ContextReport, columns int) []string {
+	const before = 36 // columns of a name, its tokens, and the gaps around them
+	lines := []string{t.Say(text.ContextUsed, "used", tokens(r.Used), "window", tokens(r.Window), "percent", int(r.Ratio*100+0.5))}
+	for _, p := range r.Parts {
+		cells := min(20, columns-before)
+		bar := ""
+		if r.Window > 0 && cells > 0 {
+			bar = strings.Repeat("█", min(cells, (p.Tokens*cells+r.Window-1)/r.Window))
+		}
+		name := t.Word(p.Name)
+		pad := strings.Repeat(" ", max(1, 22-text.Width(name)))
+		lines = append(lines, strings.TrimRight("  "+name+pad+fmt.Sprintf("%8s  ", tokens(p.Tokens))+bar, " "))
+		for _, in := range p.Parts {
+			name := text.OneLine(in.Name)
+			lines = append(lines, "    "+name+strings.Repeat(" ", max(1, 20-text.Width(name)))+fmt.Sprintf("%8s", tokens(in.Tokens)))
+		}
+	}
+	return lines
+}
+
 func (ch *chat) slashStatus(context.Context, string) {
 	state := text.StatusIdle
 	if ch.v.running {
 		state = text.StatusTurn
 	}
-	for _, l := range []string{
+	lines := []string{
 		ch.Text.Say(text.StatusSession, "id", ch.sess.Info.ID),
 		ch.Text.Say(text.ModelNow, "model", text.OneLine(either(ch.v.model, ch.sess.Info.Model))),
 		ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.mode, agent.ModeDefault))),
 		ch.Text.Say(text.StatusDir, "dir", text.OneLine(ch.v.workdir)),
 		ch.Text.Say(state),
-	} {
+	}
+	if ch.v.work != nil {
+		lines = append(lines, profileLine(ch.Text, *ch.v.work))
+	}
+	for _, l := range lines {
 		ch.v.note(plain, l)
 	}
 }

@@ -27,6 +27,9 @@ type Terminal struct {
 	// Raw switches to single keys and returns what switches back. It may be nil
 	// without Escapes.
 	Raw func() (restore func(), err error)
+
+	// Suspend stops the process, and returns when it goes on. nil = it cannot.
+	Suspend func()
 }
 
 // OpenTerminal returns the terminal of two files. termName and noColor are what
@@ -48,6 +51,7 @@ func OpenTerminal(in, out *os.File, termName, noColor string) Terminal {
 	}
 	t.Escapes = true
 	t.Color = noColor == ""
+	t.Suspend = suspend
 	t.Raw = func() (func(), error) {
 		state, err := term.MakeRaw(int(in.Fd()))
 		if err != nil {

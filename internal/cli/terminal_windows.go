@@ -15,3 +15,6 @@ func enableEscapes(out *os.File) bool {
 	}
 	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
+
+// suspend is nil: there is no job control.
+var suspend func()

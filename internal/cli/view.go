@@ -19,17 +19,24 @@ type view struct {
 	// What the session is.
 	model, title string
 	mode         agent.Mode
+	work         *agent.Profile // what holds for its kind of work; nil = not known
+	opened       time.Time      // when it began
 	totals       totals
 
 	// What it does.
 	running  bool
+	begun    bool // a turn has begun and not ended, in the log
+	dropped  bool // an input of that turn was
 	answer   answer
 	calls    map[string]agent.Call // decided, not finished
 	asks     []agent.ApprovalAsked // open, oldest first
+	children map[string]string     // agents that work: ID to type
 	activity string                // what goes on right now; "" while text arrives
 	since    time.Time             // when that began
 
 	// What was last said, for those who come back.
+	plan                  *agent.StoodPlan // the newest
+	planning              agent.PlanMode   // as it was changed; "" = as the settings have it
 	lastInput, lastAnswer string
 	lastEnd               agent.EndReason
 }
@@ -52,6 +59,23 @@ func (t *totals) add(e agent.TurnEnded) {
 	t.cost += *e.Cost
 }
 
+// recapEvents is how many events at the end of a long session are read to show where it
+// stands: about eighty steps.
+const recapEvents = 300
+
+// known returns what a long session has come to, as its row says; nil when it is short,
+// or something goes on in it: then all of it is read.
+func known(info agent.SessionInfo) *totals {
+	if info.Head <= recapEvents || info.Status != "idle" {
+		return nil
+	}
+	t := totals{turns: info.Turns, usage: info.Usage, unknown: info.Cost == nil}
+	if info.Cost != nil {
+		t.cost = *info.Cost
+	}
+	return &t
+}
+
 func newView(t text.Catalog, s *screen, workdir string) *view {
 	return &view{t: t, s: s, workdir: workdir, own: map[string]bool{}, calls: map[string]agent.Call{}}
 }
@@ -72,8 +96,8 @@ func (v *view) fold(e agent.Event) {
 			v.lastInput = b.Text
 		}
 	case agent.ModelAnswered:
-		if b.Purpose == "" && b.Message.Text() != "" {
-			v.lastAnswer = b.Message.Text()
+		if b.Purpose == "" && b.Said() != "" {
+			v.lastAnswer = b.Said()
 		}
 	default:
 		v.track(e)
@@ -86,17 +110,28 @@ func (v *view) track(e agent.Event) {
 	case agent.SessionOpened:
 		v.model, v.mode = either(b.Model, v.model), either(b.Mode, v.mode)
 		v.workdir, v.title = either(b.Workdir, v.workdir), either(b.Title, v.title)
+		if b.Work != nil {
+			v.work = b.Work
+		}
+		if e.Seq == 1 {
+			v.opened = e.Time
+		}
 	case agent.SettingsChanged:
 		v.model, v.mode, v.title = either(b.Model, v.model), either(b.Mode, v.mode), either(b.Title, v.title)
+		v.planning = either(b.Plan, v.planning)
 	case agent.InputAdded:
 		v.running = true // its turn starts, or goes on
 	case agent.TurnStarted:
-		v.running = true
+		v.running, v.begun, v.dropped = true, true, false
 		v.do(text.Waiting, e.Time)
 	case agent.TurnEnded:
-		v.running, v.asks, v.lastEnd = false, nil, b.Reason
+		v.running, v.begun, v.asks, v.lastEnd = false, false, nil, b.Reason
 		v.totals.add(b)
 		clear(v.calls)
+	case agent.PlanProposed, agent.PlanChanged, agent.PlanDecided:
+		v.planned(e)
+	case agent.CallDeferred:
+		v.running = false // until somebody goes on with it
 	case agent.CallDecided:
 		if b.Decision.Verdict == agent.Allow {
 			v.calls[b.Proposal.Call.ID] = b.Proposal.Call
@@ -162,8 +197,26 @@ func (v *view) event(e agent.Event) {
 // remark draws what is said beside the conversation.
 func (v *view) remark(b agent.Body) {
 	switch b := b.(type) {
+	case agent.HookStarted:
+		if !b.Async {
+			v.activity = hookDoes(v.t, b)
+		}
+	case agent.HookRan:
+		v.hookRan(b)
+	case agent.RulesGranted:
+		v.note(yellow, grantedLine(v.t, b))
+	case agent.CallDeferred:
+		v.note(yellow, deferredLine(v.t, b, v.workdir))
+	case agent.SkillActivated:
+		v.note(dim, skillLine(v.t, b))
+	case agent.SkillCompleted:
+		v.skillDone(b)
+	case agent.InputDropped:
+		delete(v.own, b.Input)
+		v.dropped = true
+		v.note(yellow, droppedLine(v.t, b))
 	case agent.InputQueued:
-		if v.own[b.Input] {
+		if v.own[b.Input] && v.begun { // else hooks look at it first
 			v.note(dim, v.t.Say(text.Queued))
 		}
 	case agent.SettingsChanged:
@@ -173,15 +226,43 @@ func (v *view) remark(b agent.Body) {
 		if b.Level == "warn" || b.Level == "error" {
 			st = yellow
 		}
-		v.note(st, text.Clean(b.Text))
+		v.note(st, v.t.Phrase(text.Clean(b.Text)))
 	case agent.LogRepaired:
 		v.note(yellow, v.t.Say(text.Repaired, "bytes", b.Bytes))
 	case agent.ContextThreshold:
 		v.note(yellow, v.t.Say(text.Compressed, "percent", int(b.Ratio*100), "used", tokens(b.Used), "window", tokens(b.Window)))
+	case agent.ContextAdded:
+		if b.Source == "agents" { // a list for the model alone
+			return
+		}
+		v.note(dim, contextLine(v.t, b))
+	case agent.ContextCompacted:
+		v.note(dim, v.t.Say(text.Compacted, "before", tokens(b.Before), "after", tokens(b.After)))
+	case agent.ContextRestored:
+		v.note(dim, v.t.Say(text.Uncompacted))
+	case agent.ConversationRewound:
+		v.note(dim, v.t.Say(text.Rewound, "seq", b.To))
+	case agent.FilesRewound:
+		for i, l := range rewoundLines(v.t, b) {
+			v.note([]style{dim, yellow}[min(i, 1)], l)
+		}
+	case agent.ChangesAccepted:
+		v.note(dim, acceptedLine(v.t, b))
+	case agent.CallSettled:
+		v.note(dim, settledLine(v.t, b))
+	case agent.PlanProposed, agent.PlanChanged, agent.PlanDecided:
+		v.planNote(b)
+	case agent.Rated:
+		v.note(dim, ratedLine(v.t, b))
 	case agent.ChildOpened:
+		if v.children == nil {
+			v.children = map[string]string{}
+		}
+		v.children[b.Child] = b.Agent
 		v.note(dim, v.t.Say(text.ChildStarted, "agent", text.OneLine(b.Agent), "title", text.OneLine(bounded(b.Title))))
 	case agent.ChildEnded:
-		v.note(dim, v.t.Say(text.ChildDone, "reason", string(b.Outcome.Reason)))
+		defer delete(v.children, b.Child)
+		v.note(dim, v.t.Say(text.ChildDone, "agent", text.OneLine(v.children[b.Child]), "reason", string(b.Outcome.Reason)))
 	}
 }
 
@@ -191,6 +272,9 @@ func (v *view) settings(b agent.SettingsChanged) {
 	}
 	if b.Mode != "" {
 		v.note(dim, v.t.Say(text.ModeNow, "mode", string(b.Mode)))
+	}
+	if b.Plan != "" {
+		v.note(dim, v.t.Say(planNow(b.Plan)))
 	}
 	if b.Title != "" {
 		v.note(dim, v.t.Say(text.TitleNow, "title", text.OneLine(b.Title)))
@@ -215,6 +299,9 @@ func (v *view) input(b agent.InputAdded) {
 	if v.own[b.Input] {
 		delete(v.own, b.Input)
 		return
+	}
+	if b.Text == "" && len(b.Parts) == 0 {
+		return // what it carries has been drawn
 	}
 	label := v.glyph("> ", text.LabelYou)
 	if b.Origin != "" {
@@ -249,12 +336,14 @@ func (v *view) finished(b agent.CallFinished) {
 	}
 	v.s.line(2, append(parts, part{dim, rest})...)
 	if !b.Result.Failed() {
-		v.change(changed, diffLines)
+		v.change(changed, diffLines, func(l string) string {
+			return text.Cut(text.Clean(bounded(l)), max(v.s.usable()-6, 8))
+		})
 	}
 }
 
-// change draws the lines of a change, at most limit of them.
-func (v *view) change(lines []string, limit int) {
+// change draws the lines of a change, at most limit of them, each as shown makes it.
+func (v *view) change(lines []string, limit int, shown func(line string) string) {
 	for i, l := range lines {
 		if i == limit {
 			v.s.line(4, part{dim, "    " + v.t.Say(text.MoreLines, "n", len(lines)-limit)})
@@ -264,7 +353,7 @@ func (v *view) change(lines []string, limit int) {
 		if strings.HasPrefix(l, "-") {
 			st = red
 		}
-		v.s.line(6, part{st, "    " + l[:1] + " " + text.Cut(text.Clean(bounded(l[1:])), max(v.s.usable()-6, 8))})
+		v.s.line(6, part{st, "    " + l[:1] + " " + shown(l[1:])})
 	}
 }
 
@@ -273,10 +362,19 @@ func (v *view) turnEnded(b agent.TurnEnded) {
 	v.stopThinking()
 	v.answer.end()
 	v.s.startLine()
+	if v.dropped && b.Steps == 0 && b.Reason == agent.EndStopped {
+		v.s.newline(false) // why nothing came of it has been said
+		return
+	}
 	switch b.Reason {
 	case agent.EndInterrupted:
 		v.note(yellow, v.t.Say(text.TurnInterrupted))
 	case agent.EndLimit:
+		if b.Problem == agent.ProblemBudget {
+			message, fix := turnFault(v.t, b, "")
+			v.note(yellow, message+" "+fix)
+			break
+		}
 		v.note(yellow, v.t.Say(text.TurnLimit, "n", b.Steps)+". "+v.t.Say(text.GoOn))
 	case agent.EndRefused:
 		v.note(yellow, strings.TrimSuffix(v.t.Say(text.TurnRefused)+": "+text.Clean(b.Error), ": "))
@@ -299,12 +397,21 @@ func turnLine(t text.Catalog, b agent.TurnEnded) string {
 
 // turnFault says why a turn failed and what to do about it.
 func turnFault(t text.Catalog, b agent.TurnEnded, session string) (message, fix string) {
+	if b.Problem == agent.ProblemBudget {
+		return t.Problem(&agent.Problem{Code: b.Problem, Args: map[string]string{"error": t.Phrase(b.Error)}})
+	}
 	if b.Fail == "" {
 		return either(b.Error, t.Say(text.Failed)), ""
 	}
 	message, fix = t.Failure(b.Fail, session)
 	if b.Error != "" {
-		message += " (" + b.Error + ")"
+		message += " (" + t.Phrase(b.Error) + ")"
+	}
+	if isCertificate(b.Error) {
+		fix = t.Say(text.FixCertificate)
 	}
 	return message, fix
 }
+
+// isCertificate reports whether the error of a request is about a certificate.
+func isCertificate(s string) bool { return strings.Contains(s, "x509: ") }

@@ -12,23 +12,19 @@ import (
 	"dure/agent"
 )
 
-// trusted reports whether a layer speaks for the user. The files of a project
-// come with the repository, whoever wrote it: until a project can be trusted
-// they may forbid and choose, but not permit, and not say where a key is sent.
-func (ly layer) trusted() bool { return ly.kind != Project && ly.kind != Local }
-
 // apply lays s over what the layers before it said.
 func (l *loader) apply(ly layer, s Settings) error {
+	l.record(ly, s)
 	if s.Permissions == nil {
 		s.Permissions = &Permissions{}
 	}
 	if s.Permissions.DefaultMode == nil && s.PermissionMode != nil {
 		s.Permissions.DefaultMode = s.PermissionMode
 	}
-	if !ly.trusted() {
+	if !ly.own() {
 		l.restrict(ly, &s)
 	}
-	for _, step := range []func(layer, Settings) error{l.scalars, l.permissions, l.endpoints, l.limits} {
+	for _, step := range []func(layer, Settings) error{l.scalars, l.permissions, l.endpoints, l.choices, l.profiles, l.network, l.limits, l.memory, l.confine, l.care, l.planned, l.hooks, l.extend} {
 		if err := step(ly, s); err != nil {
 			return err
 		}
@@ -36,65 +32,8 @@ func (l *loader) apply(ly layer, s Settings) error {
 	return nil
 }
 
-// restrict takes out of s what a repository may not decide, and says so.
-func (l *loader) restrict(ly layer, s *Settings) {
-	drop := func(key string) {
-		l.note("warn", fmt.Sprintf("%s: %s is not taken from a repository; set it in your own settings", ly.place(ly.at[key]), key))
-	}
-	p := *s.Permissions
-	if len(p.Allow) > 0 {
-		drop("permissions.allow")
-		p.Allow = nil
-	}
-	if len(p.AddDirs) > 0 {
-		drop("permissions.additionalDirectories")
-		p.AddDirs = nil
-	}
-	if p.DefaultMode != nil && l.loosens(*p.DefaultMode) {
-		key := "permissions.defaultMode"
-		if _, ok := ly.at[key]; !ok {
-			key = "permissionMode"
-		}
-		drop(key)
-		p.DefaultMode = nil
-	}
-	s.Permissions = &p
-	if n := s.MaxSteps; n != nil && l.cfg.MaxSteps > 0 && (*n == 0 || *n > l.cfg.MaxSteps) {
-		drop("maxSteps")
-		s.MaxSteps = nil
-	}
-	if s.BaseURL != nil {
-		drop("baseUrl")
-		s.BaseURL = nil
-	}
-	if len(s.Providers) > 0 {
-		drop("providers")
-		s.Providers = nil
-	}
-	if len(s.Models) > 0 {
-		drop("models")
-		s.Models = nil
-	}
-	if s.Durability != nil {
-		drop("durability")
-		s.Durability = nil
-	}
-}
-
-// loosens reports whether a mode runs more than the default one does, or asks
-// about more than the mode that the layers before have chosen: plan and dontAsk
-// deny what others ask about. What is no mode at all is reported as such later.
-func (l *loader) loosens(mode string) bool {
-	switch agent.Mode(mode) {
-	case agent.ModeAcceptEdits, agent.ModeBypass:
-		return true
-	case agent.ModePlan:
-		return l.cfg.Mode == agent.ModeDontAsk
-	case agent.ModeDontAsk:
-		return false
-	}
-	return l.cfg.Mode == agent.ModePlan || l.cfg.Mode == agent.ModeDontAsk
-}
+// notices are the values of notify.
+var notices = []string{"off", "bell", "terminal", "system"}
 
 // maxText bounds a setting that may be any text of one line, in bytes: a name.
 // It goes into the system prompt and onto the screen.
@@ -110,7 +49,9 @@ func (l *loader) scalars(ly layer, s Settings) error {
 		{"model", s.Model, &l.cfg.Model, nil},
 		{"dialect", s.Dialect, &l.cfg.Dialect, []string{"claude", "dure"}},
 		{"durability", s.Durability, &l.cfg.Durability, []string{"barrier", "always", "os"}},
+		{"notify", s.Notify, &l.cfg.Notify, notices},
 		{"language", s.Language, &l.cfg.Language, []string{"en", "ko"}},
+		{"effort", s.Effort, &l.cfg.Effort, efforts},
 	} {
 		if f.value == nil {
 			continue
@@ -130,6 +71,96 @@ func (l *loader) scalars(ly layer, s Settings) error {
 		l.cfg.MaxSteps = *s.MaxSteps
 	}
 	l.cfg.ScrubEnv = union(l.cfg.ScrubEnv, s.ScrubEnv)
+	if c := s.Checkpoints; c != nil {
+		l.set(ly, "checkpoints", l.cfg.NoCheckpoints == *c)
+		l.cfg.NoCheckpoints = !*c
+	}
+	if err := l.budget(ly, s.Budget); err != nil {
+		return err
+	}
+	if err := l.retention(ly, s.Retention); err != nil {
+		return err
+	}
+	return l.compact(ly, s.Compact)
+}
+
+func (l *loader) retention(ly layer, r *FileRetention) error {
+	if r == nil {
+		return nil
+	}
+	to := &l.cfg.Retention
+	if v := r.Days; v != nil {
+		const most = 36_500 // a hundred years
+		if *v < 0 || *v > most {
+			return l.invalid(ly, "retention.days", fmt.Sprint(*v), []string{"a number from 0 to 36500"})
+		}
+		l.set(ly, "retention.days", to.Days != *v)
+		to.Days = *v
+	}
+	if r.Auto != nil {
+		l.set(ly, "retention.auto", to.Auto != *r.Auto)
+		to.Auto = *r.Auto
+	}
+	return nil
+}
+
+func (l *loader) compact(ly layer, c *FileCompact) error {
+	if c == nil {
+		return nil
+	}
+	to := &l.cfg.Compact
+	if c.Auto != nil {
+		l.set(ly, "compact.auto", to.Auto != *c.Auto)
+		to.Auto = *c.Auto
+	}
+	if v := c.Threshold; v != nil {
+		if !(*v >= 0.2 && *v <= 0.95) {
+			return l.invalid(ly, "compact.threshold", fmt.Sprint(*v), []string{"a number from 0.2 to 0.95"})
+		}
+		l.set(ly, "compact.threshold", to.Threshold != *v)
+		to.Threshold = *v
+	}
+	if v := c.Strategy; v != nil {
+		if !slices.Contains(strategies, *v) {
+			return l.invalid(ly, "compact.strategy", *v, strategies)
+		}
+		l.set(ly, "compact.strategy", to.Strategy != *v)
+		to.Strategy = *v
+	}
+	if v := c.Recent; v != nil {
+		if *v < 1 || *v > 1000 {
+			return l.invalid(ly, "compact.recent", fmt.Sprint(*v), []string{"a number from 1 to 1000"})
+		}
+		l.set(ly, "compact.recent", to.Recent != *v)
+		to.Recent = *v
+	}
+	return nil
+}
+
+// strategies are the values of compact.strategy.
+var strategies = []string{"truncate-tools", "truncate-oldest", "summarize", "hybrid"}
+
+// maxDollars bounds a budget, so that it can be counted in billionths.
+const maxDollars = 1e9
+
+func (l *loader) budget(ly layer, b *FileBudget) error {
+	if b == nil {
+		return nil
+	}
+	if d := b.Dollars; d != nil {
+		if !(*d >= 0 && *d <= maxDollars) {
+			return l.invalid(ly, "budget.usd", fmt.Sprint(*d), []string{"0", "an amount of US dollars"})
+		}
+		l.set(ly, "budget.usd", l.cfg.Budget.Dollars != *d)
+		l.cfg.Budget.Dollars = *d
+	}
+	if n := b.Tokens; n != nil {
+		if *n < 0 {
+			return l.invalid(ly, "budget.tokens", fmt.Sprint(*n), []string{"0", "a positive number"})
+		}
+		l.set(ly, "budget.tokens", l.cfg.Budget.Tokens != *n)
+		l.cfg.Budget.Tokens = *n
+	}
 	return nil
 }
 
@@ -154,27 +185,37 @@ func (l *loader) permissions(ly layer, s Settings) error {
 		l.set(ly, key, string(l.cfg.Mode) != mode)
 		l.cfg.Mode = agent.Mode(mode)
 	}
-	for _, r := range []struct {
-		key  string
-		from []string
-		to   *[]Rule
-	}{
-		{"permissions.allow", p.Allow, &l.cfg.Allow},
-		{"permissions.deny", p.Deny, &l.cfg.Deny},
-		{"permissions.ask", p.Ask, &l.cfg.Ask},
-	} {
-		for _, text := range r.from {
-			if strings.TrimSpace(text) == "" {
-				return l.invalid(ly, r.key, text, []string{"a rule such as Bash"})
-			}
-			*r.to = append(*r.to, Rule{strings.TrimSpace(text), l.origin(ly, r.key)})
-		}
+	if err := l.rules(ly, s); err != nil {
+		return err
 	}
-	for _, dir := range p.AddDirs {
+	var dirs []string
+	for i, dir := range p.AddDirs {
 		if dir == "" {
-			return l.invalid(ly, "permissions.additionalDirectories", dir, []string{"a folder"})
+			return l.invalidItem(ly, "permissions.additionalDirectories", i, dir, "a folder")
 		}
-		l.cfg.AddDirs = union(l.cfg.AddDirs, []string{l.absolute(dir)})
+		dirs = append(dirs, l.absolute(dir))
+	}
+	l.cfg.AddDirs = union(l.cfg.AddDirs, dirs)
+	for i, name := range p.SafeVars {
+		if !variable().MatchString(name) {
+			return l.invalidItem(ly, "permissions.safeVars", i, name, "the name of a variable")
+		}
+		l.set(ly, "permissions.safeVars", false)
+	}
+	l.cfg.SafeVars = union(l.cfg.SafeVars, p.SafeVars)
+	if v := p.DisableBypass; v != nil {
+		if *v != "disable" {
+			return l.invalid(ly, disableBypass, *v, []string{"disable"})
+		}
+		l.set(ly, disableBypass, false)
+		l.cfg.NoBypass = true
+	}
+	if ly.kind != Managed && (on(p.ManagedOnly) || on(s.ManagedRulesOnly)) {
+		key := "permissions.managedOnly"
+		if !on(p.ManagedOnly) {
+			key = "allowManagedPermissionRulesOnly"
+		}
+		l.note("warn", fmt.Sprintf("%s: %s is for administrators", ly.place(ly.where(key)), key))
 	}
 	return nil
 }
@@ -200,10 +241,11 @@ func (l *loader) endpoints(ly layer, s Settings) error {
 		if l.cfg.Providers == nil {
 			l.cfg.Providers = map[string]Provider{}
 		}
+		if p.Type != "" && !slices.Contains(protocols, p.Type) {
+			return l.invalid(ly, "providers."+name+".type", p.Type, protocols)
+		}
 		l.set(ly, "providers."+name, false)
 		l.cfg.Providers[name] = p
-		key := "providers." + name
-		l.note("warn", fmt.Sprintf("%s: %s is not used yet: every model is reached through baseUrl", ly.place(ly.at[key]), key))
 		if p.KeyEnv != "" {
 			l.cfg.ScrubEnv = union(l.cfg.ScrubEnv, []string{p.KeyEnv})
 		}
@@ -218,6 +260,9 @@ func (l *loader) endpoints(ly layer, s Settings) error {
 	return nil
 }
 
+// protocols are the values of providers.*.type.
+var protocols = []string{"anthropic", "chat", "responses", "gemini"}
+
 // endpoint checks the address of a model's service. One that carries a user and
 // a password is refused, because addresses are shown and logged.
 func endpoint(s string) (string, bool) {
@@ -230,10 +275,13 @@ func endpoint(s string) (string, bool) {
 
 // shownURL hides what may be a password.
 func shownURL(s string) string {
-	if scheme, _, ok := strings.Cut(s, "://"); ok && strings.Contains(s, "@") {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	if scheme, _, ok := strings.Cut(s, "://"); ok {
 		return scheme + "://" + hidden
 	}
-	return s
+	return hidden
 }
 
 // Bounds of the limits.
@@ -258,6 +306,7 @@ func (l *loader) limits(ly layer, s Settings) error {
 		value *string
 		to    *time.Duration
 	}{
+		{"limits.header", s.Limits.Header, &l.cfg.Limits.Header},
 		{"limits.idle", s.Limits.Idle, &l.cfg.Limits.Idle},
 		{"limits.ping", s.Limits.Ping, &l.cfg.Limits.Ping},
 	} {
@@ -298,7 +347,9 @@ func (l *loader) origin(ly layer, key string) Origin {
 var flagOf = map[string]string{
 	"model": "--model", "baseUrl": "--base-url", "permissions.defaultMode": "--permission-mode",
 	"permissions.allow": "--allow", "permissions.deny": "--deny", "permissions.additionalDirectories": "--add-dir",
-	"maxSteps": "--max-turns", "dialect": "--tool-dialect", "durability": "--durability",
+	"maxSteps": "--max-turns", "fallbackModel": "--fallback-model", "effort": "--effort", "profile": "--profile", "dialect": "--tool-dialect", "durability": "--durability",
+	"sandbox.mode": "--sandbox", "budget.usd": "--max-budget-usd", "budget.tokens": "--max-budget-tokens",
+	"context.auto": "--no-auto-context",
 }
 
 // invalid reports a value of the right type that means nothing.
@@ -318,12 +369,29 @@ func (l *loader) invalid(ly layer, key, value string, among []string) error {
 	if ly.kind == Environment {
 		return ly.problem(0, fmt.Sprintf("%q is none of: %s", value, want), "Mend the environment variable "+ly.path+", or unset it.")
 	}
-	return ly.problem(ly.at[key], fmt.Sprintf("%s is %q and has to be one of: %s", key, value, want), "")
+	return ly.problem(ly.where(key), fmt.Sprintf("%s is %q and has to be one of: %s", key, value, want), "")
 }
 
+// invalidItem reports an entry of a list that means nothing.
+func (l *loader) invalidItem(ly layer, key string, i int, value, want string) error {
+	if ly.data == nil {
+		return l.invalid(ly, key, value, []string{want})
+	}
+	return ly.problem(ly.item(key, i), fmt.Sprintf("%s is %q and has to be one of: %s", key, clip(value, maxText), want), "")
+}
+
+// union appends those of more that are not in have.
 func union(have, more []string) []string {
+	if len(more) == 0 {
+		return have
+	}
+	seen := make(map[string]bool, len(have))
+	for _, h := range have {
+		seen[h] = true
+	}
 	for _, m := range more {
-		if !slices.Contains(have, m) {
+		if !seen[m] {
+			seen[m] = true
 			have = append(have, m)
 		}
 	}

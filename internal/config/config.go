@@ -10,6 +10,8 @@
 package config
 
 import (
+	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -18,14 +20,23 @@ import (
 
 // Sources is where settings come from.
 type Sources struct {
-	ReadFile func(path string) ([]byte, error) // required; config.ReadFile
-	Getenv   func(name string) string          // nil = an empty environment
-	UserHome string                            // the user's home folder; "" = none is known
-	Workdir  string                            // absolute; the project
-	OS       string                            // as runtime.GOOS
-	Language string                            // what the locale asks for: en or ko; "" = en
-	Settings string                            // of the command line: a file, or a JSON object
-	Flags    Settings                          // what other flags say
+	ReadFile func(path string) ([]byte, error)      // required; config.ReadFile
+	ReadDir  func(path string) ([]string, error)    // names of what is in a folder; nil = config.ReadDir
+	Stat     func(path string) (fs.FileInfo, error) // for [Changed]; nil = os.Stat
+	Getenv   func(name string) string               // nil = an empty environment
+	UserHome string                                 // the user's home folder; "" = none is known
+	Workdir  string                                 // absolute; the project
+	OS       string                                 // as runtime.GOOS
+	Language string                                 // what the locale asks for: en or ko; "" = en
+	Settings string                                 // of the command line: a file, or a JSON object
+	Flags    Settings                               // what other flags say
+
+	// Trusted says that the user trusts the project's folder with what it brings
+	// now: its files may then permit as well. They still decide neither where keys
+	// are sent nor how commands are confined, and choose no mode that asks less.
+	Trusted bool
+
+	said *[]Said // what each layer says is kept here; nil = it is not
 }
 
 // Config is what the layers say together. Zero values of Limits are left to
@@ -43,14 +54,58 @@ type Config struct {
 	Deny       []Rule
 	Ask        []Rule
 	AddDirs    []string            // absolute
+	SafeVars   []string            // assignments before a command that allow rules match past, beside the usual ones
 	MaxSteps   int                 // of a turn; 0 = no limit
 	Dialect    string              // claude or dure
 	Durability string              // barrier, always or os
+	Notify     string              // how a user who is away is told: off, bell, terminal or system
 	Language   string              // en or ko
-	Providers  map[string]Provider // not used yet but for KeyEnv; a note says so
+	Providers  map[string]Provider // the user's own, and changes to the known ones
 	Models     []agent.ModelInfo   // entries beyond the catalog's own
-	ScrubEnv   []string            // variables that processes do not inherit
+	Fallback   []string            // models to ask when the first has failed for good
+	Effort     string              // how much a model thinks: low, medium or high; "" = as it does by itself
+	SmallModel string              // for digests and the like; "" = a small one of the same provider
+	Profile    string              // kind of work: chat, cowork, code, finance, or one of the user's own
+	Profiles   map[string]Profile
+	NoAI       bool // no model is asked, and no tool offered that needs one
+	Network    Network
+	Search     Search
+	Updates    Updates
+	ScrubEnv   []string // variables that processes do not inherit
 	Limits     Limits
+	Budget     Budget
+	Compact    Compact
+	Retention  Retention
+
+	Extend       Extend
+	Env          map[string]Secret // variables for commands
+	Memory       Memory
+	User         Person
+	Investment   *Investment // nil = none is known
+	NoTaskState  bool        // agents note nothing, and nothing of it is carried on
+	Context      Context
+	Reflexion    Reflexion
+	Plan         Plan
+	Verification Verification
+
+	Hooks Hooks
+
+	NoCheckpoints bool // files are not kept, and cannot be put back
+
+	ManagedOnly bool // allow rules and grants of others than the administrator do not count
+	NoBypass    bool // mode bypassPermissions is switched off
+	Sandbox     Sandbox
+	Trust       string    // [TrustAsk] or [TrustNever]
+	Trusted     bool      // what the project brings is in force
+	Patterns    []Pattern // of secrets, beside the usual ones
+
+	// Borrowed are the files of .claude folders that were read, and Skipped those that
+	// could not be.
+	Borrowed, Skipped []string
+
+	// Inert is what the layers say and what is not in force, in the order in which
+	// it stands; at most 1,000 of it, and how many more.
+	Inert []Inert
 
 	// Origins says for each setting that has a value which layer gave it, by
 	// the setting's name in a file.
@@ -61,34 +116,75 @@ type Config struct {
 	Notes []agent.Note
 }
 
+// Network says how, and how far, the program reaches out. It holds for models
+// and web tools, not for what commands do.
+type Network struct {
+	Mode       NetworkMode
+	Proxy      Secret   // http, https, socks5 or socks5h; "" = that of the environment
+	NoProxy    string   // hosts that are reached without it, as in NO_PROXY
+	CA         string   // file of certificates that are trusted beside the system's; absolute
+	AllowHosts []string // in internal mode: hosts, *.domains and networks beside this machine
+}
+
+// NetworkMode is a network mode.
+type NetworkMode string
+
+// The network modes.
+const (
+	External NetworkMode = "external" // any provider, and public web pages
+	Internal NetworkMode = "internal" // this machine, and the hosts that are named
+	Offline  NetworkMode = "off"      // this machine, and no web tools
+)
+
+// Search is the endpoint of web searches. Without a kind there are none.
+type Search struct {
+	Kind   string `json:"kind,omitempty"` // brave, searxng, tavily, json
+	URL    string `json:"url,omitempty"`
+	KeyEnv string `json:"keyEnv,omitempty"` // variable that holds the key
+}
+
+// Updates say whether a newer version is looked for: never without being asked.
+type Updates struct {
+	Check bool   `json:"check,omitempty"`
+	URL   string `json:"url,omitempty"` // of a JSON object with a member "version"
+}
+
+// Budget bounds what a session and its children use, from when it is opened. Zero
+// fields do not.
+type Budget struct {
+	Dollars float64 `json:"usd,omitempty"`
+	Tokens  int64   `json:"tokens,omitempty"`
+}
+
+// Compact says how conversations are shortened.
+type Compact struct {
+	Auto      bool    // when they come close to the window
+	Threshold float64 // share of the window; 0 = built in
+	Strategy  string  // truncate-tools, truncate-oldest, summarize or hybrid; "" = what it takes
+	Recent    int     // newest messages that stay; 0 = built in
+}
+
+// Retention says when sessions are old.
+type Retention struct {
+	Days int  // without a change; 0 = never
+	Auto bool // they are deleted without a question
+}
+
 // Limits bound waiting.
 type Limits struct {
 	Retries int           // of a request; 0 = built in
+	Header  time.Duration // until an answer begins; 0 = built in
 	Idle    time.Duration // without a byte of an answer; 0 = built in
 	Ping    time.Duration // while only pings arrive; 0 = built in
 }
 
 // Provider is an endpoint that serves models.
 type Provider struct {
-	Type    string            `json:"type,omitempty"` // the protocol: anthropic
+	Type    string            `json:"type,omitempty"` // the protocol: anthropic, chat, responses or gemini
 	BaseURL string            `json:"baseUrl,omitempty"`
 	KeyEnv  string            `json:"keyEnv,omitempty"` // variable that holds the key
 	Headers map[string]string `json:"headers,omitempty"`
-}
-
-// Rule is a permission rule with its source.
-type Rule struct {
-	Text   string
-	Origin Origin
-}
-
-// Texts returns the rules without their sources.
-func Texts(rules []Rule) []string {
-	out := make([]string, len(rules))
-	for i, r := range rules {
-		out[i] = r.Text
-	}
-	return out
+	Model   string            `json:"model,omitempty"` // the one to take when none is named
 }
 
 // Layer names one source of settings.
@@ -111,6 +207,12 @@ type Origin struct {
 	Layer Layer  `json:"layer"`
 	Where string `json:"where,omitempty"` // file, variable or flag
 }
+
+// BuiltIn reports whether nobody has chosen the value.
+func (o Origin) BuiltIn() bool { return o.Layer == BuiltIn }
+
+// Explicit reports whether the value was chosen for this run.
+func (o Origin) Explicit() bool { return o.Layer == Flags || o.Layer == Environment }
 
 func (o Origin) String() string {
 	if o.Where == "" {
@@ -139,31 +241,110 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 type Settings struct {
 	Model          *string             `json:"model"`
 	BaseURL        *string             `json:"baseUrl"`
-	PermissionMode *string             `json:"permissionMode"`
+	PermissionMode *string             `json:"-"` // of the command line
 	Permissions    *Permissions        `json:"permissions"`
 	MaxSteps       *int                `json:"maxSteps"`
 	Dialect        *string             `json:"dialect"`
 	Durability     *string             `json:"durability"`
+	Notify         *string             `json:"notify"`
 	Language       *string             `json:"language"`
 	Providers      map[string]Provider `json:"providers"`
 	Models         []agent.ModelInfo   `json:"models"`
+	FallbackModel  *string             `json:"fallbackModel"` // names, separated by commas
+	Effort         *string             `json:"effort"`
+	SmallModel     *string             `json:"smallModel"`
+	Profile        *string             `json:"profile"`
+	Profiles       map[string]Profile  `json:"profiles"`
+	User           *Person             `json:"user"`
+	Investment     *Investment         `json:"investment"`
+	TaskState      *bool               `json:"taskState"`
+	AI             *bool               `json:"ai"`
+	Network        *FileNetwork        `json:"network"`
+	Search         *Search             `json:"search"`
+	Updates        *Updates            `json:"updates"`
 	ScrubEnv       []string            `json:"scrubEnv"`
 	Limits         *FileLimits         `json:"limits"`
+	Budget         *FileBudget         `json:"budget"`
+	Compact        *FileCompact        `json:"compact"`
+	Memory         *FileMemory         `json:"memory"`
+	Retention      *FileRetention      `json:"retention"`
+	Checkpoints    *bool               `json:"checkpoints"`
+	Context        *FileContext        `json:"context"`
+	Reflexion      *FileReflexion      `json:"reflexion"`
+	Plan           *FilePlan           `json:"plan"`
+	Verification   *FileVerification   `json:"verification"`
+	Sandbox        *FileSandbox        `json:"sandbox"`
+	Trust          *FileTrust          `json:"trust"`
+	Guard          *FileGuard          `json:"guard"`
+
+	FileHooks
+
+	DisabledTools []string `json:"disabledTools"`
+	Extensions
+
+	// MemoryExcludes is another word for memory.excludes.
+	MemoryExcludes []string `json:"claudeMdExcludes"`
+
+	// ManagedRulesOnly is another word for permissions.managedOnly.
+	ManagedRulesOnly *bool `json:"allowManagedPermissionRulesOnly"`
 }
 
 // Permissions are the rules of a layer. DefaultMode is stronger than
 // [Settings.PermissionMode] beside it.
 type Permissions struct {
-	DefaultMode *string  `json:"defaultMode"`
-	Allow       []string `json:"allow"`
-	Deny        []string `json:"deny"`
-	Ask         []string `json:"ask"`
-	AddDirs     []string `json:"additionalDirectories"`
+	DefaultMode *string `json:"defaultMode"`
+
+	// Allow, Deny and Ask are rules of the command line.
+	Allow []string `json:"-"`
+	Deny  []string `json:"-"`
+	Ask   []string `json:"-"`
+
+	// The lists of a file have texts and objects in them; those of Rules say
+	// themselves what they do.
+	AllowList []json.RawMessage `json:"allow"`
+	DenyList  []json.RawMessage `json:"deny"`
+	AskList   []json.RawMessage `json:"ask"`
+	Rules     []json.RawMessage `json:"rules"`
+
+	AddDirs       []string `json:"additionalDirectories"`
+	SafeVars      []string `json:"safeVars"`
+	ManagedOnly   *bool    `json:"managedOnly"`
+	DisableBypass *string  `json:"disableBypassPermissionsMode"`
+}
+
+// FileNetwork is [Network] as a file writes it.
+type FileNetwork struct {
+	Mode       *string  `json:"mode"`
+	Proxy      *string  `json:"proxy"`
+	NoProxy    *string  `json:"noProxy"`
+	CA         *string  `json:"ca"`
+	AllowHosts []string `json:"allowHosts"`
+}
+
+// FileBudget is [Budget] as a file writes it.
+type FileBudget struct {
+	Dollars *float64 `json:"usd"`
+	Tokens  *int64   `json:"tokens"`
+}
+
+// FileCompact is [Compact] as a file writes it.
+type FileCompact struct {
+	Auto      *bool    `json:"auto"`
+	Threshold *float64 `json:"threshold"`
+	Strategy  *string  `json:"strategy"`
+	Recent    *int     `json:"recent"`
+}
+
+// FileRetention is [Retention] as a file writes it.
+type FileRetention struct {
+	Days *int  `json:"days"`
+	Auto *bool `json:"auto"`
 }
 
 // FileLimits are [Limits] as a file writes them: durations as "90s" or "5m".
 type FileLimits struct {
 	Retries *int    `json:"retries"`
+	Header  *string `json:"header"`
 	Idle    *string `json:"idle"`
 	Ping    *string `json:"ping"`
 }

@@ -1,9 +1,15 @@
 package config
 
-import "strings"
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // environment applies the variables that stand for settings. Of two variables
-// for one setting, that of dure is stronger.
+// for one setting, that of dure is stronger; and the process's own is stronger than
+// one that the user's settings give.
 func (l *loader) environment() error {
 	for _, v := range []struct {
 		name string
@@ -11,11 +17,19 @@ func (l *loader) environment() error {
 	}{
 		{"ANTHROPIC_MODEL", func(s *Settings, v *string) { s.Model = v }},
 		{"DURE_MODEL", func(s *Settings, v *string) { s.Model = v }},
+		{"DURE_FALLBACK_MODEL", func(s *Settings, v *string) { s.FallbackModel = v }},
+		{"ANTHROPIC_SMALL_FAST_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
+		{"DURE_SMALL_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
+		{"DURE_EFFORT", func(s *Settings, v *string) { s.Effort = v }},
+		{"DURE_PROFILE", func(s *Settings, v *string) { s.Profile = v }},
+		{"DURE_NETWORK", func(s *Settings, v *string) { s.Network = &FileNetwork{Mode: v} }},
+		{"NODE_EXTRA_CA_CERTS", func(s *Settings, v *string) { s.Network = &FileNetwork{CA: v} }},
+		{"DURE_CA_FILE", func(s *Settings, v *string) { s.Network = &FileNetwork{CA: v} }},
 		{"ANTHROPIC_BASE_URL", func(s *Settings, v *string) { s.BaseURL = v }},
 		{"DURE_DURABILITY", func(s *Settings, v *string) { s.Durability = v }},
 		{"DURE_LANG", func(s *Settings, v *string) { s.Language = language(v) }},
 	} {
-		value := strings.TrimSpace(l.src.Getenv(v.name))
+		value := l.variable(v.name)
 		if value == "" {
 			continue
 		}
@@ -33,12 +47,18 @@ func (l *loader) environment() error {
 		{"ANTHROPIC_API_KEY", &l.cfg.Key, "key"},
 		{"ANTHROPIC_AUTH_TOKEN", &l.cfg.AuthToken, "authToken"},
 	} {
-		if value := strings.TrimSpace(l.src.Getenv(v.name)); value != "" {
+		if value := l.variable(v.name); value != "" {
 			*v.to = Secret(value)
 			l.cfg.Origins[v.key] = Origin{Environment, v.name}
 		}
 	}
 	return nil
+}
+
+// variable returns a variable. Those that are asked for here are among the ones that
+// no repository sets, see [steers].
+func (l *loader) variable(name string) string {
+	return strings.TrimSpace(cmp.Or(l.src.Getenv(name), string(l.cfg.Env[name])))
 }
 
 // language accepts a locale where a language is asked for.
@@ -49,3 +69,45 @@ func language(v *string) *string {
 	}
 	return &lang
 }
+
+// proxyNames are the variables that name a proxy, in the order in which they are
+// asked for each kind of request.
+var proxyNames = [][]string{
+	{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"},
+	{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"},
+}
+
+// proxies refuses a variable that should name a proxy and does not, unless the
+// settings name one: requests would leave without it.
+func (l *loader) proxies() error {
+	if l.cfg.Network.Proxy != "" {
+		return nil
+	}
+	for _, names := range proxyNames {
+		for _, name := range names {
+			value := strings.TrimSpace(l.src.Getenv(name))
+			if value == "" {
+				continue
+			}
+			if !isProxy(value) {
+				ly := layer{kind: Environment, path: name}
+				return l.invalid(ly, name, shownURL(value), []string{"an address such as http://host:port"})
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// isProxy reports whether a variable's value can be used as a proxy: an address,
+// or a host alone, which speaks HTTP.
+func isProxy(value string) bool {
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	return err == nil && u.Hostname() != "" && slices.Contains(proxySchemes, u.Scheme)
+}
+
+// proxySchemes are the kinds of proxies.
+var proxySchemes = []string{"http", "https", "socks5", "socks5h"}

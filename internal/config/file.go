@@ -34,3 +34,13 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 var errNotRegular = errors.New("not a regular file")
+
+// ReadDir returns the names of what is in a folder.
+func ReadDir(path string) ([]string, error) {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -12,62 +13,133 @@ import (
 
 // loader holds what the steps of Load share.
 type loader struct {
-	src Sources
-	cfg Config
+	src  Sources
+	cfg  Config
+	said map[string]layer // who spoke last of a profile
+	told map[string]bool  // files and keys of which the user was told that they are inert
+	left int              // how much is inert
+	odd  int              // how many rules cannot be read
 }
 
 // Load reads all layers and returns what they say together. Its errors are
 // [*agent.Problem].
 func Load(src Sources) (Config, error) {
-	if src.Getenv == nil {
-		src.Getenv = func(string) string { return "" }
+	c, err := load(src)
+	if err == nil && src.Trusted && c.Trust == TrustNever {
+		src.Trusted = false // the layer that says so may come after those that it is about
+		return load(src)
 	}
-	l := &loader{src: src, cfg: builtIn()}
-	if src.Language != "" {
-		l.cfg.Language = src.Language
-	}
-	if err := l.places(); err != nil {
+	return c, err
+}
+
+func load(src Sources) (Config, error) {
+	l, err := newLoader(src)
+	if err != nil {
 		return Config{}, err
 	}
+	files, others := l.files(), l.claudeFiles()
 	for _, step := range []func() error{
-		func() error { return l.file(User, filepath.Join(l.cfg.Home, "settings.json")) },
-		func() error { return l.file(Project, filepath.Join(src.Workdir, ".dure", "settings.json")) },
-		func() error { return l.file(Local, filepath.Join(src.Workdir, ".dure", "settings.local.json")) },
+		func() error { return l.claude(User, others.user) },
+		func() error { return l.file(User, files.user) },
+		func() error { return l.claude(Project, others.project) },
+		func() error { return l.file(Project, files.project) },
+		func() error { return l.claude(Local, others.local) },
+		func() error { return l.theirFile(layer{kind: Local, path: others.top, outside: true}) },
+		func() error { return l.file(Local, files.local) },
 		l.inline,
 		l.environment,
-		func() error { return l.apply(layer{kind: Flags}, src.Flags) },
-		func() error { return l.file(Managed, managedFile(src.OS)) },
+		func() error { return l.apply(layer{kind: Flags}, l.src.Flags) },
+		func() error { return l.managed(files, others) },
+		l.proxies,
+		l.checkProfiles,
 	} {
 		if err := step(); err != nil {
 			return Config{}, err
 		}
 	}
+	l.finish()
 	return l.cfg, nil
 }
+
+func newLoader(src Sources) (*loader, error) {
+	if src.Getenv == nil {
+		src.Getenv = func(string) string { return "" }
+	}
+	if src.ReadDir == nil {
+		src.ReadDir = ReadDir
+	}
+	l := &loader{src: src, cfg: builtIn(), told: map[string]bool{}, said: map[string]layer{}}
+	if src.Language != "" {
+		l.cfg.Language = src.Language
+	}
+	return l, l.places()
+}
+
+// finish is what can be said when all layers have spoken.
+func (l *loader) finish() {
+	l.cfg.Trusted = l.src.Trusted
+	l.finishHooks()
+	if l.cfg.NoBypass && l.cfg.Mode == agent.ModeBypass {
+		l.note("warn", fmt.Sprintf("mode %s is switched off by %s", agent.ModeBypass, l.cfg.Origins[disableBypass]))
+		l.cfg.Mode = agent.ModeDefault
+		l.cfg.Origins["permissions.defaultMode"] = l.cfg.Origins[disableBypass]
+	}
+	if more := l.odd - maxUnknown; more > 0 {
+		l.note("warn", fmt.Sprintf("%d more rules cannot be read", more))
+	}
+	if more := l.left - maxInert; more > 0 {
+		l.cfg.Inert = append(l.cfg.Inert, Inert{What: fmt.Sprintf("%d more", more)})
+	}
+}
+
+// DefaultModel is the model when nobody has chosen one.
+const DefaultModel = "claude-sonnet-4-6"
 
 // builtIn is the weakest layer.
 func builtIn() Config {
 	c := Config{
-		Model:      "claude-sonnet-4-6",
-		Mode:       agent.ModeDefault,
-		Dialect:    "claude",
-		Durability: "barrier",
-		Language:   "en",
-		Origins:    map[string]Origin{},
+		Model:        DefaultModel,
+		Mode:         agent.ModeDefault,
+		Dialect:      "claude",
+		Durability:   "barrier",
+		Notify:       "off",
+		Compact:      Compact{Auto: true},
+		Retention:    Retention{Days: 30},
+		Context:      Context{Auto: true},
+		Reflexion:    Reflexion{Enabled: true, EvaluateOnSuccess: true, MaxEntries: 5},
+		Plan:         Plan{Mode: agent.PlanOff, Retries: 3},
+		Verification: Verification{Enabled: true, Cowork: true, Code: true},
+		Language:     "en",
+		Profile:      "code",
+		Network:      Network{Mode: External},
+		Trust:        TrustAsk,
+		Origins:      map[string]Origin{},
 	}
-	for _, name := range []string{"model", "permissions.defaultMode", "dialect", "durability", "language"} {
+	for _, name := range []string{"model", "permissions.defaultMode", "dialect", "durability", "language", "profile", "network.mode", "trust.mode", "sandbox.mode"} {
 		c.Origins[name] = Origin{Layer: BuiltIn}
 	}
 	return c
 }
 
-// file applies the settings at path, if there are any.
+// file applies the settings at path, if there are any; "" = there are none.
 func (l *loader) file(kind Layer, path string) error {
+	if path == "" {
+		return nil
+	}
+	ly, s, err := l.readFile(kind, path)
+	if err != nil || ly.data == nil {
+		return err
+	}
+	return l.apply(ly, s)
+}
+
+// readFile reads a file; one that is not there has no data.
+func (l *loader) readFile(kind Layer, path string) (layer, Settings, error) {
 	data, err := l.src.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil // a folder that is none is reported when something is written to it
+		return layer{}, Settings{}, nil // a folder that is none is reported when something is written to it
 	}
-	return l.data(kind, path, data, err)
+	return l.read(kind, path, data, err)
 }
 
 // inline applies what --settings names or holds.
@@ -85,18 +157,26 @@ func (l *loader) inline() error {
 }
 
 func (l *loader) data(kind Layer, path string, data []byte, err error) error {
+	ly, s, err := l.read(kind, path, data, err)
+	if err != nil {
+		return err
+	}
+	return l.apply(ly, s)
+}
+
+func (l *loader) read(kind Layer, path string, data []byte, err error) (layer, Settings, error) {
 	ly := layer{kind: kind, path: path}
 	if err != nil {
-		return ly.problem(0, "reading it: "+cause(err), "Make it readable, or move it away.")
+		return ly, Settings{}, ly.problem(0, "reading it: "+cause(err), "Make it readable, or move it away.")
 	}
 	s, unknown, err := ly.read(data)
 	if err != nil {
-		return err
+		return ly, Settings{}, err
 	}
 	for _, u := range unknown {
 		l.note("warn", u)
 	}
-	return l.apply(ly, s)
+	return ly, s, nil
 }
 
 // cause is err without the path that its reader is told anyway.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"strings"
 
 	"dure/agent"
 )
@@ -47,14 +48,42 @@ func dataFolder(os, home string, env func(string) string) (string, Origin) {
 	return filepath.Join(home, ".local", "share", "dure"), Origin{Layer: BuiltIn}
 }
 
-// managedFile is where an administrator puts settings that nobody loosens. No
-// variable moves it.
-func managedFile(os string) string {
+// settingsFiles are the files that settings are read from; "" = there is none.
+type settingsFiles struct {
+	user, project, local, inline string
+	managed, managedDir          string
+}
+
+// files returns where settings stand. In the home folder the project's file is
+// that of the user, who needs no permission from himself.
+func (l *loader) files() settingsFiles {
+	project := filepath.Join(l.src.Workdir, ".dure")
+	f := settingsFiles{
+		user:    filepath.Join(l.cfg.Home, "settings.json"),
+		project: filepath.Join(project, "settings.json"),
+		local:   filepath.Join(project, "settings.local.json"),
+	}
+	f.managed, f.managedDir = managedPlaces(l.src.OS)
+	l.cfg.Memory.Managed = filepath.Dir(f.managed)
+	if f.project == f.user {
+		f.project = ""
+	}
+	if s := strings.TrimSpace(l.src.Settings); s != "" && s[0] != '{' {
+		f.inline = l.absolute(s)
+	}
+	return f
+}
+
+// managedPlaces is where an administrator puts settings that nobody loosens: a
+// file, and a folder with more of them. No variable moves it.
+func managedPlaces(os string) (file, dir string) {
 	switch os {
 	case "darwin":
-		return "/Library/Application Support/dure/settings.json"
+		const base = "/Library/Application Support/dure/"
+		return base + "managed-settings.json", base + "managed-settings.d"
 	case "windows":
-		return `C:\Program Files\dure\settings.json`
+		const base = `C:\Program Files\dure\`
+		return base + "managed-settings.json", base + "managed-settings.d"
 	}
-	return "/etc/dure/settings.json"
+	return "/etc/dure/managed-settings.json", "/etc/dure/managed-settings.d"
 }

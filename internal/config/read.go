@@ -2,42 +2,56 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/jsonc"
 )
 
 // The bounds of a settings file. Anybody can put one into a repository.
 const (
 	maxFile    = 1 << 20 // bytes
 	maxUnknown = 20      // keys that mean nothing and are told one by one
-	maxNesting = 4       // objects in each other whose keys are looked at, as deep as known goes
+	maxItems   = 20_000  // entries of a list
 )
-
-// known lists the keys of a settings file. A star stands for any name.
-var known = []string{
-	"$schema", "model", "baseUrl", "permissionMode", "maxSteps", "dialect", "durability", "language", "scrubEnv",
-	"permissions", "permissions.defaultMode", "permissions.allow", "permissions.deny", "permissions.ask",
-	"permissions.additionalDirectories",
-	"providers", "providers.*", "providers.*.type", "providers.*.baseUrl", "providers.*.keyEnv",
-	"providers.*.headers", "providers.*.headers.*",
-	"models", "limits", "limits.retries", "limits.idle", "limits.ping",
-}
 
 // layer is one source while it is read.
 type layer struct {
 	kind Layer
 	path string // "" when it is no file
 	data []byte
-	at   map[string]int64 // where each key begins, see keys
+	positions
+	lines   *lines
+	compat  bool     // it is a file of a .claude folder
+	outside bool     // it is in a folder above the project's, which the user's trust is not about
+	said    *written // what a file says, as we spell it; nil = it is no file
+}
+
+// positions are where things begin in a file: the number of bytes up to and
+// including their first.
+type positions struct {
+	at    map[string]int64   // keys, by path
+	items map[string][]int64 // entries of the lists that are values of keys
+}
+
+// where returns where a key begins; 0 = it is not there.
+func (p positions) where(key string) int64 { return p.at[key] }
+
+// item returns where an entry of a list begins, or the list where that is not
+// known.
+func (p positions) item(key string, i int) int64 {
+	if items := p.items[key]; i < len(items) {
+		return items[i]
+	}
+	return p.where(key)
 }
 
 // read decodes a settings file and says which of its keys mean nothing.
@@ -46,26 +60,45 @@ func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
 		return s, nil, ly.problem(0, fmt.Sprintf("it is larger than %d bytes", maxFile), "Settings are small: is this the right file?")
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	ly.data = data
-	if len(bytes.TrimSpace(data)) == 0 {
+	ly.data, ly.lines = data, starts(data)
+	plain, err := jsonc.Plain(data)
+	if err != nil {
+		return s, nil, ly.decodeProblem(err)
+	}
+	if len(bytes.TrimSpace(plain)) == 0 {
 		return s, nil, nil
 	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	root, err := jsonc.Parse(plain)
+	if err == nil && root.Kind != '{' {
+		err = json.Unmarshal(plain, &s)
+	}
+	if err != nil {
 		return Settings{}, nil, ly.decodeProblem(err)
 	}
-	ly.at = keys(data)
-	var odd []string
-	for path := range ly.at {
-		if !isKnown(path) {
-			odd = append(odd, path)
+	f := spell(plain, root)
+	ly.positions = f.positions
+	if key := f.twice; key != "" { // encoding/json would let the last one count: a denial in the first is lost
+		return Settings{}, nil, ly.problem(ly.where(key), fmt.Sprintf("the key %s stands there twice", key), "")
+	}
+	if key := f.shape; key != "" { // what is in it is for others to read
+		return Settings{}, nil, ly.problem(ly.where(key), key+" has to be an object", "")
+	}
+	for _, key := range slices.Sorted(maps.Keys(ly.items)) {
+		if len(ly.items[key]) > maxItems {
+			return Settings{}, nil, ly.problem(ly.where(key), fmt.Sprintf("%s has more than %d entries", key, maxItems), "")
 		}
 	}
-	slices.SortFunc(odd, func(a, b string) int { return cmp.Compare(ly.at[a], ly.at[b]) })
-	for _, path := range odd[:min(len(odd), maxUnknown)] {
-		unknown = append(unknown, ly.unknown(path, ly.at[path]))
+	ly.said = &f.root
+	if err := json.Unmarshal(f.out.Bytes(), &s); err != nil {
+		if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			te.Offset = f.source(te.Offset)
+		}
+		return Settings{}, nil, ly.decodeProblem(err)
 	}
-	slices.Sort(unknown)
-	if more := len(odd) - maxUnknown; more > 0 {
+	for _, o := range f.odd[:min(len(f.odd), maxUnknown)] {
+		unknown = append(unknown, ly.unknown(o.path, o.at))
+	}
+	if more := len(f.odd) - maxUnknown; more > 0 {
 		unknown = append(unknown, fmt.Sprintf("%s: %d more keys mean nothing here", ly.place(0), more))
 	}
 	return s, unknown, nil
@@ -73,75 +106,10 @@ func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
 
 func (ly *layer) unknown(path string, at int64) string {
 	msg := fmt.Sprintf("%s: the key %s means nothing here", ly.place(at), path)
-	if near := nearest(path); near != "" {
+	if near := nearestTo(path); near != "" {
 		msg += "; did you mean " + near + "?"
 	}
 	return msg
-}
-
-// keys returns where every key of every object in data begins, by path: the
-// number of bytes up to and including its first. The inside of lists is not
-// looked at, nor what lies deeper than maxNesting: each level reads what is in
-// it once more.
-func keys(data []byte) map[string]int64 {
-	at := map[string]int64{}
-	var walk func(d *json.Decoder, base int64, prefix string, depth int)
-	walk = func(d *json.Decoder, base int64, prefix string, depth int) {
-		if t, err := d.Token(); err != nil || t != json.Delim('{') {
-			return
-		}
-		for d.More() {
-			t, err := d.Token()
-			key, ok := t.(string)
-			if err != nil || !ok {
-				return
-			}
-			end := base + d.InputOffset()
-			at[prefix+key] = end - int64(len(key)) - 1
-			var value json.RawMessage
-			if d.Decode(&value) != nil {
-				return
-			}
-			if v := bytes.TrimSpace(value); len(v) > 0 && v[0] == '{' && depth < maxNesting {
-				start := base + d.InputOffset() - int64(len(value))
-				walk(json.NewDecoder(bytes.NewReader(value)), start, prefix+key+".", depth+1)
-			}
-		}
-	}
-	walk(json.NewDecoder(bytes.NewReader(data)), 0, "", 1)
-	return at
-}
-
-// isKnown compares as encoding/json does: letters of either case are the same.
-func isKnown(path string) bool {
-	parts := strings.Split(path, ".")
-	return slices.ContainsFunc(known, func(k string) bool {
-		want := strings.Split(k, ".")
-		if len(want) != len(parts) {
-			return false
-		}
-		for i, w := range want {
-			if w != "*" && !strings.EqualFold(w, parts[i]) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// nearest returns the known key that a person may have meant: the same letters
-// in another case or with other separators, or the same last part.
-func nearest(path string) string {
-	fold := func(s string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
-	}
-	last := path[strings.LastIndexByte(path, '.')+1:]
-	for _, k := range known {
-		if fold(k) == fold(path) || fold(k[strings.LastIndexByte(k, '.')+1:]) == fold(last) {
-			return k
-		}
-	}
-	return ""
 }
 
 // decodeProblem turns an error of encoding/json into a place and a remedy.
@@ -154,7 +122,10 @@ func (ly *layer) decodeProblem(err error) error {
 		return ly.problem(te.Offset, fmt.Sprintf("%s is %s and has to be %s", what, kindOf(te.Value), wanted(te.Type)), "")
 	}
 	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return ly.problem(se.Offset, "this is no valid JSON: "+se.Error(), "Mend it there: comments and commas behind the last entry are not allowed.")
+		return ly.problem(se.Offset, "this is no valid JSON: "+se.Error(), "")
+	}
+	if oe, ok := errors.AsType[*jsonc.OpenError](err); ok {
+		return ly.problem(oe.Offset+1, "a comment is not closed", "")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return ly.problem(int64(len(ly.data)), "it ends too early", "")
@@ -215,11 +186,48 @@ func (ly *layer) place(at int64) string {
 	if name == "" {
 		name = string(ly.kind)
 	}
-	if at <= 0 || ly.data == nil {
+	line, column := ly.position(at)
+	if line == 0 {
 		return name
 	}
-	before := ly.data[:min(at, int64(len(ly.data)))]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return fmt.Sprintf("%s:%d:%d", name, line, max(column, 1))
+	return fmt.Sprintf("%s:%d:%d", name, line, column)
+}
+
+// lines are where the lines of a text begin, and what was counted last.
+type lines struct {
+	starts []int
+	last   counted
+}
+
+// counted is how many characters stand from the beginning of a line to a byte.
+type counted struct{ from, end, runes int }
+
+// starts returns where the lines of a text begin.
+func starts(data []byte) *lines {
+	at := []int{0}
+	for i, b := range data {
+		if b == '\n' {
+			at = append(at, i+1)
+		}
+	}
+	return &lines{starts: at}
+}
+
+// position returns the line and the column of a byte, from 1; 0 = not known.
+func (ly *layer) position(at int64) (line, column int) {
+	if at <= 0 || ly.data == nil {
+		return 0, 0
+	}
+	end := int(min(at, int64(len(ly.data))))
+	line, found := slices.BinarySearch(ly.lines.starts, end)
+	if found { // the byte before is the end of a line
+		line++
+	}
+	from, n := ly.lines.starts[line-1], 0
+	if last := ly.lines.last; last.from == from && last.end <= end { // all may be in one line
+		from, n = last.end, last.runes
+	}
+	n += utf8.RuneCount(ly.data[from:end])
+	ly.lines.last = counted{ly.lines.starts[line-1], end, n}
+	return line, max(n, 1)
 }

@@ -21,31 +21,31 @@ const noticeRoom = 450
 const handleLength = 12
 
 // fit reads a clean text and returns it, or its head and tail with a notice
-// between them when it has more characters than budget.
-func (g *Guard) fit(ctx context.Context, src io.Reader, budget int) (string, *agent.Spill, error) {
-	head, more, err := readRunes(src, budget)
+// between them when it has more characters than the budget.
+func (c *checking) fit(src io.Reader) (parts, error) {
+	head, more, err := readRunes(src, c.budget)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading the output: %w", err)
+		return parts{}, fmt.Errorf("reading the output: %w", err)
 	}
 	if !more {
-		return string(head), nil, nil
+		return parts{head: string(head)}, nil
 	}
-	room := budget - noticeRoom
+	room := c.budget - noticeRoom
 	if room < noticeRoom {
-		room = budget / 2
+		room = c.budget / 2
 	}
 	front := room * 2 / 5 // what went wrong is said at the end
 	all := &count{Reader: io.MultiReader(bytes.NewReader(head), src), tail: newRing((room - front) * utf8.UTFMax)}
-	spill, problem, err := g.put(ctx, all)
+	spill, problem, err := c.put(c.ctx, all)
 	if err != nil {
-		return "", nil, err
+		return parts{}, err
 	}
-	first := headOf(string(head), front)
-	last := tailOf(all.tail.String(), room-front)
+	p := parts{head: headOf(string(head), front), tail: tailOf(all.tail.String(), room-front), spill: spill}
 	if spill != nil {
-		spill.Shown = len(first) + len(last)
+		spill.Shown = len(p.head) + len(p.tail)
 	}
-	return first + g.notice(all, utf8.RuneCountInString(first)+utf8.RuneCountInString(last), budget, spill, problem) + last, spill, nil
+	p.notice = c.notice(all, utf8.RuneCountInString(p.head)+utf8.RuneCountInString(p.tail), c.budget, spill, problem)
+	return p, nil
 }
 
 // put stores what src has and reads it to its end in any case. A problem of the
@@ -71,7 +71,7 @@ func (g *Guard) put(ctx context.Context, src *count) (spill *agent.Spill, proble
 	}
 	sum, size, perr := g.PutBlob(ctx, io.LimitReader(src, g.MaxSpill))
 	if perr != nil {
-		return nil, limit(clean(perr.Error(), false), 200), nil
+		return nil, limit(Clean(perr.Error()), 200), nil
 	}
 	return &agent.Spill{Handle: "output:" + sum[:min(len(sum), handleLength)], SHA256: sum, Bytes: size}, "", nil
 }

@@ -1,5 +1,6 @@
-// Package guard decides what a result may carry back: it takes out control
-// characters and secrets, and fits the rest into the budget of its tool.
+// Package guard decides what a result may carry back: it masks secrets, takes out
+// what does not show, fits the rest into the budget of its tool, and puts what
+// could pose as structure between marks.
 //
 // What does not fit is not lost: the whole cleaned text is stored as a blob that
 // can be paged and searched. Nothing is stored or shown before it was cleaned,
@@ -10,38 +11,19 @@ package guard
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dure/agent"
 )
 
-// The budgets, in characters.
-const (
-	defaultBudget = 6_000
-	maxBudget     = 50_000  // whatever a tool or the user asks for
-	ceiling       = 100_000 // of any text in a result
-	errorLimit    = 1_000   // of an error message
-)
-
-// budgets are those of the built-in tools.
-var budgets = map[string]int{
-	"file-system__read":       12_000,
-	"file-system__grep":       8_000,
-	"file-system__list":       4_000,
-	"file-system__multi-read": 20_000,
-	"bash__exec":              10_000,
-	"bash__script":            10_000,
-	"http__request":           8_000,
-	"git__run":                6_000,
-}
-
-// exactGroup is the group of tools that show files as they are: an edit has to
-// find again what was read. There only what a terminal would obey is changed.
-const exactGroup = "files"
+// maxError bounds an error message, and what it suggests, in characters.
+const maxError = 1_000
 
 // noOutput stands for a result that says nothing.
 const noOutput = "[no output]"
@@ -57,8 +39,14 @@ type Config struct {
 	// the result says so.
 	PutBlob func(ctx context.Context, r io.Reader) (sha256 string, size int64, err error)
 
-	MaxSpill   int64 // bytes of a blob; 0 = 256 MiB
-	ErrorLimit int   // characters of an error message; 0 = 1,000
+	MaxSpill int64 // bytes of a blob; 0 = 256 MiB
+
+	// Patterns are the user's own secrets, see [Compile]. nil = none.
+	Patterns *Patterns
+
+	// Secret makes the marks unpredictable; nil = 32 bytes from crypto/rand. With
+	// the same one, the same results have the same marks.
+	Secret []byte
 
 	// Read and Grep are the names under which the model knows the tools that page
 	// and search a stored output; "" = Read, Grep.
@@ -73,127 +61,174 @@ func New(c Config) *Guard {
 	if c.MaxSpill == 0 {
 		c.MaxSpill = 256 << 20
 	}
-	if c.ErrorLimit == 0 {
-		c.ErrorLimit = errorLimit
-	}
 	if c.Read == "" {
 		c.Read = "Read"
 	}
 	if c.Grep == "" {
 		c.Grep = "Grep"
 	}
+	if c.Secret == nil {
+		c.Secret = make([]byte, 32)
+		rand.Read(c.Secret) // never fails
+	}
 	return &Guard{c}
 }
+
+// metaRedacted names the kinds of what was masked, in Result.Meta.
+const metaRedacted = "redacted"
 
 // Check returns what the model, the log and hosts may have of a result. It reads
 // Result.Stream to its end and closes it; a context that ends meanwhile costs
 // what was not read yet. On an error nothing of the result may be used.
-func (g *Guard) Check(ctx context.Context, spec agent.Spec, _ agent.Call, r agent.Result) (agent.Result, error) {
-	exact := spec.Group == exactGroup
-	budget := g.budget(spec)
+func (g *Guard) Check(ctx context.Context, spec agent.Spec, call agent.Call, r agent.Result) (agent.Result, error) {
+	c := &checking{Guard: g, ctx: ctx, spec: spec, scope: scopeOf(spec.Group), own: g.Patterns.of(spec.Group), budget: g.budget(spec)}
 	stream := r.Stream
-	r.Stream = nil
+	r.Stream, r.Fence = nil, ""
+	var p parts
 	var err error
 	switch {
 	case stream != nil:
-		r.Text, r.Spill, err = g.stream(ctx, stream, exact, budget)
+		p, err = c.stream(stream)
 		if cerr := stream.Close(); err == nil && cerr != nil {
 			err = fmt.Errorf("closing the output: %w", cerr)
 		}
-	case r.Text == "" && len(r.Output) > budget: // the model reads Output
-		r.Text, r.Spill, err = g.text(ctx, string(r.Output), exact, budget)
+	case r.Text == "" && (len(r.Output) > c.budget || poses(string(r.Output), spec.Group)): // the model reads Output
+		p, err = c.text(string(r.Output))
 	default:
-		r.Text, r.Spill, err = g.text(ctx, r.Text, exact, budget)
+		p, err = c.text(r.Text)
 	}
 	if err != nil {
 		return agent.Result{}, err
 	}
-	return g.rest(r, exact)
+	r.Spill = p.spill
+	if r, err = c.rest(r); err != nil {
+		return agent.Result{}, err
+	}
+	switch {
+	case p.head != "":
+		r.Text, r.Fence = c.fenced(call, p)
+	case r.Error != nil:
+		r.Text, r.Fence = c.fenced(call, parts{head: r.Error.Message})
+	case len(r.Output) == 0 && len(r.Blocks) == 0:
+		r.Text = noOutput
+	default:
+		r.Text = ""
+	}
+	c.fenceBlocks(call, &r)
+	return r, nil
+}
+
+// A checking is the work on one result.
+type checking struct {
+	*Guard
+	ctx    context.Context
+	spec   agent.Spec
+	scope  scope
+	own    []ownPattern
+	budget int
+	kinds  kinds
+}
+
+// parts is what is shown of a text: its head alone, or head and tail with a notice
+// of ours between them.
+type parts struct {
+	head, notice, tail string
+	own                bool // all of it is ours
+	posed              bool // there were masks in it before
+	spill              *agent.Spill
+}
+
+// clean cleans a string that is shown as it is.
+func (c *checking) clean(s string) string {
+	s, found := clean(s, c.scope)
+	for _, kind := range found {
+		c.kinds.found(kind)
+	}
+	if len(c.own) > 0 {
+		return string(mask(nil, []byte(s), c.own, &c.kinds))
+	}
+	return s
 }
 
 // rest cleans everything but the text.
-func (g *Guard) rest(r agent.Result, exact bool) (agent.Result, error) {
+func (c *checking) rest(r agent.Result) (agent.Result, error) {
 	var err error
-	if r.Output, err = cleanOutput(r.Output, exact); err != nil {
+	if r.Output, err = cleanOutput(r.Output, c.clean); err != nil {
 		return agent.Result{}, fmt.Errorf("cleaning the structured output: %w", err)
 	}
-	if len(r.Meta) > 0 {
-		meta := make(map[string]json.RawMessage, len(r.Meta))
-		for k, v := range r.Meta {
-			if meta[k], err = cleanOutput(v, exact); err != nil {
-				return agent.Result{}, fmt.Errorf("cleaning %s: %w", k, err)
-			}
+	meta := make(map[string]json.RawMessage, len(r.Meta)+1)
+	for k, v := range r.Meta {
+		if meta[k], err = cleanOutput(v, c.clean); err != nil {
+			return agent.Result{}, fmt.Errorf("cleaning %s: %w", k, err)
 		}
-		r.Meta = meta
 	}
+	r.Blocks = slices.Clone(r.Blocks)
 	for i, b := range r.Blocks {
-		if t := clean(b.Text, exact); t != b.Text {
-			r.Blocks = append([]agent.Block(nil), r.Blocks...)
-			r.Blocks[i].Text = t
+		r.Blocks[i].Text = c.clean(b.Text)
+		if b.Media != nil {
+			m := *b.Media
+			m.Name, m.URL = c.clean(m.Name), c.clean(m.URL)
+			r.Blocks[i].Media = &m
 		}
 	}
 	if r.Error != nil {
 		e := *r.Error
-		e.Message = limit(clean(e.Message, false), g.ErrorLimit)
-		e.Suggestion = limit(clean(e.Suggestion, false), g.ErrorLimit)
+		e.Message = limit(c.clean(e.Message), maxError)
+		e.Suggestion = limit(c.clean(e.Suggestion), maxError)
+		e.Name, e.HelpURL = limit(c.clean(e.Name), maxError), limit(c.clean(e.HelpURL), maxError)
 		r.Error = &e
-		if r.Text == "" {
-			r.Text = e.Message
-		}
 	}
-	if r.Text == "" && len(r.Output) == 0 && len(r.Blocks) == 0 {
-		r.Text = noOutput
+	if len(c.kinds) > 0 {
+		meta[metaRedacted] = encode(c.kinds.sorted())
+	}
+	if len(meta) > 0 {
+		r.Meta = meta
 	}
 	return r, nil
 }
 
-// budget returns a tool's budget: the user's, the tool's own, the table's.
-func (g *Guard) budget(spec agent.Spec) int {
-	n := 0
-	if g.Budget != nil {
-		n = g.Budget(spec.Name)
-	}
-	if n <= 0 {
-		n = spec.Budget
-	}
-	if n <= 0 {
-		n = budgets[spec.Name]
-	}
-	if n <= 0 {
-		n = defaultBudget
-	}
-	return min(n, maxBudget, ceiling)
-}
-
 // text fits a text that is in memory. Most are small and clean: they pass
 // without a copy.
-func (g *Guard) text(ctx context.Context, s string, exact bool, budget int) (string, *agent.Spill, error) {
-	if len(s) <= budget && isClean(s, exact) {
-		return s, nil, nil
+func (c *checking) text(s string) (parts, error) {
+	if len(s) <= c.budget && len(c.own) == 0 && isPlain(s) {
+		f := finder{financial: c.scope.financial}
+		if _, found := f.find([]byte(s), 0, len(s)); !found {
+			return parts{head: s, posed: f.posed}, nil
+		}
 	}
-	return g.stream(ctx, strings.NewReader(s), exact, budget)
+	return c.stream(strings.NewReader(s))
 }
 
 // peekSize is how much of an output tells whether it is text.
 const peekSize = 8 << 10
 
 // stream cleans what src has and fits it into the budget, in bounded memory.
-func (g *Guard) stream(ctx context.Context, src io.Reader, exact bool, budget int) (string, *agent.Spill, error) {
-	src = &untilDone{ctx, src}
+func (c *checking) stream(src io.Reader) (parts, error) {
+	src = &untilDone{c.ctx, src}
 	first := make([]byte, peekSize)
 	n, err := io.ReadFull(src, first)
 	first = first[:n]
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", nil, fmt.Errorf("reading the output: %w", err)
+		return parts{}, fmt.Errorf("reading the output: %w", err)
 	}
 	if isBinary(first) {
 		rest, err := io.Copy(io.Discard, src)
 		if err != nil {
-			return "", nil, fmt.Errorf("reading the output: %w", err)
+			return parts{}, fmt.Errorf("reading the output: %w", err)
 		}
-		return fmt.Sprintf("[binary output, %d bytes%s: not shown]", int64(n)+rest, kindOf(first)), nil, nil
+		return parts{head: fmt.Sprintf("[binary output, %d bytes%s: not shown]", int64(n)+rest, kindOf(first)), own: true}, nil
 	}
-	return g.fit(ctx, newFilter(io.MultiReader(bytes.NewReader(first), src), exact), budget)
+	f := newFilter(io.MultiReader(bytes.NewReader(first), src), c.scope)
+	var cleaned io.Reader = f
+	if len(c.own) > 0 {
+		cleaned = &ownFilter{src: f, patterns: c.own, kinds: &c.kinds}
+	}
+	p, err := c.fit(cleaned)
+	p.posed = f.posed()
+	for _, kind := range f.kinds() {
+		c.kinds.found(kind)
+	}
+	return p, err
 }
 
 // untilDone reads until a context ends.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,8 +43,8 @@ type stream struct {
 func (s *stream) Close() error { s.closed = true; return nil }
 
 var (
-	shell = agent.Spec{Name: "bash__exec", Group: "system"}
-	read  = agent.Spec{Name: "file-system__read", Group: "files"}
+	shell = agent.Spec{Name: "bash__exec", Group: "system", Budget: 10_000}
+	read  = agent.Spec{Name: "file-system__read", Group: "files", Budget: 12_000}
 )
 
 // Secrets are put together here so that no scanner takes this file for a leak.
@@ -62,10 +63,11 @@ func TestClean(t *testing.T) {
 		{"title", "\x1b]0;evil\ab\x1b]52;c;ZXZpbA==\x1b\\c", "bc"},
 		{"device strings", "a\x1bPq#0\x1b\\b\x1b_x\x1b\\c", "abc"},
 		{"sequence without an end", "a\x1b[12\nb\x1b]0;title", "a[12\nb]0;title"},
+		{"forms of the end", "a\x1b]0;x\u009cb\u009d0;y\x07c\x1bPq\x18d", "abcd"},
 		{"lone escape", "a\x1b", "a"},
-		{"eight bit", "a\u009b31mb\u0085", "a31mb"},
-		{"control characters", "a\x00\a\b\v\f\x7fb", "ab"},
-		{"carriage returns", "a\r\nb\r\r\nc 10%\rc 20%\r", "a\nb\nc 10%\nc 20%\n"},
+		{"eight bit", "a\u009b31mb\u0085", "ab"},
+		{"control characters", "a\x00\a\v\f\x7fb", "ab"},
+		{"carriage returns", "a\r\nb\r\r\nc 10%\rc 20%\r", "a\nb\nc 20%"},
 		{"invalid UTF-8", "a\xffb\xc3", "a\uFFFDb\uFFFD"},
 		{"other scripts", "두레 ✓ é", "두레 ✓ é"},
 
@@ -81,7 +83,7 @@ func TestClean(t *testing.T) {
 		{"password in a URL", "postgres://me:s3cret@db:5432/x?a=b", "postgres://me:[redacted:password]@db:5432/x?a=b"},
 		{"bearer", "Authorization: Bearer abcDEF123456789ghijk", "Authorization: Bearer [redacted:bearer-token]"},
 		{"basic", "Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [redacted:basic-auth]"},
-		{"environment", "HOME=/x\nMY_API_KEY=abcdefgh12345678\nDB_PASSWORD='hunter22'\n", "HOME=/x\nMY_API_KEY=[redacted:value]\nDB_PASSWORD='[redacted:value]'\n"},
+		{"environment", "HOME=/x\nMY_API_KEY=abcdefgh12345678\nDB_PASSWORD='hunter22'\n", "HOME=/x\nMY_API_KEY=[redacted:secret]\nDB_PASSWORD='[redacted:password]'\n"},
 		{"behind colours", "\x1b[31msk-" + "\x1b[0m" + openaiKey[3:], "[redacted:openai-key]"},
 
 		{"a word with a trigger in it", "desk-and-chair-for-12-people-in-a-room task-sk-spinner-rotating-plane", "desk-and-chair-for-12-people-in-a-room task-sk-spinner-rotating-plane"},
@@ -113,18 +115,19 @@ func TestCheck(t *testing.T) {
 		{
 			"structure is cleaned, and stays as it was otherwise", shell,
 			agent.Result{Text: "x", Output: json.RawMessage(`{ "z":"\u001b[1mb\u001b[0m","a":["` + githubToken + `",1.50,"\"\\"] }`)},
-			agent.Result{Text: "x", Output: json.RawMessage(`{ "z":"b","a":["[redacted:github-token]",1.50,"\"\\"] }`)},
+			agent.Result{Text: "x", Output: json.RawMessage(`{ "z":"b","a":["[redacted:github-token]",1.50,"\"\\"] }`), Meta: redacted(`"github-token"`)},
 		},
 		{
 			"a key with its line ends escaped", shell,
 			agent.Result{Text: "x", Output: json.RawMessage(`{"a":"` + strings.ReplaceAll(privKey, "\n", `\n`) + `"}`)},
-			agent.Result{Text: "x", Output: json.RawMessage(`{"a":"[redacted:private-key]"}`)},
+			agent.Result{Text: "x", Output: json.RawMessage(`{"a":"[redacted:private-key]"}`), Meta: redacted(`"private-key"`)},
 		},
 		{
 			"failure", shell, agent.Failure(agent.ErrTool, "no \x1b[31m"+githubToken, strings.Repeat("é", 1200)),
 			agent.Result{
 				Status: agent.StatusError, Text: "no [redacted:github-token]\n" + strings.Repeat("é", 1200),
 				Error: &agent.ToolError{Code: agent.ErrTool, Message: "no [redacted:github-token]", Suggestion: strings.Repeat("é", 985) + "... (truncated)"},
+				Meta:  redacted(`"github-token"`),
 			},
 		},
 		{
@@ -134,11 +137,16 @@ func TestCheck(t *testing.T) {
 		},
 		{"binary", shell, agent.OK("\x89PNG\r\n\x1a\n\x00\x00"), agent.OK("[binary output, 10 bytes, PNG image: not shown]")},
 		{"mostly no text", shell, agent.OK("\x01\x02\x03abc"), agent.OK("[binary output, 6 bytes: not shown]")},
-		{"a file is shown as it is", read, agent.OK("1\t" + githubToken + "\r\n2\t\x1b[1m\a\u009b\u009d0;x\u0090\u0085"), agent.OK("1\t" + githubToken + "\r\n2\t␛[1m\a␛[␛]0;x␛P\u0085")},
+		{"a file is shown as it is", read, agent.OK("1\t4111 1111 1111 1111\r\n2\t\x1b[1m\a\u202e\u009d0;x\u0090\u0085"), agent.OK("1\t4111 1111 1111 1111\n2\t␛[1m␇⟨U+202E⟩⟨U+009D⟩0;x⟨U+0090⟩⟨U+0085⟩")},
 		{
 			"meta and blocks", shell,
 			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"` + githubToken + `"`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "\x1b[1mb"}}},
-			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"[redacted:github-token]"`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "b"}}},
+			agent.Result{Text: "x", Meta: map[string]json.RawMessage{"m": json.RawMessage(`"[redacted:github-token]"`), "redacted": json.RawMessage(`["github-token"]`)}, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "b"}}},
+		},
+		{
+			"a member whose name says what it is, and a number", shell,
+			agent.Result{Text: "x", Output: json.RawMessage(`{"password":"hunter22","n":4111111111111111,"m":12}`)},
+			agent.Result{Text: "x", Output: json.RawMessage(`{"password":"[redacted:password]","n":"[redacted:card:1111]","m":12}`), Meta: redacted(`"card","password"`)},
 		},
 		{
 			"what else there is stays", shell,
@@ -155,6 +163,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: the result that was handed in has changed", tt.name)
 		}
 	}
+}
+
+// redacted is what a result says of its masks.
+func redacted(kinds string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"redacted": json.RawMessage("[" + kinds + "]")}
 }
 
 func TestCheckWithholds(t *testing.T) {
@@ -267,13 +280,16 @@ func TestBudgets(t *testing.T) {
 		want int
 	}{
 		{agent.Spec{Name: "x__y"}, 6_000},
-		{agent.Spec{Name: "bash__exec"}, 10_000},
-		{agent.Spec{Name: "file-system__read"}, 12_000},
-		{agent.Spec{Name: "file-system__grep"}, 8_000},
-		{agent.Spec{Name: "file-system__list"}, 4_000},
+		{agent.Spec{Name: "x__y", Budget: 12_000}, 12_000},
+		{agent.Spec{Name: "x__y", Budget: 4_000}, 4_000},
 		{agent.Spec{Name: "x__y", Budget: 123}, 123},
 		{agent.Spec{Name: "x__y", Budget: 1 << 20}, 50_000},
 		{agent.Spec{Name: "u__v", Budget: 123}, 700},
+		{agent.Spec{Name: "bash__exec"}, 10_000},
+		{agent.Spec{Name: "file-system__multi-read", Group: "files"}, 20_000},
+		{agent.Spec{Name: "x__y", Group: "git"}, 6_000},
+		{agent.Spec{Name: "x__y", Group: "agents"}, 100_000},
+		{agent.Spec{Name: "x__y", Group: "agents", Budget: 1 << 20}, 100_000},
 		{agent.Spec{Name: "w__x"}, 50_000},
 	} {
 		g := New(Config{Budget: user})
@@ -302,16 +318,16 @@ func TestShorten(t *testing.T) {
 		"long list":   `{"n":12345678901234567890,"s":[` + strings.Join(many, ",") + `]}`,
 		"deep":        `{"n":12345678901234567890,"s":[[[["` + strings.Repeat(`x`, 40_000) + `"]]]]}`,
 	} {
-		got, err := cleanOutput(json.RawMessage(in), false)
+		got, err := cleanOutput(json.RawMessage(in), Clean)
 		if err != nil || len(got) > maxOutput || !json.Valid(got) || !bytes.Contains(got, []byte("left out]")) || !bytes.Contains(got, []byte(`"n":12345678901234567890`)) {
 			t.Errorf("%s: %d bytes, %v: %.80s", name, len(got), err, got)
 		}
 	}
 	wide := "[" + strings.Repeat("["+strings.Repeat(`{"a":[1]},`, 300)+"1],", 300) + "1]"
-	if got, err := cleanOutput(json.RawMessage(wide), false); err != nil || len(got) > maxOutput || !json.Valid(got) {
+	if got, err := cleanOutput(json.RawMessage(wide), Clean); err != nil || len(got) > maxOutput || !json.Valid(got) {
 		t.Errorf("wide: %d bytes, %v", len(got), err)
 	}
-	if got, err := cleanOutput(make([]byte, hugeJSON+1), false); err != nil || string(got) != `{"truncated":true,"bytes":16777217}` {
+	if got, err := cleanOutput(make([]byte, hugeJSON+1), Clean); err != nil || string(got) != `{"truncated":true,"bytes":16777217}` {
 		t.Errorf("huge: %s, %v", got, err)
 	}
 }
@@ -348,12 +364,12 @@ func TestMemory(t *testing.T) {
 // A text full of what looks like the beginning of secrets takes no longer than
 // another one by much.
 func TestHostileTriggers(t *testing.T) {
-	for _, s := range secrets {
+	for _, s := range append(known, ibans()...) {
 		for _, sep := range []string{"", "-", " ", "\n", "a"} {
 			text := strings.Repeat(s.trigger+sep, (64<<10)/len(s.trigger+sep))
 			start := time.Now()
 			_ = Clean(text)
-			if d := time.Since(start); d > 2*time.Second { // it takes milliseconds; a long look at each would take minutes
+			if d := time.Since(start); d > 30*time.Second { // it takes milliseconds; a long look at each would take minutes
 				t.Errorf("%q and %q: %s", s.trigger, sep, d)
 			}
 		}
@@ -381,18 +397,24 @@ func FuzzFilter(f *testing.F) {
 		f.Add(seed, uint16(3), uint16(1000))
 	}
 	f.Fuzz(func(t *testing.T, s string, size, pad uint16) {
-		for _, exact := range []bool{false, true} {
+		for _, in := range []scope{{financial: true}, {exact: true}} {
 			text := strings.Repeat("padding 1\n", int(pad)) + s
-			whole := clean(text, exact)
-			got, err := io.ReadAll(newFilter(&pieces{text, int(size)%997 + 1}, exact))
-			if err != nil || string(got) != whole {
-				t.Fatalf("in pieces %q\nwhole %q", tail(string(got)), tail(whole))
+			whole, kinds := clean(text, in)
+			parts := newFilter(&pieces{text, int(size)%997 + 1}, in)
+			got, err := io.ReadAll(parts)
+			if err != nil || string(got) != whole || !slices.Equal(parts.kinds(), kinds) {
+				t.Fatalf("in pieces %q %v\nwhole %q %v", tail(string(got)), parts.kinds(), tail(whole), kinds)
 			}
-			if !utf8.ValidString(whole) || strings.ContainsRune(whole, esc) || !exact && strings.ContainsAny(whole, "\r\x00\a\b\x7f\u009b") {
+			if !utf8.ValidString(whole) || strings.ContainsFunc(whole, func(r rune) bool {
+				return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || isShapeless(r) && !isTag(r)
+			}) {
 				t.Fatalf("%q is not clean", tail(whole))
 			}
-			if exact && !strings.ContainsAny(s, "\x1b"+introducers) && utf8.ValidString(s) && whole != text {
-				t.Fatalf("%q was changed", s)
+			if in.exact && strings.ContainsAny(whole, "␛␡⟨") || in.exact && strings.ContainsFunc(whole, func(r rune) bool { return r >= 0x2400 && r < 0x2420 }) {
+				continue // a sign is text like any other the second time
+			}
+			if again, more := clean(whole, in); again != whole || more != nil {
+				t.Fatalf("%q\nbecomes %q, %v", tail(whole), tail(again), more)
 			}
 		}
 	})
@@ -440,5 +462,18 @@ func BenchmarkCheck(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A record keeps everything but its secrets.
+func TestMaskJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"x \u001b[1m\u200b","n":1.50,"m":{"k":[null,true]}}`: `{"a":"x \u001b[1m\u200b","n":1.50,"m":{"k":[null,true]}}`,
+		`{"command":"curl -H 'x: ` + githubToken + `'"}`:           `{"command":"curl -H 'x: [redacted:github-token]'"}`,
+		`{"password":"hunter22-x"}`:                                `{"password":"[redacted:password]"}`,
+	} {
+		if got, err := MaskJSON(json.RawMessage(in)); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s, %v; want %s", in, got, err, want)
+		}
 	}
 }

@@ -16,9 +16,9 @@ const (
 	hugeJSON  = 16 << 20 // not even read in order to shorten it
 )
 
-// cleanOutput returns a structured output with its strings cleaned and, when it
-// is long, shortened. Anything that is no JSON is an error.
-func cleanOutput(raw json.RawMessage, exact bool) (json.RawMessage, error) {
+// cleanOutput returns a structured output with its strings cleaned, numbers that
+// are secrets too, and, when it is long, shortened. Anything that is no JSON is an error.
+func cleanOutput(raw json.RawMessage, clean func(string) string) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return raw, nil
 	}
@@ -28,9 +28,13 @@ func cleanOutput(raw json.RawMessage, exact bool) (json.RawMessage, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("it is no valid JSON")
 	}
-	if needsLook(raw, exact) {
+	text := string(raw)
+	if bytes.IndexByte(raw, '\\') >= 0 || clean(text) != text {
 		var err error
-		if raw, err = cleanStrings(raw, exact); err != nil {
+		if raw, err = cleanStrings(raw, clean); err != nil {
+			return nil, err
+		}
+		if raw, err = cleanMembers(raw, clean); err != nil {
 			return nil, err
 		}
 	}
@@ -40,15 +44,26 @@ func cleanOutput(raw json.RawMessage, exact bool) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// needsLook reports whether a string of the output may hold what has to go.
-func needsLook(raw []byte, exact bool) bool {
-	return bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\r`)) || bytes.Contains(raw, []byte(`\b`)) ||
-		bytes.Contains(raw, []byte(`\f`)) || bytes.Contains(raw, []byte(`\/`)) || !isClean(string(raw), exact)
+// MaskJSON returns valid JSON with the secrets in its strings masked, and what its
+// name makes one. All else stays as it is, for a record has to say what there was.
+func MaskJSON(raw json.RawMessage) (json.RawMessage, error) {
+	mask := func(s string) string {
+		out, kinds := Eval(s, "")
+		if len(kinds) == 0 {
+			return s
+		}
+		return out
+	}
+	masked, err := cleanStrings(raw, mask)
+	if err != nil {
+		return nil, err
+	}
+	return cleanMembers(masked, mask)
 }
 
 // cleanStrings cleans each string of valid JSON and leaves everything else as it
 // stands, names and their order too.
-func cleanStrings(raw []byte, exact bool) (json.RawMessage, error) {
+func cleanStrings(raw []byte, clean func(string) string) (json.RawMessage, error) {
 	out := make([]byte, 0, len(raw))
 	for len(raw) > 0 {
 		from := bytes.IndexByte(raw, '"')
@@ -68,7 +83,7 @@ func cleanStrings(raw []byte, exact bool) (json.RawMessage, error) {
 		if err := json.Unmarshal(raw[from:end], &s); err != nil {
 			return nil, err
 		}
-		if c := clean(s, exact); c != s {
+		if c := clean(s); c != s {
 			out = append(out, encode(c)...)
 		} else {
 			out = append(out, raw[from:end]...)
@@ -76,6 +91,37 @@ func cleanStrings(raw []byte, exact bool) (json.RawMessage, error) {
 		raw = raw[end:]
 	}
 	return append(out, raw...), nil
+}
+
+// cleanMembers masks what its name makes a secret, and numbers, which become
+// strings.
+func cleanMembers(raw []byte, clean func(string) string) (json.RawMessage, error) {
+	text := string(raw)
+	cleaned := []byte(clean(text))
+	if string(cleaned) == text {
+		return raw, nil
+	}
+	out := make([]byte, 0, len(cleaned)+8)
+	inString := false
+	for i := 0; i < len(cleaned); i++ {
+		n := maskLength(cleaned[i:])
+		switch {
+		case n > 0 && !inString:
+			out = append(append(append(out, '"'), cleaned[i:i+n]...), '"')
+			i += n - 1
+			continue
+		case cleaned[i] == '\\' && inString && i+1 < len(cleaned):
+			out = append(out, cleaned[i])
+			i++
+		case cleaned[i] == '"':
+			inString = !inString
+		}
+		out = append(out, cleaned[i])
+	}
+	if !json.Valid(out) {
+		return leftOut(len(raw)), nil
+	}
+	return out, nil
 }
 
 func encode(v any) []byte {

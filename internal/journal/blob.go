@@ -241,6 +241,16 @@ func (s *Local) BlobPath(id, prefix string) string {
 	return s.d.real(blobName(dir, found))
 }
 
+// LogPath returns the file that the log of a session begins with; "" = there is none
+// that another program could open.
+func (s *Local) LogPath(id string) string {
+	dir, err := s.find(id)
+	if err != nil {
+		return ""
+	}
+	return s.d.real(segmentName(dir, 1))
+}
+
 // hashesIn calls f with every word of a text that could be the name of a blob.
 func hashesIn(text []byte, f func(sha string)) {
 	for len(text) > 0 {

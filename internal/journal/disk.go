@@ -8,7 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -59,6 +61,9 @@ type file interface {
 }
 
 var errLocked = errors.New("locked")
+
+// errIrregular is a name in the store at which there is something else than a file.
+var errIrregular = errors.New("it is no regular file")
 
 // readAll reads a file that has at most limit bytes.
 func readAll(d disk, name string, limit int64) ([]byte, error) {
@@ -132,19 +137,27 @@ func (d osDisk) mkdir(name string) error {
 }
 
 func (d osDisk) list(name string) ([]string, error) {
-	entries, err := os.ReadDir(d.path(name))
+	info, err := os.Stat(d.path(name)) // opening a pipe would wait for its other end
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
 		return nil, err
 	}
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "list", Path: d.path(name), Err: syscall.ENOTDIR}
 	}
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1) // no more than names: of sessions there are thousands
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, ".") })
+	slices.Sort(names)
 	return names, nil
 }
 
@@ -163,22 +176,51 @@ func (d osDisk) open(name string, how openMode) (file, error) {
 		toCreate: os.O_RDWR | os.O_APPEND | os.O_CREATE | os.O_EXCL,
 		toExtend: os.O_RDWR | os.O_APPEND | os.O_CREATE,
 	}[how]
-	f, err := os.OpenFile(d.path(name), flags, 0o600)
+	f, err := openOwn(d.path(name), flags)
 	if err != nil {
 		return nil, err
 	}
 	return osFile{f}, nil
 }
 
+// openOwn opens a file that this program has written: a regular one, and no link. In
+// the place of one somebody may have put a pipe, which nobody ever writes into, or a
+// link to a file that is none of ours.
+func openOwn(name string, flags int) (*os.File, error) {
+	if err := isOwn(os.Lstat(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f, err := os.OpenFile(name, flags|noFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := isOwn(f.Stat()); err != nil {
+		_ = f.Close() // nothing was done with it
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f, nil
+}
+
+// isOwn is how a file is looked at before anything is read from it or written to it.
+func isOwn(info fs.FileInfo, err error) error {
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	return err
+}
+
 func (d osDisk) rename(from, to string) error           { return os.Rename(d.path(from), d.path(to)) }
 func (d osDisk) remove(name string) error               { return os.RemoveAll(d.path(name)) }
-func (d osDisk) truncate(name string, size int64) error { return os.Truncate(d.path(name), size) }
+func (d osDisk) truncate(name string, size int64) error { return truncateOwn(d.path(name), size) }
 func (d osDisk) syncDir(name string) error              { return syncDir(d.path(name)) }
 func (d osDisk) shared() bool                           { return true }
 func (d osDisk) real(name string) string                { return d.path(name) }
 
 func (d osDisk) lock(name string, note []byte) (func() error, error) {
-	l := flock.New(d.path(name), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if err := isOwn(os.Lstat(d.path(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "lock", Path: d.path(name), Err: err}
+	}
+	l := flock.New(d.path(name), flock.SetFlag(os.O_CREATE|os.O_RDWR|noFollow), flock.SetPermissions(0o600))
 	ok, err := l.TryLock()
 	if err != nil {
 		return nil, err
@@ -195,7 +237,7 @@ func (d osDisk) lock(name string, note []byte) (func() error, error) {
 // writeNote fills a lock file. Nothing depends on what it says, so errors do
 // not matter.
 func writeNote(name string, note []byte) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0o600)
+	f, err := openOwn(name, os.O_RDWR)
 	if err != nil {
 		return
 	}
@@ -206,7 +248,7 @@ func writeNote(name string, note []byte) {
 }
 
 func (d osDisk) lockNote(name string) []byte {
-	f, err := os.Open(d.path(name))
+	f, err := openOwn(d.path(name), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
@@ -214,6 +256,14 @@ func (d osDisk) lockNote(name string) []byte {
 	b := make([]byte, 1024)
 	n, _ := f.ReadAt(b, lockedBytes)
 	return b[:n]
+}
+
+func truncateOwn(name string, size int64) error {
+	f, err := openOwn(name, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Close())
 }
 
 type osFile struct{ *os.File }

@@ -2,7 +2,14 @@
 
 package journal
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
+
+// noFollow keeps an open from following a link, and from waiting for the other end
+// of a pipe.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 func syncDir(name string) error {
 	d, err := os.Open(name)

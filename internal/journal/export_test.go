@@ -7,4 +7,4 @@ func Again(s *Local) *Local {
 	return newLocal(s.d, LocalOptions{Now: s.now, NewID: s.newID})
 }
 
-func crcOf(b []byte, seed uint32) uint32 { return crc32.Update(seed, castagnoli, b) }
+func crcOf(b []byte, seed uint32) uint32 { return crc32.Update(seed, castagnoli(), b) }

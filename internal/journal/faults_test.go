@@ -18,7 +18,7 @@ import (
 func newBadRig(t *testing.T) (*rig, *badDisk) {
 	mem := newMemDisk(time.Now)
 	bad := &badDisk{disk: mem}
-	return &rig{t, mem, newLocal(bad, LocalOptions{})}, bad
+	return &rig{T: t, mem: mem, s: newLocal(bad, LocalOptions{})}, bad
 }
 
 // A full disk refuses appends one by one: what was written of one is taken back,

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"time"
 )
 
@@ -49,11 +48,21 @@ func idTime(id string) (time.Time, bool) {
 	return time.UnixMilli(ms).UTC(), true
 }
 
-var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// isID reports whether a session may be called so: 1 to 64 letters, digits, - or _.
+func isID(id string) bool {
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return id != "" && len(id) <= 64
+}
 
 // checkID keeps everything out of file names that is not a plain word.
 func checkID(id string) error {
-	if !idForm.MatchString(id) {
+	if !isID(id) {
 		return fmt.Errorf("session ID %.80q: want 1 to 64 letters, digits, - or _: %w", id, ErrMissing)
 	}
 	return nil

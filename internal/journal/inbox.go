@@ -355,6 +355,7 @@ func (l *lease) nudge() {
 
 // pollMail looks for messages of other processes: one stat of a folder.
 func (l *lease) pollMail() {
+	l.answer()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead != nil || l.poll == nil {

@@ -1,15 +1,10 @@
 package journal
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"iter"
-	"sort"
 	"strings"
 	"time"
 )
@@ -80,146 +75,23 @@ func (s *Local) lockIndex() (unlock func() error, err error) {
 	}
 }
 
-// readIndex reads the last line of every session. Lines that cannot be read are
-// left out.
-func (s *Local) readIndex(ctx context.Context) (entries map[string]entry, lines int, err error) {
-	entries = map[string]entry{}
-	f, err := s.d.open(indexName, toRead)
-	if err != nil {
-		if missing(err) {
-			return entries, 0, nil
-		}
-		return nil, 0, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, 0, err
-	}
-	sc := bufio.NewScanner(io.NewSectionReader(f, 0, size))
-	sc.Buffer(make([]byte, 64<<10), maxMeta+1024)
-	for ; sc.Scan(); lines++ {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		var e entry
-		if json.Unmarshal(bytes.TrimSpace(sc.Bytes()), &e) == nil && checkID(e.ID) == nil {
-			entries[e.ID] = e
-		}
-	}
-	if sc.Err() != nil { // a line without end: the rest comes from the logs
-		lines += 2*len(entries) + indexSlack
-	}
-	return entries, lines, nil
-}
-
-// List yields sessions, the one that changed last first.
-func (s *Local) List(ctx context.Context, q Query) iter.Seq2[Meta, error] {
-	return func(yield func(Meta, error) bool) {
-		metas, err := s.list(ctx)
-		if err != nil {
-			yield(Meta{}, fmt.Errorf("listing the sessions: %w", err))
-			return
-		}
-		n := 0
-		for _, m := range metas {
-			if !q.match(m) {
-				continue
-			}
-			if n++; q.Limit > 0 && n > q.Limit || !yield(m, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (q Query) match(m Meta) bool {
-	if !q.Before.IsZero() {
-		if t, err := time.Parse(time.RFC3339Nano, m.Updated); err == nil && !t.Before(q.Before) {
-			return false
-		}
-	}
-	is := func(want, have string) bool { return want == "" || want == have }
-	return is(q.Tenant, m.Tenant) && is(q.Workdir, m.Workdir) && is(q.Status, m.Status) && strings.HasPrefix(m.ID, q.Prefix)
-}
-
-// list reads the index and mends it: the folders say which sessions there are,
-// and the logs say what the index does not know.
-func (s *Local) list(ctx context.Context) ([]Meta, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	entries, lines, err := s.readIndex(ctx)
-	if err != nil {
-		return nil, err
-	}
-	months, err := s.d.list(sessionsDir)
-	if err != nil {
-		return nil, err
-	}
-	var metas []Meta
-	fresh := map[string]entry{} // what the index does not know
-	for _, month := range months {
-		ids, err := s.d.list(sessionsDir + "/" + month)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if checkID(id) != nil {
-				continue
-			}
-			old, known := entries[id]
-			e, changed := s.current(sessionsDir+"/"+month+"/"+id, old, known)
-			if changed && !e.Live { // live ones are written by their owners
-				fresh[id] = e
-			}
-			metas = append(metas, e.Meta)
-		}
-	}
-	if len(fresh) > 0 || lines > 2*len(metas)+indexSlack {
-		s.compact(ctx, fresh, lines > 2*len(metas)+indexSlack)
-	}
-	sortMetas(metas)
-	return metas, nil
-}
-
-func sortMetas(metas []Meta) {
-	times := make(map[string]time.Time, len(metas))
-	for _, m := range metas {
-		t, _ := time.Parse(time.RFC3339Nano, m.Updated) // unreadable: oldest
-		times[m.ID] = t
-	}
-	sort.Slice(metas, func(i, j int) bool {
-		a, b := metas[i], metas[j]
-		if ta, tb := times[a.ID], times[b.ID]; !ta.Equal(tb) {
-			return ta.After(tb)
-		}
-		return a.ID > b.ID
-	})
-}
-
-// current brings an entry up to date. changed means that the index should know.
-func (s *Local) current(dir string, e entry, known bool) (now entry, changed bool) {
+// current returns the entry of a session that is open, or was when the index was
+// written, or is not in it.
+func (s *Local) current(dir string) entry {
 	id := dir[strings.LastIndexByte(dir, '/')+1:]
 	if l := s.lease(id); l != nil {
-		return entry{Meta: l.Session(), Live: true}, true
-	}
-	if known && !e.Live {
-		return e, false
+		return entry{Meta: l.Session(), Live: true}
 	}
 	m := s.derive(dir)
 	unlock, err := s.d.lock(dir+"/lock", nil)
 	if err != nil { // it has an owner, so it can be read
-		return entry{Meta: m, Live: true}, true
+		return entry{Meta: m, Live: true}
 	}
 	_ = unlock() // the lock goes with its file in any case
 	if m.Status == statusRunning {
 		m.Status = statusInterrupted
 	}
-	return entry{Meta: m}, true
+	return entry{Meta: m}
 }
 
 // compact adds what was found out to the index, or writes it anew.
@@ -231,22 +103,22 @@ func (s *Local) compact(ctx context.Context, fresh map[string]entry, anew bool) 
 		return // the next List tries again
 	}
 	defer func() { _ = unlock() }()
-	entries := map[string]entry{}
+	entries := map[string]string{}
 	if anew {
-		if entries, _, err = s.readIndex(ctx); err != nil {
+		if entries, _, err = s.readIndex(ctx, ""); err != nil {
 			return
 		}
 	}
 	for id, e := range fresh {
-		entries[id] = e
-	}
-	var b bytes.Buffer
-	for _, e := range entries {
 		line, err := json.Marshal(e)
 		if err != nil {
 			return
 		}
-		b.Write(line)
+		entries[id] = string(line)
+	}
+	var b bytes.Buffer
+	for _, line := range entries {
+		b.WriteString(line)
 		b.WriteByte('\n')
 	}
 	s.fault("index.compact")

@@ -40,7 +40,8 @@ type Msg struct {
 // Batch is what one append writes, all or nothing.
 type Batch struct {
 	// Events need a Body, of 64 MiB at most. Append gives them Seq, Epoch, Time
-	// and ID; an ID that is already set is kept.
+	// and ID; an ID that is already set is kept, and so is a Time from 1970 to now, as
+	// what is imported has.
 	Events []agent.Event
 
 	Taken []string         // inbox messages that these events consume
@@ -88,6 +89,10 @@ type Store interface {
 	// List yields sessions, newest first. A session that cannot be read is
 	// listed with its Status set to damaged.
 	List(ctx context.Context, q Query) iter.Seq2[Meta, error]
+
+	// Page returns what List yields, those that are pinned before all others, and
+	// how many there are beyond q.Limit.
+	Page(ctx context.Context, q Query) (Page, error)
 
 	// Fork copies the events of from up to and including at into the new
 	// session to. The copy shares nothing with its source.
@@ -185,17 +190,26 @@ type Bus interface {
 // Meta is what a store knows of a session without reading its events.
 type Meta struct {
 	agent.SessionInfo
-	ForkSeq int64             `json:"fork_seq,omitempty"`
-	Tenant  string            `json:"tenant,omitempty"`
-	Lane    string            `json:"lane,omitempty"`
-	Labels  map[string]string `json:"labels,omitempty"`
+	Tenant string            `json:"tenant,omitempty"`
+	Lane   string            `json:"lane,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Query selects sessions. Its zero value selects all.
 type Query struct {
-	Tenant, Workdir, Status, Prefix string // Prefix of the ID
-	Before                          time.Time
+	Tenant, Workdir, Status, Prefix string    // Prefix of the ID
+	Name                            string    // the title, or what the ID begins with
+	Tag                             string    // one of its tags
+	Profile                         string    // kind of work
+	Unarchived                      bool      // none that was put away
+	Before                          time.Time // changed before it
 	Limit                           int
+}
+
+// Page is the beginning of a list.
+type Page struct {
+	Sessions []Meta
+	More     int // sessions that are not in it
 }
 
 // Owner is who asks for a lease. TTL is for stores whose locks do not die with

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		n, err := strconv.Atoi(os.Getenv("JOURNAL_KILL"))
 		must(err)
 		must(runScript(os.Getenv("JOURNAL_DIR"), n))
+	case "rival":
+		must(rival(os.Getenv("JOURNAL_DIR")))
 	default:
 		os.Exit(m.Run())
 	}

@@ -332,12 +332,14 @@ func (l *lease) compose(d draft) composed {
 		n++
 	}
 	w := composed{lines: l.buf[:0], at: l.at, sizes: make([]int, 0, n), before: make([]chain, 0, n)}
+	when := now
 	for i := range n {
 		var e agent.Event
 		p := payload{}
 		if i < len(d.events) {
 			e, p = d.events[i], d.bodies[i]
-		} else {
+			when = ownTime(e.Time, now)
+		} else { // a seal is of the time of what it seals
 			seal, err := l.seal.body(w.at.seq, w.lines)
 			if err != nil {
 				return composed{err: err}
@@ -350,7 +352,7 @@ func (l *lease) compose(d draft) composed {
 		if p.more = n - 1 - i; p.more == 0 {
 			p.x = d.x
 		}
-		e.Seq, e.Epoch, e.Time = w.at.seq+1, l.epoch, now
+		e.Seq, e.Epoch, e.Time = w.at.seq+1, l.epoch, when
 		if e.ID == "" {
 			e.ID = l.s.newID(now)
 		}
@@ -375,6 +377,14 @@ func (l *lease) compose(d draft) composed {
 	return w
 }
 
+// ownTime is the time of an event that is appended now and may have one of its own.
+func ownTime(own, now time.Time) time.Time {
+	if own.Unix() <= 0 || own.After(now) {
+		return now
+	}
+	return own.Round(0).UTC()
+}
+
 // wrote takes the lines as part of the log.
 func (l *lease) wrote(d draft, w composed) {
 	events := d.events[:len(w.sizes)]
@@ -386,6 +396,7 @@ func (l *lease) wrote(d draft, w composed) {
 		l.seal.line(e.Seq, e.Body, text)
 		l.ring.add(e, w.sizes[i])
 		l.shown.fold(e.Body)
+		l.shown.count(e.Kind())
 		off += int64(w.sizes[i])
 		start += w.sizes[i]
 	}
@@ -395,7 +406,7 @@ func (l *lease) wrote(d draft, w composed) {
 	l.total += n
 	l.written += n
 	if len(events) > 0 {
-		l.shown.saw(l.at.seq, events[0].Time.Format(time.RFC3339Nano))
+		l.shown.saw(l.at.seq, changedAt(events, l.shown.Updated == ""))
 	}
 	l.shown.Bytes = l.total
 	if !d.barrier && l.s.durable() && l.lazy == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -45,7 +46,7 @@ const (
 	sumLen  = len(sumMark) + 8 + len(`"}`)
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // A payload is what a line says besides the event's frame.
 type payload struct {
@@ -91,7 +92,7 @@ func appendLine(dst []byte, e agent.Event, p payload, seed uint32) ([]byte, uint
 	} else {
 		dst = appendLong(dst, e, p)
 	}
-	sum := crc32.Update(seed, castagnoli, dst[start:])
+	sum := crc32.Update(seed, castagnoli(), dst[start:])
 	dst = append(dst, sumMark...)
 	dst = appendSum(dst, sum)
 	return append(dst, '"', '}', '\n'), sum
@@ -185,8 +186,8 @@ type line struct {
 // errSum is a line that is not as it was written: torn or damaged.
 var errSum = errors.New("the checksum is wrong")
 
-// errNewer is a line that a later version of the program wrote.
-var errNewer = errors.New("is newer than this program knows")
+// ErrNewer is a line that a later version of the program wrote.
+var ErrNewer = errors.New("is newer than this program knows")
 
 // storedSum splits a line into what is summed and the sum that it claims.
 func storedSum(raw []byte) (body []byte, sum uint32, ok bool) {
@@ -211,7 +212,7 @@ func storedSum(raw []byte) (body []byte, sum uint32, ok bool) {
 // before it. It does not look into the body.
 func readLine(raw []byte, seed uint32) (line, error) {
 	body, sum, ok := storedSum(raw)
-	if !ok || crc32.Update(seed, castagnoli, body) != sum {
+	if !ok || crc32.Update(seed, castagnoli(), body) != sum {
 		return line{}, errSum
 	}
 	l := line{raw: raw, sum: sum}
@@ -274,7 +275,7 @@ func (l line) parseAny(raw []byte) (line, error) {
 		return line{}, fmt.Errorf("a line that is not an event: %w", err)
 	}
 	if f.V > agent.Version {
-		return line{}, fmt.Errorf("event format version %d %w (%d): use a newer dure", f.V, errNewer, agent.Version)
+		return line{}, fmt.Errorf("event format version %d %w (%d): use a newer dure", f.V, ErrNewer, agent.Version)
 	}
 	if f.V < 1 || f.K == "" || f.M < 0 || f.M > 1<<20 || (f.D == nil) == (f.B == nil) {
 		return line{}, errors.New("a line that is not an event")

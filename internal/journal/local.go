@@ -37,7 +37,7 @@ type LocalOptions struct {
 	// disk, on the goroutine that makes it, which may hold locks: it may end the
 	// process, but not call the store. The names of the boundaries are those of
 	// what changes: append.write, .written, .sync, .synced; segment, blob,
-	// snapshot, index, lock, meta, inbox, receipts, outbox, queue, repair, fork.
+	// snapshot, index, lock, meta, inbox, receipts, outbox, queue, repair, fork, discard.
 	Fault func(boundary string)
 }
 
@@ -50,6 +50,7 @@ type LocalOptions struct {
 //	                      inbox/ blobs/ snap/
 //	queue/<id>                              sessions that are runnable, and when
 //	outbox/<id>                             sessions with messages not yet delivered
+//	trash/<id>                              what a deleted session has left
 //	index.jsonl                             the listing; derived
 //
 // It starts no goroutines but the timers of open leases, which [Lease.Release]
@@ -171,7 +172,7 @@ func (s *Local) newDir(id string) (string, error) {
 	switch _, err := s.find(id); {
 	case err == nil:
 		return "", fmt.Errorf("session %s: %w", id, ErrExists)
-	case !idForm.MatchString(id) || !errors.Is(err, ErrMissing):
+	case !isID(id) || !errors.Is(err, ErrMissing):
 		return "", err
 	}
 	t, ok := idTime(id)

@@ -270,7 +270,7 @@ func TestListIsRebuilt(t *testing.T) {
 		"meta garbage":  func(r *rig) { _ = r.mem.remove(indexName); r.set("meta.json", []byte(`{"id":"other"}`)) },
 	} {
 		mem := newMemDisk(atNoon)
-		r := &rig{t, mem, newLocal(mem, LocalOptions{Now: atNoon})}
+		r := &rig{T: t, mem: mem, s: newLocal(mem, LocalOptions{Now: atNoon})}
 		l := r.session("s")
 		r.add(l, Batch{Events: []agent.Event{
 			{Body: agent.SessionOpened{Session: "s", Title: "t", Workdir: "/w", Model: "m"}},
@@ -316,7 +316,7 @@ func TestIndexIsCompacted(t *testing.T) {
 	}
 	for range r.s.List(t.Context(), Query{}) {
 	}
-	if _, lines, err := r.s.readIndex(t.Context()); err != nil || lines > 4 {
+	if _, lines, err := r.s.readIndex(t.Context(), ""); err != nil || lines > 4 {
 		t.Errorf("%d lines, %v", lines, err)
 	}
 }

@@ -1,10 +1,13 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"time"
 
 	"dure/agent"
@@ -32,12 +35,34 @@ func (s *Local) writeMeta(dir string, m Meta) error {
 		return fmt.Errorf("the listing has %d bytes, more than the %d it may have", len(b), maxMeta)
 	}
 	s.fault("meta.write")
-	err = replace(s.d, dir+"/meta.json", append(b, '\n'), false)
+	err = replace(s.d, dir+"/meta.json", summed(b), false)
 	s.fault("meta.written")
 	s.mu.Lock()
 	delete(s.fresh, m.ID)
 	s.mu.Unlock()
 	return err
+}
+
+// summed returns a listing, which is a JSON object, with a checksum of it at its end.
+func summed(b []byte) []byte {
+	b = b[:len(b)-1]
+	return fmt.Appendf(slices.Clip(b), `,"sum":"%08x"}`+"\n", crc32.Checksum(b, castagnoli()))
+}
+
+// isSummed reports whether a listing is as it was written. One from before there was
+// a checksum has none, and every session that is used gets one: that it may be
+// without goes with the next version of the log.
+func isSummed(b []byte) bool {
+	n := len(b) - len(`,"sum":"00000000"}`+"\n")
+	if n > 0 && bytes.Equal(summed(append(slices.Clone(b[:n]), '}')), b) {
+		return true
+	}
+	var m Meta
+	if json.Unmarshal(b, &m) != nil {
+		return false
+	}
+	old, err := json.Marshal(m)
+	return err == nil && bytes.Equal(append(old, '\n'), b)
 }
 
 // maxFresh bounds how many new sessions are remembered without a file.
@@ -56,11 +81,15 @@ func (s *Local) keepMeta(dir string, m Meta) error {
 	return s.writeMeta(dir, m)
 }
 
-// readMeta returns what was stored, or a beginning when that is unreadable.
+// readMeta returns what was stored, or a beginning when that is unreadable or not as
+// it was written.
 func (s *Local) readMeta(dir string) (Meta, error) {
 	id := dir[len(sessionsDir)+len("/2006-01/"):]
 	var m Meta
 	b, err := readAll(s.d, dir+"/meta.json", maxMeta)
+	if err == nil && !isSummed(b) {
+		err = errSum
+	}
 	if err == nil {
 		err = json.Unmarshal(b, &m)
 	}
@@ -81,8 +110,9 @@ func (s *Local) readMeta(dir string) (Meta, error) {
 func (s *Local) indexed(id string) Meta {
 	var m Meta
 	m.ID = id
-	entries, _, err := s.readIndex(context.Background())
-	if e, ok := entries[id]; err == nil && ok {
+	entries, _, err := s.readIndex(context.Background(), id)
+	var e entry
+	if err == nil && json.Unmarshal([]byte(entries[id]), &e) == nil {
 		m.Tenant, m.Labels, m.Lane, m.Title = e.Tenant, e.Labels, e.Lane, e.Title
 		m.Parent, m.ForkSeq, m.Workdir, m.Model = e.Parent, e.ForkSeq, e.Workdir, e.Model
 		m.Created, m.Updated, m.Status = e.Created, e.Updated, statusIdle
@@ -93,10 +123,17 @@ func (s *Local) indexed(id string) Meta {
 // shown reports whether a kind of event changes what List shows.
 func shown(kind string) bool {
 	switch kind {
-	case "session.opened", "settings.changed", "turn.started", "turn.ended", "approval.asked", "approval.resolved":
+	case "session.opened", "settings.changed", "turn.started", "turn.ended", "approval.asked", "approval.resolved", "answer.rated":
 		return true
 	}
 	return false
+}
+
+// count counts what was said.
+func (m *Meta) count(kind string) {
+	if kind == "input.added" || kind == "model.answered" {
+		m.Messages++
+	}
 }
 
 // fold takes an event into the listing.
@@ -111,9 +148,26 @@ func (m *Meta) fold(b agent.Body) {
 		set(&m.Workdir, b.Workdir)
 		set(&m.Model, b.Model)
 		set(&m.Lane, b.Lane)
+		set(&m.Profile, b.Profile)
+		m.Named = m.Named || b.Named()
+		if b.Origin != nil {
+			m.Origin = b.Origin
+		}
+	case agent.Rated:
+		m.rate(b)
 	case agent.SettingsChanged:
+		m.Named = m.Named || b.Named()
 		set(&m.Title, b.Title)
 		set(&m.Model, b.Model)
+		if b.Tags != nil {
+			m.Tags = *b.Tags
+		}
+		if b.Pinned != nil {
+			m.Pinned = *b.Pinned
+		}
+		if b.Archived != nil {
+			m.Archived = *b.Archived
+		}
 	case agent.TurnStarted:
 		m.Status = statusRunning
 	case agent.ApprovalAsked:
@@ -126,6 +180,15 @@ func (m *Meta) fold(b agent.Body) {
 		m.Usage = m.Usage.Add(b.Usage)
 		m.Cost = addCost(m.Cost, b.Cost, m.Turns == 1)
 	}
+}
+
+// rate counts what a person thinks of an answer, once for each.
+func (m *Meta) rate(b agent.Rated) {
+	count := map[bool]*int{true: &m.Good, false: &m.Bad}
+	if b.Was != nil {
+		*count[*b.Was]--
+	}
+	*count[b.Good]++
 }
 
 func set(field *string, value string) {
@@ -146,10 +209,35 @@ func addCost(sum, more *agent.Money, first bool) *agent.Money {
 	return &total
 }
 
-// saw notes that the listing is true as of an event.
+// quiet reports whether a kind of event says nothing of the work of a session: it was
+// opened, sealed, renamed or put away. Such an event makes no session the newest one.
+func quiet(kind string) bool {
+	switch kind {
+	case "session.opened", "settings.changed", "log.sealed", "answer.rated":
+		return true
+	}
+	return false
+}
+
+// changedAt is the time of the newest event that is not quiet; "" when all are, but for
+// those that are the first of a session.
+func changedAt(events []agent.Event, first bool) string {
+	for _, e := range slices.Backward(events) {
+		if !quiet(e.Body.Kind()) {
+			return e.Time.Format(time.RFC3339Nano)
+		}
+	}
+	if first {
+		return events[0].Time.Format(time.RFC3339Nano)
+	}
+	return ""
+}
+
+// saw notes that the listing is true as of an event, and when that was; "" when the
+// event is quiet.
 func (m *Meta) saw(seq int64, t string) {
 	m.Head = seq
-	m.Updated = t
+	set(&m.Updated, t)
 	if m.Created == "" {
 		m.Created = t
 	}
@@ -204,7 +292,7 @@ func (s *Local) foldFrom(dir string, p place, m *Meta) error {
 			return err
 		}
 	}
-	if errors.Is(r.err, errNewer) {
+	if errors.Is(r.err, ErrNewer) {
 		return nil // it can be listed, if not opened
 	}
 	return r.err
@@ -218,6 +306,11 @@ func (m *Meta) foldLine(l line, fetch func(blobRef) ([]byte, error)) error {
 		}
 		m.fold(e.Body)
 	}
-	m.saw(l.seq, l.time)
+	m.count(l.kind)
+	when := l.time
+	if quiet(l.kind) && m.Updated != "" {
+		when = ""
+	}
+	m.saw(l.seq, when)
 	return nil
 }

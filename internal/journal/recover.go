@@ -92,6 +92,9 @@ func (s *Local) lock(ctx context.Context, id, dir string) (func() error, error) 
 			s.fault("locked")
 			return unlock, nil
 		}
+		if missing(err) { // it was deleted meanwhile
+			return nil, ErrMissing
+		}
 		if !errors.Is(err, errLocked) {
 			return nil, err
 		}
@@ -222,8 +225,14 @@ func (l *lease) recover(segs []segment) error {
 		}
 	}
 	l.places.cut(end.at.seq)
+	ahead := t.shown.Head > end.at.seq // of what the disk kept
 	l.shown = t.shown
-	l.shown.Head = end.at.seq // it may have been ahead of what the disk kept
+	l.shown.Head = end.at.seq
+	if ahead { // or it would tell against what is written from now on
+		if err := l.s.writeMeta(l.dir, l.shown); err != nil {
+			return err
+		}
+	}
 	l.at, l.seg, l.size = end.at, last.n, end.off
 	l.total += end.off - last.size
 	if l.file, err = l.s.d.open(last.name, toAppend); err != nil {

@@ -18,11 +18,13 @@ type rig struct {
 	*testing.T
 	mem *memDisk
 	s   *Local
+
+	tried, vague int // changes of a byte, and those that were not told to the byte
 }
 
 func newRig(t *testing.T) *rig {
 	mem := newMemDisk(time.Now)
-	return &rig{t, mem, newLocal(mem, LocalOptions{})}
+	return &rig{T: t, mem: mem, s: newLocal(mem, LocalOptions{})}
 }
 
 // again opens the store after a crash: files stay, locks do not.

@@ -121,8 +121,8 @@ func goodAfter(f io.ReaderAt, off, end int64, seed uint32) (bool, error) {
 		raw = bytes.TrimSuffix(raw, []byte("\n"))
 		if n := len(raw) - sumLen; whole && n > 0 {
 			_, sum, ok := storedSum(raw)
-			byClaim := crc32.Update(claimed, castagnoli, raw[:n])
-			byRight := crc32.Update(should, castagnoli, raw[:n])
+			byClaim := crc32.Update(claimed, castagnoli(), raw[:n])
+			byRight := crc32.Update(should, castagnoli(), raw[:n])
 			if !first && ok && (sum == byClaim || sum == byRight) {
 				return true, nil
 			}
@@ -271,7 +271,7 @@ func (r *logReader) judge() {
 		r.err = r.scanner.err
 		return
 	}
-	if errors.Is(bad, errNewer) {
+	if errors.Is(bad, ErrNewer) {
 		r.err = bad // nothing is wrong with it, but it is not for us
 		return
 	}

@@ -72,7 +72,7 @@ func (l *lease) Snapshot(_ context.Context, seq int64, state []byte) error {
 }
 
 func (s *Local) writeSnapshot(dir string, seq int64, state []byte) error {
-	head, err := json.Marshal(snapHead{agent.Version, seq, len(state), crc32.Checksum(state, castagnoli)})
+	head, err := json.Marshal(snapHead{agent.Version, seq, len(state), crc32.Checksum(state, castagnoli())})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *Local) readSnapshot(dir string, seq int64) ([]byte, error) {
 	if err := json.Unmarshal(first, &h); err != nil {
 		return nil, err
 	}
-	if h.V < 1 || h.V > agent.Version || h.Seq != seq || h.Size != len(state) || h.Sum != crc32.Checksum(state, castagnoli) {
+	if h.V < 1 || h.V > agent.Version || h.Seq != seq || h.Size != len(state) || h.Sum != crc32.Checksum(state, castagnoli()) {
 		return nil, ErrDamaged
 	}
 	return state, nil
@@ -148,4 +148,27 @@ func (l *lease) dropSnapshots(head int64) error {
 		}
 	}
 	return err
+}
+
+// Snapshots returns the snapshots of a session that are whole, by the event that
+// each is as of.
+func (s *Local) Snapshots(ctx context.Context, id string) (map[int64][]byte, error) {
+	dir, err := s.find(id)
+	var seqs []int64
+	if err == nil {
+		seqs, err = s.snapshots(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the snapshots of session %s: %w", id, err)
+	}
+	all := map[int64][]byte{}
+	for _, seq := range seqs {
+		if state, err := s.readSnapshot(dir, seq); err == nil {
+			all[seq] = state
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

@@ -50,37 +50,119 @@ func (r Retry) delay(n int, err error) (time.Duration, bool) {
 	return d/2 + time.Duration(r.Rand()*float64(d/2)), true
 }
 
-// ask puts the request to the model until there is a complete answer. It is the
-// one place that repeats requests. The answer is not stored yet: it shares its
-// barrier with the decisions on its calls.
-func (t *turn) ask(ctx context.Context, step *Step, purpose string) (agent.ModelAnswered, error) {
-	req := step.Requested
-	req.Turn, req.Step, req.Purpose = t.Turn, t.step, purpose
+// ask builds a request and puts it to the model until there is a complete
+// answer. It is the one place that repeats requests. The answer is not stored
+// yet: it shares its barrier with the decisions on its calls.
+func (t *turn) ask(ctx context.Context, w Want) (step Step, answered agent.ModelAnswered, err error) {
+	purpose := ""
+	if w.Question != nil {
+		purpose = w.Question.Purpose
+	}
+	defer func() { step.release(answered.Usage) }()
+	if step, err = t.prepare(ctx, w); err != nil {
+		return step, answered, err
+	}
+	tried := 0 // attempts with the model in use
+	shortened := false
 	for n := 1; ; n++ {
-		req.Attempt = n
+		tried++
+		req := step.Requested
+		req.Turn, req.Step, req.Purpose, req.Attempt = t.Turn, t.step, purpose, n
 		if err := t.Store(false, req); err != nil {
-			return agent.ModelAnswered{}, err
+			return step, answered, err
 		}
 		if purpose == "" {
 			t.machine.streaming()
 		}
-		answered, err := t.stream(ctx, step, purpose)
-		if err == nil {
-			return answered, nil
+		var cause error
+		if answered, cause = t.stream(ctx, &step, purpose); cause == nil {
+			return step, answered, nil
 		}
 		if ctx.Err() != nil {
-			return answered, context.Cause(ctx)
+			return step, answered, context.Cause(ctx)
 		}
-		if err := t.failed(ctx, req, err); err != nil {
-			return answered, err
+		if agent.ClassOf(cause) == agent.FailContext && purpose == "" && !shortened {
+			step.release(agent.Usage{}) // it is not repeated, and a summary costs too
+			next, err := t.shorter(ctx, w, req, cause)
+			if err != nil {
+				return step, answered, err
+			}
+			if shortened = next.Model != nil; shortened {
+				step = next
+				continue
+			}
+		}
+		delay, again := t.Retry.delay(tried, cause)
+		model := ""
+		if !again {
+			step.release(agent.Usage{})
+			var next Step
+			if next, cause = t.fallback(ctx, w, req.Model, cause); next.Model != nil {
+				step, tried, model = next, 0, next.Requested.Model
+			}
+		}
+		if err := t.failed(ctx, req, cause, delay, again, model); err != nil {
+			return step, answered, err
 		}
 	}
 }
 
-// failed records a failed attempt and waits for the next one. It returns the
-// error of the attempt when there is to be no other.
-func (t *turn) failed(ctx context.Context, req agent.ModelRequested, cause error) error {
-	delay, again := t.Retry.delay(req.Attempt, cause)
+// shorter builds the request again after its length was refused; it has no model
+// when the conversation cannot be made shorter.
+func (t *turn) shorter(ctx context.Context, w Want, req agent.ModelRequested, cause error) (Step, error) {
+	if t.Shorten == nil {
+		return Step{}, nil
+	}
+	done, err := t.Shorten(ctx)
+	if err != nil || !done {
+		return Step{}, err
+	}
+	if err := t.failed(ctx, req, cause, 0, true, ""); err != nil {
+		return Step{}, err
+	}
+	return t.prepare(ctx, w)
+}
+
+// prepare builds a request.
+func (t *turn) prepare(ctx context.Context, w Want) (Step, error) {
+	step, err := t.Prepare(ctx, w)
+	if err != nil {
+		return step, fmt.Errorf("building the request: %w", err)
+	}
+	if w.Question == nil {
+		t.shown = step.Request.Presented
+	}
+	return step, nil
+}
+
+// fallback builds the request for the next model after one has failed for good;
+// it has no model when there is none to ask. What is wrong with the request, or
+// with the key, would be wrong again. The error says also which models could not be
+// asked.
+func (t *turn) fallback(ctx context.Context, w Want, failed string, cause error) (Step, error) {
+	me, ok := errors.AsType[*agent.ModelError](cause)
+	if !ok || !me.Retryable() && me.Class != agent.FailQuota && me.Class != agent.FailNotFound {
+		return Step{}, cause
+	}
+	for len(t.Fallback) > 0 {
+		w.Model, t.Fallback = t.Fallback[0], t.Fallback[1:]
+		step, err := t.prepare(ctx, w)
+		switch {
+		case err != nil:
+			cause = fmt.Errorf("%w; %s cannot be asked instead: %s", cause, w.Model, err.Error())
+		case step.Requested.Model != failed: // by whatever name it was meant
+			return step, cause
+		default:
+			step.release(agent.Usage{})
+		}
+	}
+	return Step{}, cause
+}
+
+// failed records a failed attempt and waits for the next one: again after
+// delay, or at once with another model. It returns the error of the attempt when
+// there is to be no other.
+func (t *turn) failed(ctx context.Context, req agent.ModelRequested, cause error, delay time.Duration, again bool, model string) error {
 	f := agent.ModelFailed{
 		Turn: t.Turn, Step: t.step, Attempt: req.Attempt, Purpose: req.Purpose,
 		Class: agent.ClassOf(cause), Error: cause.Error(), Retry: again,
@@ -90,6 +172,10 @@ func (t *turn) failed(ctx context.Context, req agent.ModelRequested, cause error
 		if f.Delay = delay.Milliseconds(); !again && me.RetryAfter > t.Retry.MaxAfter {
 			cause = fmt.Errorf("%w; the provider asks to wait %s, longer than the limit of %s", cause, me.RetryAfter, t.Retry.MaxAfter)
 		}
+	}
+	if !again && model != "" {
+		f.Retry, f.Delay, f.Model = true, 0, model
+		again, delay = true, 0
 	}
 	if err := t.Store(false, f); err != nil {
 		return err
@@ -130,7 +216,7 @@ func (t *turn) stream(ctx context.Context, step *Step, purpose string) (agent.Mo
 			a.Message = t.canonical(step, a.Message)
 			return a, nil
 		}
-		if purpose == "" {
+		if veiled := d.Kind == agent.DeltaText && t.Hooks.Veils != nil && t.Hooks.Veils(); purpose == "" && !veiled {
 			t.show(step, d)
 		}
 	}
@@ -170,9 +256,13 @@ func (t *turn) canonical(step *Step, m agent.Message) agent.Message {
 	return m
 }
 
+// nameOf returns the name of a tool. A side question has none, and models call some all
+// the same.
 func (t *turn) nameOf(step *Step, name string) string {
-	if tool, ok := step.Find(name); ok {
-		return tool.Spec().Name
+	if step.Find != nil {
+		if tool, ok := step.Find(name); ok {
+			return tool.Spec().Name
+		}
 	}
 	return step.Request.Canonical(name)
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -15,10 +16,11 @@ import (
 
 // Stage is one stage of the gate. It sees the call and what the stages before
 // it have said, and returns its own word: Pass keeps theirs, Deny ends the
-// matter, an Input starts the gate again. An error denies.
+// matter, an Input starts the gate again. An error denies. It may be asked about a call
+// more than once, until that is decided, and about several reads at once.
 type Stage struct {
 	Name   string
-	Waits  bool // it may take long: what is known is stored before it is asked
+	Waits  func(agent.Proposal) bool // it may take long: what is known is stored before it is asked; nil = it never does
 	Decide func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
 }
 
@@ -27,6 +29,9 @@ const maxRewrites = 8
 
 // errWaits says that a decision would have to wait.
 var errWaits = errors.New("the decision has to wait")
+
+// errDefer says that a call is to be put aside.
+var errDefer = errors.New("the call is put aside")
 
 // job is one call on its way.
 type job struct {
@@ -39,13 +44,15 @@ type job struct {
 	decided *agent.CallDecided
 	refused *agent.Result // the answer to a call that will not run
 	waits   bool
-	known   bool // its decision is in the log already
-	stop    bool // the decision ends the turn
-	attempt int  // after a crash
+	known   bool                // its decision is in the log already
+	stop    bool                // the decision ends the turn
+	aside   *agent.CallDeferred // it is put aside, undecided
+	attempt int                 // after a crash
 	mark    json.RawMessage
 	running bool // its call.started is stored
 	begun   bool // it may have changed something already
 	done    bool // its call.finished is stored
+	result  agent.CallFinished
 }
 
 func (t *turn) newJob(call agent.Call, origin string) *job {
@@ -58,9 +65,19 @@ func Key(session, turn string, step int, call string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20]))
 }
 
-// decide finds the tool and puts the call through the gate. With quick it gives
-// up where it would have to wait, and leaves the job as it was, waiting.
-func (t *turn) decide(ctx context.Context, tools Tools, j *job, quick bool) {
+// patience is how far a decision may go.
+type patience int
+
+const (
+	quick   patience = iota // it waits for nothing
+	brief                   // ... for no person
+	patient                 // it waits for whatever it takes
+)
+
+// decide finds the tool and puts the call through the gate. Where it would have to wait
+// for longer than there is patience for it leaves the job as it was, waiting: the stages
+// are asked anew then, because what was allowed meanwhile may hold for it.
+func (t *turn) decide(ctx context.Context, tools Tools, j *job, far patience) {
 	j.waits = false
 	if r := t.find(tools, j); r != nil {
 		j.refuse(*r)
@@ -81,9 +98,14 @@ func (t *turn) decide(ctx context.Context, tools Tools, j *job, quick bool) {
 			j.refuse(failure(agent.ErrInput, err))
 			return
 		}
-		d, byPerson, err := t.gate(ctx, p, quick, answered)
+		d, byPerson, err := t.gate(ctx, p, far, answered)
 		if errors.Is(err, errWaits) {
-			j.waits = true
+			j.waits, j.class = true, p.Class
+			return
+		}
+		if errors.Is(err, errDefer) {
+			j.waits, j.class = true, p.Class
+			j.aside = &agent.CallDeferred{Turn: t.Turn, Step: t.step, Call: call, By: d.By, Reason: d.Reason}
 			return
 		}
 		if d.Verdict != agent.Deny && len(d.Input) > 0 {
@@ -105,10 +127,21 @@ func (j *job) settle(t *turn, call agent.Call, p agent.Proposal, d agent.Decisio
 	}
 }
 
+// tell lets others know of a denial, once it is in the log.
+func (t *turn) tell(ctx context.Context, j *job) {
+	if h := t.Hooks.Denied; h != nil && j.decided != nil && j.refused != nil {
+		h(ctx, j.decided.Proposal, j.decided.Decision)
+	}
+}
+
 // deny answers a job with the decision, under the name that the model knows.
 func (t *turn) deny(j *job, d agent.Decision) {
 	j.stop = d.Stop
-	r := agent.Failure(agent.ErrDenied, fmt.Sprintf("Tool %q denied: %s", t.shown(j.call.Tool), d.Reason),
+	what := fmt.Sprintf("Tool %q denied", t.shown(j.call.Tool))
+	if d.Reason != "" {
+		what += ": " + d.Reason
+	}
+	r := agent.Failure(agent.ErrDenied, what,
 		"Do not try to get around this. Go on without it, or tell the user what you need and why.")
 	j.refuse(r)
 }
@@ -117,6 +150,8 @@ func (j *job) refuse(r agent.Result) { j.refused = &r }
 
 // find looks the tool up. It returns the answer to a call that cannot be served.
 func (t *turn) find(tools Tools, j *job) *agent.Result {
+	t.books.Lock()
+	defer t.books.Unlock()
 	tool, ok := tools.Find(j.call.Tool)
 	if !ok {
 		r := agent.Failure(agent.ErrToolNotFound, "Unknown tool: "+j.call.Tool, "Use only the tools that are listed.")
@@ -149,33 +184,33 @@ func (t *turn) propose(ctx context.Context, j *job, call agent.Call) (p agent.Pr
 	if err != nil {
 		return p, err
 	}
-	effects.Transactional = effects.Transactional || j.spec.Transactional
-	effects.Sensitive = effects.Sensitive || j.spec.Sensitive
-	class := effects.Class
-	if class == "" {
-		class = j.spec.Class
-	}
-	if class == "" {
-		class = agent.Unsafe
-	}
-	return agent.Proposal{
-		Call: call, Effects: effects, Class: class, Group: j.spec.Group, Risk: j.spec.Risk,
-		Agent: t.Agent, Origin: j.origin,
-	}, nil
+	p = Propose(call, j.spec, effects)
+	p.Agent, p.Origin = t.Agent, j.origin
+	return p, nil
+}
+
+// Propose is what the gate is asked about a call of a tool that plans these
+// effects.
+func Propose(call agent.Call, spec agent.Spec, effects agent.Effects) agent.Proposal {
+	effects.Transactional = effects.Transactional || spec.Transactional
+	effects.Sensitive = effects.Sensitive || spec.Sensitive
+	class := cmp.Or(effects.Class, spec.Class, agent.Unsafe)
+	return agent.Proposal{Call: call, Effects: effects, Class: class, Group: spec.Group, Risk: spec.Risk}
 }
 
 // gate asks the stages in order, and the person when none of them has decided.
 // A person who has answered this call with another input is not asked again.
-func (t *turn) gate(ctx context.Context, p agent.Proposal, quick, answered bool) (d agent.Decision, byPerson bool, err error) {
+func (t *turn) gate(ctx context.Context, p agent.Proposal, far patience, answered bool) (d agent.Decision, byPerson bool, err error) {
 	for _, s := range t.Gate {
-		if quick && s.Waits {
+		if far == quick && s.Waits != nil && s.Waits(p) {
 			return d, false, errWaits
 		}
 		n, err := s.Decide(ctx, p, d)
 		if err != nil {
-			return agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: s.Name, Trace: d.Trace}, false, nil
+			return agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: s.Name, Trace: d.Trace, Basis: d.Basis}, false, nil
 		}
 		n.Trace = append(d.Trace, n.Trace...)
+		inherit(&n, d)
 		if n.Verdict == agent.Deny || len(n.Input) > 0 {
 			return n, false, nil
 		}
@@ -187,13 +222,15 @@ func (t *turn) gate(ctx context.Context, p agent.Proposal, quick, answered bool)
 	switch {
 	case d.Verdict == agent.Allow:
 		return d, false, nil
+	case d.Defer && t.Defers && p.Origin == "" && len(t.message.Calls()) == 1:
+		return d, false, errDefer
 	case answered:
-		return agent.Decision{Verdict: agent.Allow, By: "user", Reason: "answered", Trace: d.Trace}, true, nil
-	case quick:
+		return agent.Decision{Verdict: agent.Allow, By: "user", Reason: "answered", Trace: d.Trace, Basis: d.Basis}, true, nil
+	case far < patient:
 		return d, false, errWaits
 	}
 	d.Verdict = agent.AskUser
-	n, err := t.Person(ctx, p, d)
+	n, byPerson, err := t.person(ctx, p, d)
 	switch {
 	case err != nil:
 		n = agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: "user"}
@@ -201,7 +238,33 @@ func (t *turn) gate(ctx context.Context, p agent.Proposal, quick, answered bool)
 		n.Verdict = agent.Deny
 	}
 	n.Trace = d.Trace
-	return n, true, nil
+	inherit(&n, d)
+	return n, byPerson, nil
+}
+
+// person asks who may speak for a person, and else the person.
+func (t *turn) person(ctx context.Context, p agent.Proposal, d agent.Decision) (n agent.Decision, byPerson bool, err error) {
+	if ask := t.Hooks.Asking; ask != nil {
+		if n, decided := ask(ctx, p, d); decided {
+			return n, p.Effects.User, nil
+		}
+	}
+	n, err = t.Person(ctx, p, d)
+	return n, true, err
+}
+
+// inherit keeps what an earlier stage has said about its decision.
+func inherit(n *agent.Decision, d agent.Decision) {
+	if n.Basis == nil {
+		n.Basis = d.Basis
+	}
+	n.Defer = n.Defer || d.Defer
+	if n.Rule == "" {
+		n.Rule = d.Rule
+	}
+	if n.Flip == "" {
+		n.Flip = d.Flip
+	}
 }
 
 func (t *turn) toolContext(c agent.Call) agent.ToolContext {

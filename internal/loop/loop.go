@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -39,12 +38,15 @@ type Config struct {
 	Gate   []Stage
 	Person func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
 
+	Hooks Hooks // may be empty
+
 	// Guard sees each result before the model does and returns what the model
 	// may read. An error withholds the result.
 	Guard func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
 
-	// Clean makes output of a running call fit to be shown; nil = as it is.
-	Clean func(string) string
+	// Clean returns what makes the output of one running call fit to be shown; nil =
+	// it is shown as it is.
+	Clean func(agent.Spec) Cleaner
 
 	// Wrap is the middleware around Tool.Run, outermost first. It may be empty.
 	Wrap []func(agent.Tool, Run) Run
@@ -61,12 +63,25 @@ type Config struct {
 	// was any.
 	Steer func() (bool, error)
 
+	// Shorten makes the conversation shorter after a provider has refused its length,
+	// and reports whether it did. It may be nil.
+	Shorten func(context.Context) (bool, error)
+
 	// Reap kills what is left of processes that a crash orphaned. It may be nil.
 	Reap func(agent.Process)
 
 	// AskAgain says that Person can be asked whether to run an unsafe call again
 	// that a crash interrupted. Otherwise the model is told, and decides.
 	AskAgain bool
+
+	// Defers says that a call may be put aside when it is the only one of its answer:
+	// whoever runs the turn goes on with it another time.
+	Defers bool
+
+	// Fallback names the models that are asked, in this order, when the one in use
+	// has failed for good; one that cannot be asked is passed over. Prepare learns
+	// from the log which has taken over, and keeps to it for the turn.
+	Fallback []string
 
 	Retry   Retry
 	Limits  Limits
@@ -79,11 +94,20 @@ type Config struct {
 // Run is [agent.Tool.Run], or a wrapper around it.
 type Run func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error)
 
+// A Cleaner cleans output as it comes. It holds back what it cannot decide on yet,
+// and Flush returns the rest of that. It is used by one goroutine at a time.
+type Cleaner interface {
+	Add(text string) string
+	Flush() string
+}
+
 // Want says which request is wanted. Its zero value is the next one of the
 // conversation.
 type Want struct {
 	Question *agent.Question // a side call
 	NoTools  bool            // the model may not call tools
+	Calls    bool            // no request, but the tools for calls that are open
+	Model    string          // instead of the one that would be asked; "" = that one
 }
 
 // Step is what one step is made of.
@@ -92,6 +116,16 @@ type Step struct {
 	Request   agent.Request
 	Requested agent.ModelRequested // without turn, step and attempt
 	Tools
+
+	// Release gives back what was put aside for the request, once it is clear what it
+	// used; zero when it came to nothing. Only the first call counts. It may be nil.
+	Release func(agent.Usage)
+}
+
+func (s Step) release(u agent.Usage) {
+	if s.Release != nil {
+		s.Release(u)
+	}
 }
 
 // Tools is the catalog of one step.
@@ -143,12 +177,15 @@ var (
 // turn is one running turn. Its fields belong to the goroutine in [Turn].
 type turn struct {
 	Config
-	machine  Machine
-	step     int
-	message  agent.Message  // the answer whose calls are being served
+	machine Machine
+	step    int
+	message agent.Message // the answer whose calls are being served
+	said    string        // the text of the last answer
+	cuts    int           // answers in a row that hit max_tokens
+
+	books    sync.Mutex     // the loop breaker's: neighbouring reads are decided on at once
 	repeats  map[string]int // identical failing calls in a row
 	refusals int            // of the loop breaker
-	cuts     int            // answers in a row that hit max_tokens
 
 	shown func(tool string) string // the name that the model knows a tool by
 }
@@ -172,7 +209,8 @@ func Turn(ctx context.Context, cfg Config) (steps int, err error) {
 		if err != nil {
 			return t.step, err
 		}
-		if more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: cfg.Stopped}}, steered); err != nil || !more {
+		more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: cfg.Stopped}}, steered)
+		if more, err = t.goOn(ctx, more, err); err != nil || !more {
 			return t.step, err
 		}
 	}
@@ -181,7 +219,7 @@ func Turn(ctx context.Context, cfg Config) (steps int, err error) {
 			return t.step, t.limit(ctx)
 		}
 		more, err := t.runStep(ctx)
-		if err != nil || !more {
+		if more, err = t.goOn(ctx, more, err); err != nil || !more {
 			return t.step, err
 		}
 	}
@@ -206,15 +244,16 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 		return false, context.Cause(ctx)
 	}
 	t.step++
-	step, err := t.Prepare(ctx, Want{})
-	if err != nil {
-		return false, fmt.Errorf("building the request: %w", err)
+	if h := t.Hooks.Step; h != nil {
+		h(ctx, t.step, true)
+		defer h(ctx, t.step, false)
 	}
-	t.shown = step.Request.Presented
-	answered, err := t.ask(ctx, &step, "")
+	step, answered, err := t.ask(ctx, Want{})
 	if err != nil {
 		return false, err
 	}
+	t.showing(ctx, &answered)
+	t.said = answered.Message.Text()
 	calls := answered.Message.Calls()
 	if err := t.serve(ctx, step, answered, calls); err != nil {
 		return false, err
@@ -260,14 +299,11 @@ func (t *turn) limit(ctx context.Context) error {
 		return err
 	}
 	t.step++
-	step, err := t.Prepare(ctx, Want{NoTools: true})
-	if err != nil {
-		return fmt.Errorf("building the request: %w", err)
-	}
-	answered, err := t.ask(ctx, &step, "")
+	_, answered, err := t.ask(ctx, Want{NoTools: true})
 	if err != nil {
 		return errors.Join(ErrLimit, err)
 	}
+	t.showing(ctx, &answered)
 	// A model that calls tools all the same gets them refused, so that the
 	// conversation stays valid.
 	bodies := []agent.Body{answered}
@@ -284,7 +320,7 @@ func (t *turn) finish(err error) {
 	case err == nil:
 	case errors.Is(err, ErrLimit):
 		reason = "max_turns"
-	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted), errors.Is(err, agent.ErrParked):
+	case errors.Is(err, context.Canceled), errors.Is(err, agent.ErrInterrupted), errors.Is(err, agent.ErrParked), errors.Is(err, agent.ErrDeferred):
 		reason = "aborted"
 	default:
 		reason = "error"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -145,10 +146,13 @@ func TestGate(t *testing.T) {
 func TestRewriteDecidesAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, say("", call("1", "sleep", `"1h"`), call("2", "sleep", `"9s"`)), say("done"))
-		var seen []string
+		var mu sync.Mutex // reads are decided on at once
+		seen := map[string][]string{}
 		r.cfg.Gate = []loop.Stage{
 			{Name: "watch", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
-				seen = append(seen, string(p.Call.Input))
+				mu.Lock()
+				defer mu.Unlock()
+				seen[p.Call.ID] = append(seen[p.Call.ID], string(p.Call.Input))
 				if string(p.Call.Input) == `"7s"` {
 					return agent.Decision{Verdict: agent.Deny, Reason: "seven"}, nil
 				}
@@ -172,14 +176,59 @@ func TestRewriteDecidesAgain(t *testing.T) {
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{`"1h"`, `"1s"`, `"2s"`, `"9s"`, `"7s"`}; !slices.Equal(slices.Compact(seen), want) && asked != 2 {
-			t.Errorf("stages saw %q (asked %d), want %q", seen, asked, want)
+		for id, want := range map[string][]string{"1": {`"1h"`, `"1s"`, `"2s"`}, "2": {`"9s"`, `"7s"`}} {
+			var news []string // as often as it takes, and never the old one again
+			for _, in := range seen[id] {
+				if !slices.Contains(news, in) {
+					news = append(news, in)
+				}
+			}
+			if !slices.Equal(news, want) || asked != 2 {
+				t.Errorf("of call %s, stages saw %q (asked %d), want %q", id, seen[id], asked, want)
+			}
 		}
 		got := r.model.asked[1].Messages[2].Blocks
 		if got[0].Result.Text != "slept 2s" || !strings.Contains(got[1].Result.Text, "seven") {
 			t.Errorf("results %q, %q", got[0].Result.Text, got[1].Result.Text)
 		}
 	})
+}
+
+// question is a tool whose calls are questions to a person.
+type question struct{ agent.Tool }
+
+func (question) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effects, error) {
+	return agent.Effects{User: true}, nil
+}
+
+// Who speaks for a person may change a call, and is no person: what has become of it is
+// decided on anew, unless it is a question that has been answered so.
+func TestSpokenFor(t *testing.T) {
+	for _, user := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			r := newRig(t, say("", call("1", "write", `"1s"`)), say("done"))
+			if user {
+				r.tools["write"] = question{r.tools["write"]}
+			}
+			r.cfg.Gate = nil
+			var asked []string
+			r.cfg.Hooks.Asking = func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, bool) {
+				asked = append(asked, string(p.Call.Input))
+				return agent.Decision{Verdict: agent.Allow, By: "hook", Input: json.RawMessage(`"2s"`)}, len(asked) == 1
+			}
+			if err := r.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want, result := `"1s" "2s"`, "nobody is there"
+			if user {
+				want, result = `"1s"`, "slept 2s"
+			}
+			got := r.model.asked[1].Messages[2].Blocks[0].Result.Text
+			if strings.Join(asked, " ") != want || !strings.Contains(got, result) {
+				t.Errorf("a question %v: asked about %s, and the result is %q", user, asked, got)
+			}
+		})
+	}
 }
 
 func TestStoppedByADenial(t *testing.T) {
@@ -328,6 +377,81 @@ func TestRetry(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestFallback(t *testing.T) {
+	cut := &agent.ModelError{Class: agent.FailServer, Message: "cut"}
+	quota := &agent.ModelError{Class: agent.FailQuota, Status: 402}
+	auth := &agent.ModelError{Class: agent.FailAuth, Status: 401}
+	const out = "model.failed:server-error/"
+	for _, tt := range []struct {
+		name     string
+		answers  []any
+		fallback []string
+		failed   string   // kinds of the failures
+		asked    []string // models
+		err      error
+	}{
+		{
+			"after the retries, and for the rest of the turn",
+			[]any{cut, cut, cut, say("", call("1", "sleep", `"1s"`)), say("ok")},
+			[]string{"b"},
+			out + "1000ms/true " + out + "2000ms/true " + out + "0ms/true/b",
+			[]string{"", "", "", "b", "b"},
+			nil,
+		},
+		{"at once when waiting will not help", []any{quota, say("ok")}, []string{"b"}, "model.failed:quota/0ms/true/b", []string{"", "b"}, nil},
+		{"one after the other", []any{quota, quota, say("ok")}, []string{"b", "b", "c"}, "model.failed:quota/0ms/true/b model.failed:quota/0ms/true/c", []string{"", "b", "c"}, nil},
+		{"until none is left", []any{quota, quota}, []string{"b"}, "model.failed:quota/0ms/true/b model.failed:quota/0ms/false", []string{"", "b"}, quota},
+		{"past one that cannot be asked", []any{quota, say("ok")}, []string{"gone", "b"}, "model.failed:quota/0ms/true/b", []string{"", "b"}, nil},
+		{"and one that cannot be asked is none", []any{quota}, []string{"gone"}, "model.failed:quota/0ms/false", []string{""}, quota},
+		{"not for a wrong key", []any{auth}, []string{"b"}, "model.failed:auth/0ms/false", []string{""}, auth},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newRig(t, tt.answers...)
+				r.cfg.Fallback = tt.fallback
+				if err := r.run(t.Context()); !errors.Is(err, tt.err) {
+					t.Errorf("ended with %v, want %v", err, tt.err)
+				}
+				if r.held != 0 || r.most != 1 {
+					t.Errorf("%d requests are still paid for, %d were at once", r.held, r.most)
+				}
+				var failed, asked []string
+				for line := range strings.Lines(r.kinds()) {
+					if strings.HasPrefix(line, "model.failed") {
+						failed = append(failed, strings.TrimSpace(line))
+					}
+				}
+				for _, req := range r.model.asked {
+					asked = append(asked, req.Model)
+				}
+				if got := strings.Join(failed, " "); got != tt.failed {
+					t.Errorf("failures %q, want %q", got, tt.failed)
+				}
+				if !slices.Equal(asked, tt.asked) {
+					t.Errorf("asked %q, want %q", asked, tt.asked)
+				}
+			})
+		})
+	}
+}
+
+// What is put aside for a request whose length was refused is free for the question
+// that shortens the conversation, and for the request that follows.
+func TestShorterIsPaidOnce(t *testing.T) {
+	tooLong := &agent.ModelError{Class: agent.FailContext, Message: "too long"}
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, tooLong, say("ok"))
+		during := -1
+		r.cfg.Shorten = func(context.Context) (bool, error) { during = r.held; return true, nil }
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if during != 0 || r.held != 0 || r.most != 1 {
+			t.Errorf("%d requests were paid for meanwhile, %d at once, %d still are", during, r.most, r.held)
+		}
+	})
 }
 
 func TestLoopBreaker(t *testing.T) {
@@ -504,4 +628,51 @@ func TestMachineRefusesOtherTransitions(t *testing.T) {
 	if m.State() != agent.StateIdle {
 		t.Errorf("state is %s after a refused transition", m.State())
 	}
+}
+
+// shout is a cleaner that holds every last letter back.
+type shout struct {
+	tool string
+	held string
+}
+
+func (s *shout) Add(text string) string {
+	text = s.held + strings.ToUpper(text)
+	s.held = text[len(text)-1:]
+	return text[:len(text)-1]
+}
+
+func (s *shout) Flush() string { return s.tool + s.held }
+
+// The output of a call is cleaned as one text, whatever its parts, and nothing is
+// shown when the call is over.
+func TestLiveOutput(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("c1", "talk", `{}`), call("c2", "talk", `{}`)), say("done"))
+		var late func(string)
+		r.tools["talk"] = tool{name: "talk", class: agent.Read, run: func(ctx context.Context, c agent.Call) (agent.Result, error) {
+			env := agent.CallEnvOf(ctx)
+			for _, part := range []string{"a", "bc", "d"} {
+				env.Progress(part)
+			}
+			if c.ID == "c1" {
+				late = env.Progress
+			}
+			return agent.OK("said"), nil
+		}}
+		r.cfg.Clean = func(s agent.Spec) loop.Cleaner { return &shout{tool: s.Name} }
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		late("late")
+		got := map[string]string{}
+		for _, b := range r.live {
+			if o, ok := b.(agent.CallOutput); ok {
+				got[o.ID] += "|" + o.Text
+			}
+		}
+		if want := (map[string]string{"c1": "|AB|C|talkD", "c2": "|AB|C|talkD"}); !maps.Equal(got, want) {
+			t.Errorf("shown were %q, want %q", got, want)
+		}
+	})
 }

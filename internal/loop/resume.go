@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"fmt"
 
 	"dure/agent"
 	"dure/internal/transcript"
@@ -11,11 +10,10 @@ import (
 // settle deals with the calls of an answer that a crash left without results,
 // in their order, each as its effect class allows.
 func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
-	step, err := t.Prepare(ctx, Want{})
+	step, err := t.prepare(ctx, Want{Calls: true})
 	if err != nil {
-		return fmt.Errorf("building the request: %w", err)
+		return err
 	}
-	t.shown = step.Request.Presented
 	for _, c := range open.Calls {
 		t.message.Blocks = append(t.message.Blocks, agent.Block{Type: agent.CallBlock, Call: &c.Call})
 	}

@@ -121,6 +121,24 @@ func TestADeniedCallStaysDenied(t *testing.T) {
 	}
 }
 
+// A model that answers a side question with calls has none to make: nothing runs.
+func TestSideQuestionAnsweredWithCalls(t *testing.T) {
+	r := newRig(t, say("side", call("1", "sleep", `"0s"`)))
+	prepare := r.cfg.Prepare
+	r.cfg.Prepare = func(ctx context.Context, w loop.Want) (loop.Step, error) {
+		step, err := prepare(ctx, w)
+		step.Tools = loop.Tools{}
+		return step, err
+	}
+	a, err := loop.Ask(t.Context(), r.cfg, agent.Question{Purpose: "summary", Messages: []agent.Message{agent.UserText("sum up")}})
+	if err != nil || a.Message.Text() != "side" || len(a.Message.Calls()) != 1 {
+		t.Fatalf("Ask: %+v, %v", a, err)
+	}
+	if got := r.kinds(); got != lines("model.requested\nmodel.answered") {
+		t.Errorf("log:\n%s", got)
+	}
+}
+
 func TestAskAndInvoke(t *testing.T) {
 	r := newRig(t, say("side"))
 	a, err := loop.Ask(t.Context(), r.cfg, agent.Question{Purpose: "summary", Messages: []agent.Message{agent.UserText("sum up")}})

@@ -32,6 +32,8 @@ type rig struct {
 	state  *transcript.State
 	queued []string
 	broken error // what Store fails with
+
+	held, most int // requests for which something is put aside, now and at most
 }
 
 func newRig(t *testing.T, answers ...any) *rig {
@@ -94,10 +96,17 @@ func (r *rig) prepare(_ context.Context, w loop.Want) (loop.Step, error) {
 	msgs, _ := r.state.Conversation()
 	if w.Question != nil {
 		msgs = w.Question.Messages
+	} else if w.Model == "" {
+		w.Model = r.state.Current()
+	}
+	if w.Model == "gone" {
+		return loop.Step{}, errors.New("there is no key")
 	}
 	return loop.Step{
-		Model:   r.model,
-		Request: agent.Request{Messages: msgs, NoTools: w.NoTools, Names: map[string]string{"sleep": "Sleep"}},
+		Release:   r.hold(),
+		Model:     r.model,
+		Request:   agent.Request{Model: w.Model, Messages: msgs, NoTools: w.NoTools, Names: map[string]string{"sleep": "Sleep"}},
+		Requested: agent.ModelRequested{Model: w.Model},
 		Tools: loop.Tools{
 			Find: func(name string) (agent.Tool, bool) {
 				t, ok := r.tools[strings.ToLower(name)]
@@ -111,6 +120,18 @@ func (r *rig) prepare(_ context.Context, w loop.Want) (loop.Step, error) {
 			},
 		},
 	}, nil
+}
+
+// hold counts what is put aside for requests, and returns what gives it back.
+func (r *rig) hold() func(agent.Usage) {
+	r.held++
+	r.most = max(r.most, r.held)
+	once := sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.held--
+	})
+	return func(agent.Usage) { once() }
 }
 
 func (r *rig) steer() (bool, error) {
@@ -154,6 +175,9 @@ func (r *rig) kinds() string {
 			}
 		case agent.ModelFailed:
 			w += fmt.Sprintf(":%s/%dms/%t", b.Class, b.Delay, b.Retry)
+			if b.Model != "" {
+				w += "/" + b.Model
+			}
 		}
 		words = append(words, w)
 	}

@@ -27,7 +27,7 @@ func (t *turn) serve(ctx context.Context, step Step, answered agent.ModelAnswere
 	jobs := make([]*job, len(calls))
 	for i, c := range calls {
 		jobs[i] = t.newJob(c, "")
-		t.decide(ctx, step.Tools, jobs[i], true)
+		t.decide(ctx, step.Tools, jobs[i], quick)
 		bodies = append(bodies, jobs[i].facts()...)
 	}
 	if group := next(jobs); group != nil && group[0].ready() {
@@ -40,9 +40,15 @@ func (t *turn) serve(ctx context.Context, step Step, answered agent.ModelAnswere
 	if err := t.Store(true, bodies...); err != nil {
 		return err
 	}
+	for _, j := range jobs {
+		t.tell(ctx, j)
+	}
 	t.machine.must(agent.StateToolUse, "")
 	t.machine.must(agent.StateExecuting, "")
-	return t.runJobs(ctx, step.Tools, jobs)
+	if err := t.runJobs(ctx, step.Tools, jobs); err != nil {
+		return err
+	}
+	return t.batch(ctx, jobs)
 }
 
 // facts returns what is to be stored about a job that has been decided on, and
@@ -56,23 +62,26 @@ func (j *job) facts() []agent.Body {
 		bodies = append(bodies, *j.decided)
 	}
 	if j.refused != nil {
-		bodies = append(bodies, finished(j.call, *j.refused, 0))
+		j.result = finished(j.call, *j.refused, 0)
+		bodies = append(bodies, j.result)
 		j.done = true
 	}
 	return bodies
 }
 
-// next returns the jobs to run next: neighbouring reads that are decided, or
-// one other job. It is empty when all are done.
+// next returns the jobs to run next: neighbouring reads that are decided, neighbouring
+// ones that are not, or one other job. It is empty when all are done.
 func next(jobs []*job) []*job {
 	first := slices.IndexFunc(jobs, func(j *job) bool { return !j.done })
 	if first < 0 {
 		return nil
 	}
 	last := first + 1
-	if jobs[first].beside() {
-		for last < len(jobs) && !jobs[last].done && jobs[last].beside() {
-			last++
+	for _, beside := range []func(*job) bool{(*job).beside, (*job).waiting} {
+		if beside(jobs[first]) {
+			for last < len(jobs) && !jobs[last].done && beside(jobs[last]) {
+				last++
+			}
 		}
 	}
 	return jobs[first:last]
@@ -84,9 +93,12 @@ func (j *job) ready() bool { return !j.waits && j.refused == nil }
 // beside reports whether a job may run beside others.
 func (j *job) beside() bool { return j.ready() && j.class == agent.Read }
 
+// waiting reports whether a job may be decided on beside others.
+func (j *job) waiting() bool { return j.waits && j.class == agent.Read }
+
 // runJobs takes the jobs in order until all have a result. When it returns an
 // error, the calls that are left have been answered too, unless it is
-// [agent.ErrParked].
+// [agent.ErrParked] or [agent.ErrDeferred].
 func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
 	for {
 		group := next(jobs)
@@ -107,9 +119,9 @@ func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
 }
 
 // leave answers the calls that are left when a turn ends before its time. Those
-// of a parked turn stay open.
+// of a turn that is gone on with stay open.
 func (t *turn) leave(err error, jobs []*job) error {
-	if errors.Is(err, agent.ErrParked) {
+	if errors.Is(err, agent.ErrParked) || errors.Is(err, agent.ErrDeferred) {
 		return err
 	}
 	return errors.Join(err, t.abort(jobs))
@@ -117,8 +129,8 @@ func (t *turn) leave(err error, jobs []*job) error {
 
 // runGroup decides on a job that had to wait, or runs a group to its end.
 func (t *turn) runGroup(ctx context.Context, tools Tools, group []*job) error {
-	if j := group[0]; !j.ready() {
-		return t.runLate(ctx, tools, j)
+	if !group[0].ready() {
+		return t.runLate(ctx, tools, group)
 	}
 	if !group[0].running {
 		started, err := t.starting(ctx, group)
@@ -132,27 +144,50 @@ func (t *turn) runGroup(ctx context.Context, tools Tools, group []*job) error {
 	return t.runStarted(ctx, group)
 }
 
-// runLate decides on a job that had to wait, and runs it if it may. What it
-// decided and that it starts share a barrier.
-func (t *turn) runLate(ctx context.Context, tools Tools, j *job) error {
-	if j.waits {
-		t.decide(ctx, tools, j, false)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+// runLate decides on jobs that had to wait, and runs one that may. What was decided
+// and that it starts share a barrier. Neighbouring reads are decided on at once as far
+// as no person is needed: what the gate waits for may be slow.
+func (t *turn) runLate(ctx context.Context, tools Tools, group []*job) error {
+	if len(group) > 1 {
+		var wg sync.WaitGroup
+		for _, j := range group {
+			wg.Go(func() { t.decide(ctx, tools, j, brief) })
 		}
+		wg.Wait()
 	}
-	bodies := j.facts()
-	if j.done {
-		return t.Store(true, bodies...)
+	// What was decided is in the log before a person is asked: their answer may be about
+	// other calls too.
+	if !slices.ContainsFunc(group, func(j *job) bool { return !j.waits }) && ctx.Err() == nil {
+		t.decide(ctx, tools, group[0], patient)
 	}
-	started, err := t.starting(ctx, []*job{j})
-	if err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if aside := group[0].aside; aside != nil {
+		return errors.Join(agent.ErrDeferred, t.Store(true, *aside))
+	}
+	var bodies []agent.Body
+	for _, j := range group {
+		bodies = append(bodies, j.facts()...)
+		j.known = j.decided != nil
+	}
+	if next := group[:1]; !next[0].done && len(group) == 1 {
+		started, err := t.starting(ctx, next)
+		if err != nil {
+			return err
+		}
+		if err := t.Store(true, append(bodies, started...)...); err != nil {
+			return err
+		}
+		return t.runStarted(ctx, next)
+	}
+	if err := t.Store(true, bodies...); err != nil {
 		return err
 	}
-	if err := t.Store(true, append(bodies, started...)...); err != nil {
-		return err
+	for _, j := range group {
+		t.tell(ctx, j)
 	}
-	return t.runStarted(ctx, []*job{j})
+	return nil
 }
 
 // runStarted runs jobs whose start is stored, and stores their results.
@@ -174,7 +209,8 @@ func (t *turn) runStarted(ctx context.Context, group []*job) error {
 	}
 	wg.Wait()
 	for i, j := range group {
-		t.count(j, results[i].(agent.CallFinished).Result)
+		j.result = results[i].(agent.CallFinished)
+		t.count(j, j.result.Result)
 	}
 	if err := t.Store(changes(group), results...); err != nil {
 		return err
@@ -218,7 +254,9 @@ func (t *turn) runCall(ctx context.Context, j *job) agent.CallFinished {
 	}
 	runCtx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
-	r := t.await(t.withEnv(runCtx, j), j)
+	show := t.display(j)
+	r := t.await(t.withEnv(runCtx, j, show), j)
+	show.close()
 	if errors.Is(context.Cause(runCtx), errTime) && r.Failed() {
 		r = overdue(limit, r)
 	}
@@ -229,7 +267,8 @@ func (t *turn) runCall(ctx context.Context, j *job) agent.CallFinished {
 		guarded.Files = r.Files
 	}
 	guarded.ID = j.call.ID
-	return finished(j.call, guarded, time.Since(start))
+	took := time.Since(start)
+	return finished(j.call, t.after(ctx, j, guarded, took), took)
 }
 
 // overdue is the result of a call that was stopped at its time limit: what it
@@ -251,22 +290,71 @@ func overdue(limit time.Duration, r agent.Result) agent.Result {
 
 var errTime = errors.New("the time limit of the call is over")
 
+// proposal is what the call was decided on.
+func (j *job) proposal() agent.Proposal {
+	if j.decided == nil {
+		return agent.Proposal{Call: j.call, Class: j.class, Group: j.spec.Group, Origin: j.origin}
+	}
+	return j.decided.Proposal
+}
+
 // withEnv gives the call its key, and a way to show its progress.
-func (t *turn) withEnv(ctx context.Context, j *job) context.Context {
-	id := j.call.ID
+func (t *turn) withEnv(ctx context.Context, j *job, show *display) context.Context {
 	return agent.WithCallEnv(ctx, agent.CallEnv{
-		Key: j.key,
-		Progress: func(text string) {
-			if t.Clean != nil {
-				text = t.Clean(text)
-			}
-			t.Live(agent.CallOutput{ID: id, Text: text})
-		},
+		Key: j.key, Class: j.class, Effects: j.proposal().Effects,
+		Progress: show.add,
 		Spawned: func(p agent.Process) {
 			// A log that cannot be written ends the turn at the next event.
-			_ = t.Store(false, agent.CallSpawned{ID: id, Process: p})
+			_ = t.Store(false, agent.CallSpawned{ID: j.call.ID, Process: p})
 		},
 	})
+}
+
+// A display shows the output of a running call as it comes. A tool that goes on after
+// its call is over shows nothing any more. It is safe for concurrent use.
+type display struct {
+	id   string
+	live func(agent.Body)
+
+	mu    sync.Mutex
+	clean Cleaner // nil = as it is
+	over  bool
+}
+
+func (t *turn) display(j *job) *display {
+	d := &display{id: j.call.ID, live: t.Live}
+	if t.Clean != nil {
+		d.clean = t.Clean(j.spec)
+	}
+	return d
+}
+
+func (d *display) add(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return
+	}
+	if d.clean != nil {
+		text = d.clean.Add(text)
+	}
+	d.show(text)
+}
+
+// close shows what was held back.
+func (d *display) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
+	if d.clean != nil {
+		d.show(d.clean.Flush())
+	}
+}
+
+func (d *display) show(text string) {
+	if text != "" {
+		d.live(agent.CallOutput{ID: d.id, Text: text})
+	}
 }
 
 // await runs the tool. A tool that goes on after its cancellation is left to
@@ -324,6 +412,8 @@ func protect(ctx context.Context, run Run, tc agent.ToolContext, c agent.Call) (
 // count keeps the loop breaker's books: a failing call counts until it, or a
 // call that changed something, succeeds.
 func (t *turn) count(j *job, r agent.Result) {
+	t.books.Lock()
+	defer t.books.Unlock()
 	switch {
 	case r.Failed():
 		t.repeats[fingerprint(j.call)]++

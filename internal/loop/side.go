@@ -15,11 +15,7 @@ func Ask(ctx context.Context, cfg Config, q agent.Question) (agent.Answer, error
 	}
 	t := newTurn(cfg)
 	t.step = cfg.First
-	step, err := t.Prepare(ctx, Want{Question: &q})
-	if err != nil {
-		return agent.Answer{}, fmt.Errorf("building the request: %w", err)
-	}
-	answered, err := t.ask(ctx, &step, q.Purpose)
+	_, answered, err := t.ask(ctx, Want{Question: &q})
 	if err != nil {
 		return agent.Answer{}, err
 	}
@@ -32,10 +28,13 @@ func Invoke(ctx context.Context, cfg Config, tools Tools, id string, inv agent.I
 	if inv.Origin == "" {
 		return agent.Result{}, fmt.Errorf("invoking %s: it has no origin", inv.Tool)
 	}
+	if inv.Alone {
+		cfg.Person, cfg.Hooks.Asking = nobody, nil
+	}
 	t := newTurn(cfg)
 	t.step = cfg.First
 	j := t.newJob(agent.Call{ID: id, Tool: inv.Tool, Input: inv.Input}, inv.Origin)
-	t.decide(ctx, tools, j, false)
+	t.decide(ctx, tools, j, patient)
 	if ctx.Err() != nil {
 		return agent.Result{}, context.Cause(ctx)
 	}
@@ -52,4 +51,9 @@ func Invoke(ctx context.Context, cfg Config, tools Tools, id string, inv agent.I
 	}
 	done := t.runCall(ctx, j)
 	return done.Result, t.Store(j.class != agent.Read, done)
+}
+
+// nobody denies what a person would have to be asked about.
+func nobody(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+	return agent.Decision{Verdict: agent.Deny, Reason: "no rule allows it, and nobody is asked here", By: "origin"}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/near"
 )
 
 //go:embed models.json
@@ -74,7 +75,9 @@ func (c *Catalog) All() []agent.ModelInfo {
 	return slices.Clone(c.list)
 }
 
-var dated = regexp.MustCompile(`^(.+)-20\d{6}$`)
+var dated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+)-20\d{6}$`)
+})
 
 // Lookup returns the model that name means: an ID, an alias, or the ID of a
 // dated snapshot of a model. Case does not matter. A snapshot keeps its ID.
@@ -84,7 +87,7 @@ func (c *Catalog) Lookup(name string) (agent.ModelInfo, bool) {
 	if i, ok := c.names[name]; ok {
 		return c.list[i], true
 	}
-	if parts := dated.FindStringSubmatch(name); parts != nil {
+	if parts := dated().FindStringSubmatch(name); parts != nil {
 		if i, ok := c.names[parts[1]]; ok && strings.EqualFold(c.list[i].ID, parts[1]) {
 			m := c.list[i]
 			m.ID = name
@@ -94,17 +97,26 @@ func (c *Catalog) Lookup(name string) (agent.ModelInfo, bool) {
 	return agent.ModelInfo{}, false
 }
 
-const (
-	maxNearest = 3
-	maxName    = 100 // bytes of a name that are compared
-)
+// LookupAt is Lookup among the models of one provider.
+func (c *Catalog) LookupAt(provider, name string) (agent.ModelInfo, bool) {
+	if m, ok := c.Lookup(name); ok && m.Provider == provider {
+		return m, true
+	}
+	for _, m := range c.list { // loaded by Lookup
+		if m.Provider == provider && (strings.EqualFold(m.ID, name) || slices.ContainsFunc(m.Aliases, func(a string) bool { return strings.EqualFold(a, name) })) {
+			return m, true
+		}
+	}
+	return agent.ModelInfo{}, false
+}
+
+const maxNearest = 3
 
 // Nearest returns up to three names that somebody who wrote name may have
 // meant, the likeliest first.
 func (c *Catalog) Nearest(name string) []string {
 	c.load()
 	name = strings.ToLower(strings.TrimSpace(name))
-	name = name[:min(len(name), maxName)]
 	if name == "" {
 		return nil
 	}
@@ -112,18 +124,19 @@ func (c *Catalog) Nearest(name string) []string {
 		id       string
 		distance int
 	}
+	far := len(name)/3 + 2 // this is no slip any more
 	var guesses []guess
 	for _, m := range c.list {
-		best := len(name)/3 + 2 // more than this is not a slip
+		best := far
 		for _, known := range append([]string{m.ID}, m.Aliases...) {
 			known = strings.ToLower(known)
-			d := distance(name, known)
+			d := near.Distance(name, known, best)
 			if len(name) >= 3 && strings.Contains(known, name) {
 				d = min(d, 1)
 			}
 			best = min(best, d)
 		}
-		if best < len(name)/3+2 {
+		if best < far {
 			guesses = append(guesses, guess{m.ID, best})
 		}
 	}
@@ -133,26 +146,4 @@ func (c *Catalog) Nearest(name string) []string {
 		ids = append(ids, g.id)
 	}
 	return ids
-}
-
-// distance is the number of insertions, deletions and substitutions that make
-// b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

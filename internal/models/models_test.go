@@ -26,8 +26,16 @@ func TestEmbeddedCatalog(t *testing.T) {
 			t.Errorf("%s: incomplete: %+v", m.ID, m)
 		}
 		if p := m.Price; p != nil {
-			if *p.CacheRead >= *p.Input || *p.Input >= *p.CacheWrite || *p.CacheWrite >= *p.CacheHour || *p.Input >= *p.Output {
-				t.Errorf("%s: prices are out of order", m.ID)
+			for list := p; list != nil; list = list.Long {
+				rates := []float64{}
+				for _, r := range []*float64{list.CacheRead, list.Input, list.CacheWrite, list.CacheHour} {
+					if r != nil {
+						rates = append(rates, *r)
+					}
+				}
+				if !slices.IsSorted(rates) || *list.Input > *list.Output {
+					t.Errorf("%s: prices are out of order", m.ID)
+				}
 			}
 		}
 	}

@@ -1,263 +1,256 @@
 package policy
 
 import (
-	"fmt"
-	"slices"
+	"bytes"
+	"maps"
 	"strings"
-	"unicode"
 
 	"dure/agent"
 )
 
-// look is a proposal and what can be told of its paths.
+// look is a proposal and what can be told of it.
 type look struct {
+	s *state
 	agent.Proposal
-	outside   string // a path that it reads or writes outside of the workspace
-	protected string // a protected path that it writes
-	inside    bool   // it writes inside of the workspace
+
+	gathered bool
+	all      []place
+	index    map[string]int // of all, when they are many
+	links    map[string]string
+	runs     []agent.SimpleCommand // what started made of Runs
+
+	words words // the rules that speak
+	sum   summary
+	bare  *rule // allows the tool as a whole
 }
 
-func (s *state) look(p agent.Proposal) look {
-	l := look{Proposal: p}
-	for _, path := range p.Effects.Reads {
-		if !s.holds(path) {
-			l.outside = path
+// place is a path of a proposal.
+type place struct {
+	path            string // as the proposal has it
+	given, resolved string // as patterns see it
+	inside          bool   // both are
+	own             bool   // ... and the tool's own, see [Config]
+
+	read, write, removed bool
+	ofRead, ofWrite      bool // a command reads, or writes it
+}
+
+// many is from how many paths on they are looked up by a map.
+const many = 16
+
+// started returns the programs that a tool itself starts, as commands. The shell of
+// a command line is not one of them.
+func (l *look) started() []agent.SimpleCommand {
+	if l.lines() && len(l.Effects.Commands) > 0 {
+		return nil
+	}
+	if l.runs == nil && len(l.Effects.Runs) > 0 {
+		l.runs = make([]agent.SimpleCommand, len(l.Effects.Runs))
+		for i, argv := range l.Effects.Runs {
+			l.runs[i].Argv = argv
 		}
 	}
-	for _, path := range p.Effects.Writes {
-		if s.holds(path) {
-			l.inside = true
+	return l.runs
+}
+
+// lines reports whether the call is a command line, or a script with arguments.
+func (l *look) lines() bool { return l.Call.Tool == shellTool || l.Call.Tool == scriptTool }
+
+// gather finds the paths of the call, each once, and where they lead.
+func (l *look) gather() {
+	if l.gathered {
+		return
+	}
+	l.gathered = true
+	e := &l.Effects
+	if n := len(e.Reads) + len(e.Writes); n > 0 {
+		l.all = make([]place, 0, n)
+	}
+	for _, p := range e.Reads {
+		l.at(p).read = true
+	}
+	for _, p := range e.Writes {
+		at := l.at(p)
+		at.write, at.removed = true, removers[l.Call.Tool]
+	}
+	for i := range e.Commands {
+		l.gatherOf(&e.Commands[i])
+	}
+}
+
+func (l *look) gatherOf(c *agent.SimpleCommand) {
+	for _, p := range c.Reads {
+		at := l.at(p)
+		at.read, at.ofRead = true, true
+	}
+	for _, p := range c.Writes {
+		at := l.at(p)
+		at.write, at.ofWrite = true, true
+	}
+	for _, p := range c.Removes {
+		at := l.at(p)
+		at.write, at.ofWrite, at.removed = true, true, true
+	}
+	for i := range c.Runs {
+		l.gatherOf(&c.Runs[i])
+	}
+}
+
+// at returns the place of a path. It is valid until the next call.
+func (l *look) at(p string) *place {
+	if l.index != nil {
+		if i, ok := l.index[p]; ok {
+			return &l.all[i]
+		}
+	} else {
+		for i := range l.all {
+			if l.all[i].path == p {
+				return &l.all[i]
+			}
+		}
+	}
+	l.all = append(l.all, l.find(p))
+	switch {
+	case l.index != nil:
+		l.index[p] = len(l.all) - 1
+	case len(l.all) > many:
+		l.index = make(map[string]int, 2*many)
+		for i := range l.all {
+			l.index[l.all[i].path] = i
+		}
+	}
+	return &l.all[len(l.all)-1]
+}
+
+// find follows a path. What cannot be followed is outside.
+func (l *look) find(p string) place {
+	s := l.s
+	at := place{path: p, given: s.keyed(slashed(p))}
+	if s.Resolve == nil || p == "" {
+		at.resolved = at.given
+		return at
+	}
+	given, resolved, err := s.Resolve(p)
+	if err != nil {
+		at.resolved = at.given
+		l.link(p, "")
+		return at
+	}
+	at.given, at.resolved = s.keyed(slashed(given)), s.keyed(slashed(resolved))
+	at.own = s.Own != nil && s.Own(l.Call.Tool, given) && s.Own(l.Call.Tool, resolved)
+	at.inside = at.own || s.Inside != nil && s.Inside(given) && s.Inside(resolved)
+	if resolved != p {
+		l.link(p, resolved)
+	}
+	return at
+}
+
+func (l *look) link(from, to string) {
+	if l.links == nil {
+		l.links = map[string]string{}
+	}
+	l.links[from] = to
+}
+
+// basis is what the policy knew beside the proposal.
+func (l *look) basis() *agent.Basis {
+	l.gather()
+	s := l.s
+	links := l.links
+	if len(s.links) > 0 { // never written to once the rules are read
+		if links == nil {
+			links = s.links
 		} else {
-			l.outside = path
-		}
-		if s.guarded(path) {
-			l.protected = path
+			links = maps.Clone(links)
+			maps.Copy(links, s.links)
 		}
 	}
-	return l
+	return &agent.Basis{Mode: s.Mode, Roots: s.roots, Home: s.Home, Confined: s.confined(), Links: links, Policy: s.hash}
 }
 
-// holds reports whether the workspace holds a path: as it is given and as what
-// it resolves to.
-func (s *state) holds(path string) bool {
-	if s.Resolve == nil || s.Inside == nil || path == "" {
-		return false
+func (s *state) confined() string {
+	if s.Confined == nil {
+		return "full"
 	}
-	given, resolved, err := s.Resolve(path)
-	return err == nil && s.Inside(given) && s.Inside(resolved)
+	return s.Confined()
 }
 
-// guarded reports whether a path is protected: as it is given or as what it
-// resolves to.
-func (s *state) guarded(path string) bool {
-	if isProtected(path) {
+// eachHost calls f with every host as it is compared.
+func (l *look) eachHost(f func(string)) {
+	for _, h := range l.Effects.Hosts {
+		f(hostName(h))
+	}
+	for i := range l.Effects.Commands {
+		hostsOf(&l.Effects.Commands[i], func(h string) { f(hostName(h)) })
+	}
+}
+
+func hostsOf(c *agent.SimpleCommand, f func(string)) {
+	for _, h := range c.Hosts {
+		f(h)
+	}
+	for i := range c.Runs {
+		hostsOf(&c.Runs[i], f)
+	}
+}
+
+// forbidden is what nobody may do: what it says holds in every mode.
+func forbidden(p agent.Proposal) string {
+	e := &p.Effects
+	if e.Destructive != "" {
+		return e.Destructive
+	}
+	nul := hasNUL(e.Reads) || hasNUL(e.Writes) || hasNUL(e.Hosts)
+	for _, argv := range e.Runs {
+		nul = nul || hasNUL(argv)
+	}
+	for i := range e.Commands {
+		nul = nul || commandNUL(&e.Commands[i])
+	}
+	if !nul && (p.Call.Tool == shellTool || p.Call.Tool == scriptTool) {
+		nul = escapedNUL(p.Call.Input)
+	}
+	if nul {
+		return "what the call would touch contains a NUL character"
+	}
+	return ""
+}
+
+func commandNUL(c *agent.SimpleCommand) bool {
+	if hasNUL(c.Argv) || hasNUL(c.Vars) || hasNUL(c.Reads) || hasNUL(c.Writes) || hasNUL(c.Removes) || hasNUL(c.Hosts) {
 		return true
 	}
-	if s.Resolve == nil {
-		return false
-	}
-	given, resolved, err := s.Resolve(path)
-	return err == nil && (isProtected(given) || isProtected(resolved))
-}
-
-// floor is what neither rule nor hook lowers.
-func (l look) floor(m agent.Mode) agent.Opinion {
-	reason := ""
-	switch {
-	case l.Effects.User:
-		reason = "the call needs the user's answer"
-	case l.Effects.Transactional:
-		reason = "the call is transactional: each one is approved on its own"
-	case l.protected != "" && m != agent.ModeBypass:
-		reason = l.protected + " is a protected path"
-	}
-	return opinion("floors", agent.AskUser, reason)
-}
-
-// harmless says why a call may run in every mode, or "".
-func (l look) harmless() string {
-	e := l.Effects
-	switch {
-	case e.Unreadable != "", e.User, e.Transactional, e.Sensitive,
-		len(e.Writes)+len(e.Runs)+len(e.Hosts) > 0, l.outside != "",
-		l.Class != agent.Read && l.Class != agent.Idempotent:
-		return ""
-	case len(e.Reads) == 0:
-		return "it touches nothing"
-	}
-	return "it reads inside the workspace"
-}
-
-// row is a line of the mode table. A call can be on several: the strictest
-// verdict counts.
-type row int
-
-const (
-	rowEdit       row = iota // writes inside of the workspace
-	rowCommand               // commands, hosts, and all that is none of the others
-	rowOutside               // reads or writes outside of the workspace
-	rowUnreadable            // nobody can tell
-)
-
-// table has the verdicts of the modes on what no rule has decided. What is
-// harmless never gets here, and floors come before it.
-var table = map[row]map[agent.Mode]agent.Verdict{
-	rowEdit: {
-		agent.ModeDefault: agent.AskUser, agent.ModeAcceptEdits: agent.Allow, agent.ModePlan: agent.Deny,
-		agent.ModeDontAsk: agent.Deny, agent.ModeBypass: agent.Allow,
-	},
-	rowCommand: {
-		agent.ModeDefault: agent.AskUser, agent.ModeAcceptEdits: agent.AskUser, agent.ModePlan: agent.AskUser,
-		agent.ModeDontAsk: agent.Deny, agent.ModeBypass: agent.Allow,
-	},
-	rowOutside: {
-		agent.ModeDefault: agent.AskUser, agent.ModeAcceptEdits: agent.AskUser, agent.ModePlan: agent.AskUser,
-		agent.ModeDontAsk: agent.Deny, agent.ModeBypass: agent.Allow,
-	},
-	rowUnreadable: {
-		agent.ModeDefault: agent.AskUser, agent.ModeAcceptEdits: agent.AskUser, agent.ModePlan: agent.AskUser,
-		agent.ModeDontAsk: agent.Deny, agent.ModeBypass: agent.Allow,
-	},
-}
-
-// rows returns where the call stands in the table, and why.
-func (l look) rows() map[row]string {
-	e := l.Effects
-	rows := map[row]string{}
-	if e.Unreadable != "" {
-		rows[rowUnreadable] = "what it would do cannot be told: " + e.Unreadable
-	}
-	if l.inside {
-		rows[rowEdit] = "it changes " + e.Writes[0]
-	}
-	if l.outside != "" {
-		rows[rowOutside] = l.outside + " is outside of the workspace"
-	}
-	switch {
-	case len(e.Runs) > 0:
-		rows[rowCommand] = "it runs a command"
-	case len(e.Hosts) > 0:
-		rows[rowCommand] = "it contacts " + e.Hosts[0]
-	case e.Sensitive:
-		rows[rowCommand] = "it reads what is private"
-	case len(rows) == 0:
-		rows[rowCommand] = "it is not known to be harmless"
-	}
-	return rows
-}
-
-// mode is what the mode says. It always says something.
-func (l look) mode(m agent.Mode) agent.Opinion {
-	best := agent.Opinion{Stage: "mode", Source: string(m)}
-	rows := l.rows()
-	for _, r := range []row{rowUnreadable, rowEdit, rowOutside, rowCommand} {
-		why, ok := rows[r]
-		if !ok {
-			continue
-		}
-		v, ok := table[r][m]
-		if !ok {
-			v = agent.Deny // a mode that nobody knows
-		}
-		if strictness[v] > strictness[best.Verdict] {
-			best.Verdict, best.Reason = v, why
+	for i := range c.Runs {
+		if commandNUL(&c.Runs[i]) {
+			return true
 		}
 	}
-	best.Reason = fmt.Sprintf("mode %s: %s", m, best.Reason)
-	if m == agent.ModePlan && best.Verdict == agent.Deny {
-		best.Reason += ", and nothing is changed before the plan is approved"
-	}
-	return best
+	return false
 }
 
-var strictness = map[agent.Verdict]int{agent.Pass: 0, agent.Allow: 1, agent.AskUser: 2, agent.Deny: 3}
-
-// Folders and files that programs take for configuration or code as soon as they
-// see them, or that hold credentials. Names are compared without regard to case,
-// at any depth: a file system may not regard it either.
-var (
-	protectedFolders = []string{
-		".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn",
-		".claude", ".dure", ".agents", ".ax", ".axcopilot", ".github/workflows",
-		".ssh", ".gnupg", ".aws", ".kube", ".docker",
+func hasNUL(list []string) bool {
+	for _, s := range list {
+		if strings.IndexByte(s, 0) >= 0 {
+			return true
+		}
 	}
-	protectedFiles = []string{
-		".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout",
-		".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml",
-		".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion",
-		".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml",
-		"gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc", "pyrightconfig.json",
-		".mcp.json", ".claude.json", ".netrc", ".pypirc", ".git-credentials", ".gitlab-ci.yml",
-	}
-)
-
-// unprotected are folders below protected ones in which people work.
-var unprotected = []string{".claude/worktrees"}
-
-// isProtected reports whether a path is one of the above or lies below one.
-func isProtected(path string) bool {
-	p := plain(path)
-	if slices.Contains(protectedFiles, p[strings.LastIndex(p[:len(p)-1], "/")+1:len(p)-1]) {
-		return true
-	}
-	for _, free := range unprotected {
-		p = strings.ReplaceAll(p, "/"+free+"/", "/")
-	}
-	return slices.ContainsFunc(protectedFolders, func(f string) bool { return strings.Contains(p, "/"+f+"/") })
+	return false
 }
 
-// plain writes a path between slashes as the most tolerant file systems see it:
-// without regard to case, to characters that cannot be seen, to dots and blanks
-// at the end of a name, and to streams (name:stream).
-func plain(path string) string {
-	path = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\\':
-			return '/'
-		case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r == 0xfeff:
-			return -1
+// escapedNUL reports whether a text in JSON has the character.
+func escapedNUL(data []byte) bool {
+	for {
+		i := bytes.Index(data, []byte(`\u0000`))
+		if i < 0 {
+			return false
 		}
-		return fold(r)
-	}, path)
-	var b strings.Builder
-	b.WriteByte('/')
-	for name := range strings.SplitSeq(path, "/") {
-		name, _, _ = strings.Cut(name, ":")
-		if name = strings.TrimRight(name, " ."); name == "" {
-			continue
+		before := 0
+		for i-before > 0 && data[i-before-1] == '\\' {
+			before++
 		}
-		b.WriteString(long(name))
-		b.WriteByte('/')
-	}
-	if b.Len() == 1 {
-		return "//"
-	}
-	return b.String()
-}
-
-// fold returns the small letter of ASCII that some file system takes r for, such
-// as s for the long one, or else r in lower case.
-func fold(r rune) rune {
-	for f := unicode.SimpleFold(r); r >= 0x80 && f != r; f = unicode.SimpleFold(f) {
-		if f < 0x80 {
-			return unicode.ToLower(f)
+		if before%2 == 0 {
+			return true
 		}
+		data = data[i+1:]
 	}
-	return unicode.ToLower(r)
-}
-
-// long returns the protected folder that a short name of Windows may stand for:
-// six letters at most, without dots, and a number behind them, as in git~1.
-func long(name string) string {
-	stem, number, short := strings.Cut(name, "~")
-	if !short || number == "" || strings.Trim(number, "0123456789") != "" {
-		return name
-	}
-	for _, folder := range protectedFolders {
-		letters := strings.TrimPrefix(folder, ".")
-		if !strings.Contains(folder, "/") && letters[:min(len(letters), 6)] == stem {
-			return folder
-		}
-	}
-	return name
 }

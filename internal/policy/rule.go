@@ -1,146 +1,219 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
-	"regexp"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"dure/agent"
 )
 
-// rule is a rule on whole tools. A tool matches one of its fields.
-type rule struct {
-	text    string
-	name    string // a canonical name, or a spelling that nobody knew yet
-	unknown bool   // name is such a spelling
-	globs   []string
-	group   string
-	also    []string // tools that a rule against name is against as well
+// A Rule allows, asks about or denies what it matches:
+//
+//	Bash, bash__exec, file_read      a tool, in any spelling
+//	group:files, files:*             all tools of a group (the second form: or of a resource)
+//	mcp__github, mcp__github__get_*  tools of a server
+//	mcp__*__get_*, *                 the canonical names that fit; not to allow
+//	Bash(npm run *)                  one simple command, by its words
+//	Read(~/.ssh/**), Edit(/src/**)   paths that are read or changed, by any tool
+//	WebFetch(domain:*.example.com)   hosts
+//	Agent(reviewer), Skill(pdf *)    agents and skills by name
+//	Agent(model:opus)                a parameter of the input; not to allow
+//
+// A rule on a path names it by the globs of gitignore, from the root (//etc), the
+// home folder (~/x), the folder of the rule's source (/x) or the current one (x).
+// Write(x) and its like mean Edit(x); Grep(x) and its like mean Read(x).
+type Rule struct {
+	Text    string // "" = Tool and Pattern
+	Tool    string
+	Pattern string // "" and "*" = every call of the tool
+
+	Verdict  agent.Verdict // allow, ask or deny
+	Reason   string        // shown to the user
+	Priority int           // which rule of a stage is named when several match: the highest
+	Scope    Scope
+	Source   Source
 }
 
-// covers has the tools through which the same could be done as through another.
-// Rules against a tool are against these too; rules for it are not for them.
-var covers = map[string][]string{
-	"bash__exec":        {"bash__script"},
-	"file-system__edit": {"file-system__write", "file-system__multi-edit"},
-	"file-system__read": {"file-system__grep", "file-system__edit", "file-system__multi-edit"}, // all show what a file holds
-}
+// Layer is where rules come from.
+type Layer string
 
-var (
-	rulePattern  = regexp.MustCompile(`^[A-Za-z0-9_.:*-]+$`)
-	literalOwner = regexp.MustCompile(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__`)
-	errSpecifier = errors.New("a rule on part of a tool, Tool(...), cannot be checked: name the tool alone")
-	errNotARule  = errors.New("it names no tool: write a name, group:NAME, mcp__SERVER, or a name with *")
-	errWideAllow = errors.New("an allow rule with * has to begin with a whole resource or server, as in bash__* or mcp__SERVER__*")
+// The layers.
+const (
+	Managed Layer = "managed"
+	Flags   Layer = "flags"
+	Local   Layer = "local"
+	Project Layer = "project"
+	User    Layer = "user"
+	Session Layer = "session"
 )
 
-// parseRule reads a rule of [Config]. Rules are:
-//
-//	Bash, bash__exec, file_read    a tool, in any spelling
-//	group:files, files:*           all tools of a group (the second form: or of a resource)
-//	mcp__github                    all tools of a server
-//	mcp__github__get_*, bash__*    the canonical names that fit
-//	*                              everything; not to allow
-//
-// A rule against bash__exec is against bash__script too, and one against
-// file-system__edit against the other tools that change files; one against
-// file-system__read is against the tools that show a part of a file.
-func parseRule(text string, allow bool, canonical func(string) (string, bool)) (rule, error) {
-	r := rule{text: text}
-	name := strings.TrimSuffix(strings.TrimSpace(text), "(*)")
-	if strings.ContainsAny(name, "()") {
-		return r, errSpecifier
-	}
-	if !rulePattern.MatchString(name) {
-		return r, errNotARule
-	}
-	if group, ok := strings.CutPrefix(name, "group:"); ok {
-		if group == "" || strings.ContainsAny(group, "*:") {
-			return r, errNotARule
-		}
-		r.group = group
-		return r, nil
-	}
-	if owner, ok := strings.CutSuffix(name, ":*"); ok {
-		if owner == "" || strings.ContainsAny(owner, "*:") {
-			return r, errNotARule
-		}
-		r.group, r.globs = owner, []string{owner + "__*"}
-		return r, nil
-	}
+// Source is where a rule stands.
+type Source struct {
+	Layer Layer
+	File  string // "" = no file
+	Line  int    // from 1; 0 = not known
+
+	Column int // of where the rule begins on its line, in bytes from 1; 0 = not known
+
+	Dir string // what /x is relative to; "" = the workspace
+}
+
+func (s Source) String() string {
 	switch {
-	case strings.Contains(name, ":"):
-		return r, errNotARule
-	case strings.Contains(name, "*"):
-		if allow && !literalOwner.MatchString(strings.TrimPrefix(name, "mcp__")) {
-			return r, errWideAllow
-		}
-		r.globs = []string{name}
-		return r, nil
-	case strings.HasPrefix(name, "mcp__") && !strings.Contains(name[len("mcp__"):], "__"):
-		if name == "mcp__" {
-			return r, errNotARule
-		}
-		r.globs = []string{name + "__*"}
-		return r, nil
+	case s.File != "" && s.Line > 0:
+		return s.File + ":" + strconv.Itoa(s.Line)
+	case s.File != "":
+		return s.File
 	}
-	r.name, r.unknown = understand(name, canonical)
-	if !allow {
-		r.also = covers[r.name]
-	}
-	return r, nil
+	return string(s.Layer)
 }
 
-// understand returns the canonical name, or the name itself and that it is not
-// known. Tools of servers that are not connected yet are known by their form.
-func understand(name string, canonical func(string) (string, bool)) (string, bool) {
-	if canonical != nil {
-		if c, ok := canonical(name); ok {
-			return c, false
-		}
-	}
-	return name, canonical != nil && !strings.HasPrefix(name, "mcp__")
+// Scope ties a rule to one of the stages. Its zero value is global.
+type Scope struct {
+	Stage   string // global, user, channel, group, tool
+	Subject string // the user's, channel's, group's or tool's name; "" = any
 }
 
-func (r rule) matches(p agent.Proposal, canonical func(string) (string, bool)) bool {
-	tool := p.Call.Tool
-	if r.group != "" && r.group == p.Group {
-		return true
-	}
-	for _, g := range r.globs {
-		if fits(g, tool) {
-			return true
-		}
-	}
-	for _, other := range r.also {
-		if other == tool {
-			return true
-		}
-	}
-	if r.unknown { // a tool may have appeared that it means
-		name, _ := understand(r.name, canonical)
-		return name == tool
-	}
-	return r.name != "" && r.name == tool
+// A Warning is about a rule that was not taken as it stands.
+type Warning struct {
+	Rule    string // as it was written
+	Source  Source
+	Column  int // in the text of the rule, from 1
+	Text    string
+	Unknown bool // the rule is kept: only its tool is not known now
 }
 
-// fits matches a name with a pattern in which * stands for any text.
-func fits(pattern, name string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == name
+func (w Warning) String() string {
+	at, column := w.Source.String(), w.Column
+	if at != "" {
+		at += ":"
 	}
-	name, ok := strings.CutPrefix(name, first)
-	if !ok {
+	if w.Source.Line > 0 && w.Source.Column > 0 {
+		column += w.Source.Column // behind the quotation mark
+	}
+	return fmt.Sprintf("%s%d: rule %q: %s", at, column, w.Rule, w.Text)
+}
+
+// UnmarshalJSON reads every spelling of a rule: its text; or an object with rule,
+// or tool and pattern, or the pattern of a tool's name alone; with behavior,
+// decision or verdict; and reason, priority and scope.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte(`"`)) {
+		return json.Unmarshal(data, &r.Text)
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return errors.New("reading a rule: it is neither a text nor an object")
+	}
+	var in struct {
+		Rule, Tool, Pattern         string
+		Behavior, Decision, Verdict string
+		Reason                      string
+		Priority                    int
+		Scope                       struct{ Stage, Subject string }
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		return fmt.Errorf("reading a rule: %w", err)
+	}
+	word := ""
+	for _, w := range []string{in.Behavior, in.Decision, in.Verdict} {
+		if w != "" && word != "" && w != word {
+			return fmt.Errorf("reading a rule: it says both %q and %q", word, w)
+		}
+		if w != "" {
+			word = w
+		}
+	}
+	v, err := VerdictOf(word)
+	if err != nil {
+		return fmt.Errorf("reading a rule: %w", err)
+	}
+	*r = Rule{
+		Text: in.Rule, Tool: in.Tool, Pattern: in.Pattern, Verdict: v, Reason: in.Reason, Priority: in.Priority, Scope: Scope(in.Scope),
+	}
+	return nil
+}
+
+// VerdictOf reads the word for what a rule does, in every spelling; "" says nothing.
+func VerdictOf(word string) (agent.Verdict, error) {
+	switch word {
+	case "":
+		return agent.Pass, nil
+	case "allow", "deny", "ask":
+		return agent.Verdict(word), nil
+	case "require-approval", "require_approval":
+		return agent.AskUser, nil
+	}
+	return agent.Pass, fmt.Errorf("%q is none of allow, ask, deny", word)
+}
+
+// Written returns the rule as one text: Tool or Tool(pattern).
+func (r Rule) Written() string {
+	switch {
+	case r.Text != "":
+		return strings.TrimSpace(r.Text)
+	case r.Tool == "":
+		return strings.TrimSpace(r.Pattern)
+	case r.Pattern == "" || r.Pattern == "*":
+		return strings.TrimSpace(r.Tool)
+	}
+	return strings.TrimSuffix(strings.TrimSpace(r.Tool), ":*") + "(" + r.Pattern + ")"
+}
+
+// maxRule is how long a rule may be, in bytes. The longest patterns decide over
+// how long a decision takes.
+const maxRule = 4096
+
+// fault is what is wrong with the text of a rule, and where.
+type fault struct {
+	column int
+	text   string
+}
+
+// split takes a rule apart. The name is returned also with a fault, if one can
+// be read; at is where the specifier begins.
+func split(text string) (name, spec string, has bool, at int, f *fault) {
+	if len(text) > maxRule {
+		return "", "", false, 0, &fault{maxRule, fmt.Sprintf("it is longer than %d bytes", maxRule)}
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }); i >= 0 {
+		return "", "", false, 0, &fault{i + 1, "it has a control character"}
+	}
+	name, spec, has = strings.Cut(text, "(")
+	if i := strings.IndexFunc(name, strange); name == "" || i >= 0 {
+		return "", "", false, 0, &fault{max(i, 0) + 1, errNotARule}
+	}
+	if !has {
+		return name, "", false, 0, nil
+	}
+	at = len(name) + 2
+	spec, closed := strings.CutSuffix(spec, ")")
+	switch {
+	case !closed:
+		f = &fault{len(text), "it has no closing parenthesis"}
+	case spec == "":
+		f = &fault{at, "nothing stands between its parentheses"}
+	}
+	return name, spec, spec != "*", at, f
+}
+
+const (
+	errNotARule  = "it names no tool: write a name, group:NAME, mcp__SERVER, or a name with *"
+	errWideAllow = "an allow rule with * in the name of a tool has to begin with a whole server, as in mcp__SERVER__*"
+	errNoPart    = "this tool has no parts that a rule could name"
+	errDenyOnly  = "a rule on a parameter can only deny or ask"
+)
+
+// strange reports whether a character cannot stand in the name of a tool.
+func strange(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_.:*-", r):
 		return false
 	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] {
-		_, after, ok := strings.Cut(name, part)
-		if !ok {
-			return false
-		}
-		name = after
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
+	return true
 }

@@ -100,6 +100,13 @@ func (c *Capture) Size() int64 {
 	return c.size
 }
 
+// Kept returns how many bytes of memory and disk the capture takes.
+func (c *Capture) Kept() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(len(c.buf)) + c.onDisk
+}
+
 // Ends returns the first and the last bytes of the output. When head is all of
 // it, tail is empty and dropped is 0; dropped counts what lies between the two.
 func (c *Capture) Ends() (head, tail []byte, dropped int64) {
@@ -117,6 +124,48 @@ func (c *Capture) ends() (head, tail []byte, dropped int64) {
 	tail = append(append(make([]byte, 0, tailLimit), ring[at:]...), ring[:at]...)
 	return bytes.Clone(c.buf[:headLimit]), tail, c.size - memoryLimit
 }
+
+// Page returns up to limit bytes of the output from offset on, as far as it has
+// been written, and the offset behind them. It may be called while the output is
+// still written, and has nothing after Close. Bytes that were lost or dropped
+// are passed over: the page begins at next less its length then.
+func (c *Capture) Page(offset int64, limit int) (page []byte, next int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next = max(offset, 0)
+	for len(page) < limit && next < c.size {
+		piece, at := c.piece(next, limit-len(page))
+		if len(piece) == 0 || at != next && len(page) > 0 {
+			break
+		}
+		page, next = append(page, piece...), at+int64(len(piece))
+	}
+	return page, next
+}
+
+// piece returns bytes from offset on, from one of the places that have them, and
+// where they begin: later when nobody has what is at offset.
+func (c *Capture) piece(offset int64, limit int) (piece []byte, at int64) {
+	if c.size <= memoryLimit {
+		return cutAt(c.buf[offset:], limit), offset
+	}
+	if offset < headLimit {
+		return cutAt(c.buf[offset:headLimit], limit), offset
+	}
+	tail := c.size - tailLimit
+	if offset < min(tail, c.onDisk) {
+		piece = make([]byte, min(int64(limit), min(tail, c.onDisk)-offset))
+		if n, _ := c.file.ReadAt(piece, offset); n > 0 {
+			return piece[:n], offset
+		}
+	}
+	offset = max(offset, tail)
+	ring := c.buf[headLimit:]
+	i := int((offset - headLimit) % tailLimit)
+	return cutAt(ring[i:], min(limit, int(c.size-offset))), offset
+}
+
+func cutAt(b []byte, n int) []byte { return b[:min(len(b), n)] }
 
 // Reader returns the output from its start. Where some of it was dropped, a line
 // says so. Nothing may be written any more. Closing the reader frees the

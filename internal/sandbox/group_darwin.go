@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,4 +23,17 @@ func startTime(pid int) string {
 	}
 	t := p.Proc.P_starttime
 	return fmt.Sprint(int64(t.Sec)*1e6 + int64(t.Usec))
+}
+
+// processes returns the numbers of all processes of this user.
+func processes() []int {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Getuid())
+	if err != nil {
+		return nil
+	}
+	pids := make([]int, 0, len(all))
+	for _, p := range all {
+		pids = append(pids, int(p.Proc.P_pid))
+	}
+	return pids
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -13,7 +14,19 @@ import (
 )
 
 // group is a process group whose number is that of its first process.
-type group struct{ id int }
+type group struct {
+	id       int
+	terminal bool   // it has a terminal, and is a session
+	walls    *walls // around its command; nil = none
+}
+
+// command returns the number of the group that the command itself is in.
+func (g *group) command() int {
+	if g.walls != nil {
+		return g.walls.command
+	}
+	return g.id
+}
 
 // dieWithParent makes the kernel kill the first process of a group when the
 // thread that started it dies. It closes the gap until the watchdog knows of
@@ -23,6 +36,10 @@ func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 // await returns when the first process is dead, and leaves it unreaped: as long
 // as it is, no other process or group can get its number.
 func (g *group) await(cmd *exec.Cmd) {
+	if g.walls != nil {
+		g.walls.await()
+		return
+	}
 	for {
 		err := unix.Waitid(unix.P_PID, g.id, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -54,4 +71,68 @@ func startTime(pid int) string {
 		return ""
 	}
 	return string(fields[19])
+}
+
+// processes returns the numbers of all processes that can be seen.
+func processes() []int {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1) // those before an error will do
+	var pids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// killMarked kills all processes that carry the mark in their environment.
+func killMarked(mark string) {
+	entry := append([]byte(mark), 0)
+	for range sweeps {
+		found := false
+		for _, pid := range processes() {
+			found = killIfMarked(pid, entry) || found
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// killIfMarked holds on to the process while it looks, so that it cannot kill
+// another one that got its number meanwhile.
+func killIfMarked(pid int, entry []byte) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
+		return false
+	}
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }()
+	}
+	env, rerr := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if rerr != nil || pid == os.Getpid() || !bytes.HasPrefix(env, entry) && !bytes.Contains(env, append([]byte{0}, entry...)) {
+		return false
+	}
+	if err != nil { // a kernel without pidfds
+		return unix.Kill(pid, unix.SIGKILL) == nil
+	}
+	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+}
+
+// pollable returns a copy of a file that reading can be interrupted on.
+func pollable(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }

@@ -14,7 +14,16 @@ import (
 )
 
 func (g *group) start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	confined := cmd.SysProcAttr != nil
+	if !confined {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	// The head of a session is that of a group. A session of its own keeps a command
+	// from the terminal of this program: there it could read what the user types, and
+	// write what he takes for ours. A confined command has a terminal by what starts
+	// it.
+	cmd.SysProcAttr.Setsid = true
+	cmd.SysProcAttr.Setctty = g.terminal && !confined
 	dieWithParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		return err
@@ -25,12 +34,44 @@ func (g *group) start(cmd *exec.Cmd) error {
 
 func (g *group) terminate() { g.signal(unix.SIGTERM) }
 
-func (g *group) kill() { g.signal(unix.SIGKILL) }
+// kill kills what started a confined command last: that ends the confinement.
+func (g *group) kill() {
+	g.signal(unix.SIGKILL)
+	if g.id > 1 && g.id != g.command() {
+		_ = unix.Kill(-g.id, unix.SIGKILL)
+	}
+}
 
 // signal sends sig to all processes of the group. One that is gone is no error.
-func (g *group) signal(sig syscall.Signal) {
-	if g.id > 1 {
-		_ = unix.Kill(-g.id, sig)
+func (g *group) signal(sig syscall.Signal) { _ = g.send(sig) }
+
+// send is signal for callers who want to know of an error.
+func (g *group) send(sig syscall.Signal) error {
+	id := g.command()
+	if id <= 1 {
+		return os.ErrProcessDone
+	}
+	return unix.Kill(-id, sig)
+}
+
+// sweeps is how often is looked at most for processes that are to die: one may be
+// starting another, or be becoming another program, while it is looked at.
+const sweeps = 5
+
+// killSession kills the other groups of a session, such as the jobs of a shell
+// on a terminal. It is called before the session's number can be used again.
+func (g *group) killSession() {
+	id := g.command()
+	if !g.terminal || id <= 1 {
+		return
+	}
+	for found, again := true, 0; found && again < sweeps; again++ { // one may be starting another
+		found = false
+		for _, pid := range processes() {
+			if sid, err := unix.Getsid(pid); err == nil && sid == id && pid != id {
+				found = unix.Kill(pid, unix.SIGKILL) == nil || found
+			}
+		}
 	}
 }
 

@@ -15,9 +15,10 @@ import (
 // group is a job object. The system kills its processes when the last handle to
 // it is closed, which the death of this program does.
 type group struct {
-	id  int
-	job windows.Handle
-	err error
+	id       int
+	terminal bool // never: there are none
+	job      windows.Handle
+	err      error
 }
 
 func (g *group) start(cmd *exec.Cmd) error {
@@ -25,8 +26,11 @@ func (g *group) start(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
+	if cmd.SysProcAttr == nil { // else it has a token
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
 	// Suspended, so that it has no children before it is in the job.
-	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP}
+	cmd.SysProcAttr.HideWindow, cmd.SysProcAttr.CreationFlags = true, windows.CREATE_SUSPENDED|windows.CREATE_NEW_PROCESS_GROUP
 	if err := cmd.Start(); err != nil {
 		_ = windows.CloseHandle(job)
 		return err
@@ -82,6 +86,19 @@ func (g *group) kill() {
 		_ = windows.TerminateJobObject(g.job, 1)
 	}
 }
+
+func (g *group) send(sig syscall.Signal) error {
+	if sig != syscall.SIGTERM && sig != syscall.SIGKILL {
+		return fmt.Errorf("sending %s: there are no signals on Windows, only the end of a process", sig)
+	}
+	g.kill()
+	return nil
+}
+
+// killSession and killMarked have nothing to do: nobody leaves a job.
+func (g *group) killSession() {}
+
+func killMarked(string) {}
 
 func (g *group) await(cmd *exec.Cmd) { g.err = cmd.Wait() }
 

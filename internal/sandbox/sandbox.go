@@ -1,20 +1,22 @@
-// Package sandbox starts processes and sees to it that they end: each one is the
-// head of its own process group, and the whole group dies with its call, with
-// its context, with the [Box], and with this program, however that ends.
-//
-// It never decides whether a command may run. A Box starts one watchdog process
-// when it is first used; a running command has one goroutine that waits for its
-// exit, and one more when its error output is kept apart.
+// Package sandbox starts processes and sees to it that they end: each is the head
+// of its own group, which dies with its call, its context, the [Box] and this
+// program. With a [Confinement], commands write only their workspace, caches and a
+// /tmp of their own, change nothing that is protected there, read no credentials,
+// and reach the network by the proxy of package egress or not at all; [Box.Explain]
+// says what of that holds here. It never decides whether a command may run. A Box
+// has one watchdog process and, on Linux, for a minute after a confined command what
+// the next one is started with, in a goroutine; a running command has a goroutine
+// that waits for its exit, one that reads its output, one more when its error output
+// is kept apart, and those of its proxy. [Box.Close] waits for them.
 package sandbox
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
+	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,31 +35,105 @@ const (
 // waited for in the background, for as long as it takes.
 var ErrStuck = errors.New("the process does not die")
 
+// ErrClosed says that a command was to be started in a box that is closed.
+var ErrClosed = errors.New("the box is closed")
+
 // Config configures a [Box]. The zero value works.
 type Config struct {
 	// Temp is the folder for output that does not fit into memory; "" = the
 	// system's. Its files are private and have no name on Unix.
 	Temp string
+
+	// Confine is what commands may touch; nil = all that the user may.
+	Confine *Confinement
+
+	// Prepare is called once, right before the first command that is confined. It may
+	// complete the confinement, and returns variables, NAME=value, that confined
+	// commands have in place of their own. Without it they have their own.
+	Prepare func(*Confinement) (vars []string, err error)
+
+	// Mechanisms are those of the system that may be used, for tests; nil = all.
+	// On Linux they are bwrap, namespaces and landlock.
+	Mechanisms []string
 }
 
 // A Box runs commands. It is safe for concurrent use.
 type Box struct {
-	temp    string
-	watcher watchdog
+	temp        string
+	confinement *Confinement // nil = none
+	cell        cell         // what this system confines with
+	prepare     func() ([]string, error)
+	watcher     watchdog
+
+	mu      sync.Mutex
+	closed  bool
+	count   int64 // of commands, for their marks
+	running map[*Process]bool
 }
 
 // New returns a Box. It starts nothing.
-func New(c Config) *Box { return &Box{temp: c.Temp} }
+func New(c Config) *Box {
+	b := &Box{temp: c.Temp, confinement: c.Confine, running: map[*Process]bool{}}
+	b.cell.init(c)
+	b.prepare = sync.OnceValues(func() ([]string, error) {
+		if c.Prepare == nil {
+			return nil, nil
+		}
+		return c.Prepare(b.confinement)
+	})
+	return b
+}
 
-// Close kills what still runs and ends the watchdog.
-func (b *Box) Close() error { return b.watcher.close() }
+// Close kills what still runs, waits for its end, and ends the watchdog. Nothing
+// can be started any more.
+func (b *Box) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	left := slices.Collect(maps.Keys(b.running))
+	b.mu.Unlock()
+	var all sync.WaitGroup
+	for _, p := range left {
+		all.Go(func() {
+			p.once.Do(p.kill)
+			<-p.done
+		})
+	}
+	all.Wait()
+	b.cell.close()
+	return b.watcher.close()
+}
+
+// enter counts a command in that is about to start, and gives it its mark.
+func (b *Box) enter(p *Process) error {
+	mark := b.watcher.ready()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	b.count++
+	b.running[p] = true
+	if mark != "" {
+		p.mark = mark + "." + strconv.FormatInt(b.count, 10)
+	}
+	return nil
+}
+
+// leave forgets a command that has ended.
+func (b *Box) leave(p *Process) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.running, p)
+}
 
 // Cmd says what to run.
 type Cmd struct {
 	Argv []string // program and arguments; the program is looked up on PATH
 	Dir  string   // working folder; required
 	Env  []string // the whole environment, but for the mark of the box; nil = empty
-	In   io.Reader
+
+	// In is the whole input; nil = none. It is read before the command starts.
+	In io.Reader
 
 	// Timeout ends the command; 0 = only the context does.
 	Timeout time.Duration
@@ -66,18 +142,39 @@ type Cmd struct {
 	// it is not nil, receives the error output apart from it. Both may be nil.
 	Out, Err io.Writer
 
+	// PipeIn keeps the input open for [Process.In], and takes the place of In.
+	// PipeOut leaves the output to [Process.Out], and takes the place of Out; the
+	// error output then goes to Err, or nowhere. They are for [Box.Start].
+	PipeIn, PipeOut bool
+
+	// PTY runs the command on a terminal of this size, as the head of a session
+	// of its own, where there are terminals: see [HasPTY]. Its output and error
+	// output are one, and [Process.In] is its keyboard; In, Err and the pipes
+	// are not used.
+	PTY *Size
+
 	// Spawned is told of the process once it has been started.
 	Spawned func(agent.Process)
+
+	// Grant changes the confinement of the box for this command. Unconfined
+	// leaves it out altogether: for children of the runtime that the user has
+	// chosen himself and that cannot work inside, such as an editor.
+	Grant      Grant
+	Unconfined bool
 }
+
+// Size is the size of a terminal, in characters.
+type Size struct{ Cols, Rows uint16 }
 
 // Exit is how a command ended.
 type Exit struct {
 	Code      int    // 128 + signal number when a signal ended it
 	Signal    string // name of that signal
 	TimedOut  bool   // the timeout, or a deadline of the context, ended it
-	Cancelled bool   // the context ended it otherwise
+	Cancelled bool   // the context ended it otherwise, or [Process.Stop] did
 	Left      bool   // it left processes behind that held its output; they were killed
 	Duration  time.Duration
+	Denied    []Denial // what the confinement refused it, as far as is known; at most 16
 }
 
 // Interrupted reports whether the command was stopped before its end.
@@ -90,261 +187,9 @@ func (b *Box) NewCapture() *Capture { return &Capture{dir: b.temp} }
 // error is about starting it; how it ended is in Exit. A context that is over
 // starts nothing.
 func (b *Box) Run(ctx context.Context, c Cmd) (Exit, error) {
-	if len(c.Argv) == 0 {
-		return Exit{}, errors.New("starting a command: it is empty")
-	}
-	if err := ctx.Err(); err != nil {
-		return Exit{}, fmt.Errorf("starting %s: %w", c.Argv[0], err)
-	}
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
-	start := time.Now()
-	r := &run{exited: make(chan struct{}), drained: make(chan struct{}), reaped: make(chan struct{}), stuck: make(chan struct{})}
-	if err := r.start(b, c); err != nil {
-		return Exit{}, fmt.Errorf("starting %s: %w", c.Argv[0], err)
-	}
-	stopped := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() { defer close(stopped); r.stop() })
-	exit, err := r.wait()
-	if !cancel() {
-		<-stopped
-	}
-	if r.killed {
-		exit.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
-		exit.Cancelled = !exit.TimedOut
-	}
-	exit.Duration = time.Since(start)
-	return exit, err
-}
-
-// run is one running command. The goroutine in reap owns its end.
-type run struct {
-	box   *Box
-	cmd   *exec.Cmd
-	group group
-	pipes []*pipe
-
-	exited  chan struct{} // the command is dead
-	drained chan struct{} // nobody reads its output any more
-	reaped  chan struct{} // its group is dead, and state is set
-	stuck   chan struct{} // it should be dead and is not
-	state   *os.ProcessState
-	waitErr error
-
-	mu     sync.Mutex
-	killed bool // stop came before the command's own end
-	over   bool // the group is dead: its number may name another one
-}
-
-func (r *run) start(b *Box, c Cmd) (err error) {
-	r.box, r.cmd = b, exec.Command(c.Argv[0], c.Argv[1:]...)
-	r.cmd.Dir, r.cmd.Env = c.Dir, slices.Clip(c.Env)
-	if mark := b.watcher.ready(); mark != "" {
-		r.cmd.Env = append(r.cmd.Env, mark)
-	}
-	if r.cmd.Env == nil {
-		r.cmd.Env = []string{}
-	}
-	var theirs []*os.File // the command has its own copies once it runs
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-		if err != nil {
-			r.closePipes()
-		}
-	}()
-	if c.In != nil {
-		in, err := inputFile(b.temp, c.In)
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, in)
-		r.cmd.Stdin = in
-	}
-	// There is a pipe even when nobody wants the output.
-	out, err := r.pipe(c.Out)
+	p, err := b.Start(ctx, c)
 	if err != nil {
-		return err
+		return Exit{}, err
 	}
-	theirs = append(theirs, out)
-	r.cmd.Stdout, r.cmd.Stderr = out, out
-	if c.Err != nil {
-		apart, err := r.pipe(c.Err)
-		if err != nil {
-			return err
-		}
-		theirs = append(theirs, apart)
-		r.cmd.Stderr = apart
-	}
-	if err := r.group.start(r.cmd); err != nil {
-		return err
-	}
-	b.watcher.add(&r.group)
-	if c.Spawned != nil {
-		c.Spawned(r.group.identity())
-	}
-	return nil
-}
-
-// wait reads the output to its end and waits for the end of the group.
-func (r *run) wait() (Exit, error) {
-	go r.reap()
-	var apart sync.WaitGroup
-	for _, p := range r.pipes[1:] {
-		apart.Go(p.copy)
-	}
-	r.pipes[0].copy()
-	apart.Wait()
-	close(r.drained)
-	defer r.closePipes()
-	select {
-	case <-r.reaped:
-	case <-r.stuck:
-		return Exit{Code: -1}, fmt.Errorf("stopping %s: %w", r.cmd.Path, ErrStuck)
-	}
-	if _, ok := errors.AsType[*exec.ExitError](r.waitErr); r.waitErr != nil && !ok {
-		return Exit{Code: -1}, fmt.Errorf("waiting for %s: %w", r.cmd.Path, r.waitErr)
-	}
-	exit := exitOf(r.state)
-	for _, p := range r.pipes {
-		exit.Left = exit.Left || p.left
-	}
-	return exit, nil
-}
-
-// reap waits for the command, gives its output a moment to end, kills what is
-// left of the group, and only then lets the system use its number again. It
-// outlives wait only when the process is stuck.
-func (r *run) reap() {
-	r.group.await(r.cmd)
-	close(r.exited)
-	r.expire(drainGrace)
-	<-r.drained
-	r.mu.Lock()
-	r.over = true
-	r.group.kill()
-	r.box.watcher.remove(&r.group)
-	r.mu.Unlock()
-	r.waitErr = r.group.wait(r.cmd)
-	r.state = r.cmd.ProcessState
-	close(r.reaped)
-}
-
-// stop ends the group because the context is over: politely, then not.
-func (r *run) stop() {
-	if !r.signal((*group).terminate) {
-		return
-	}
-	if r.diesIn(termGrace) {
-		return // reap kills those that stayed
-	}
-	r.signal((*group).kill)
-	if r.diesIn(stuckGrace) {
-		return
-	}
-	close(r.stuck)
-	r.expire(0)
-}
-
-// signal reports whether the command was still there.
-func (r *run) signal(send func(*group)) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.exited:
-		return false
-	default:
-	}
-	if r.over {
-		return false
-	}
-	r.killed = true
-	send(&r.group)
-	return true
-}
-
-func (r *run) diesIn(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-r.exited:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
-// expire lets reading end after d even if somebody holds on to a pipe. Where a
-// pipe has no deadlines, those who might hold it are killed at once.
-func (r *run) expire(d time.Duration) {
-	for _, p := range r.pipes {
-		if p.read.SetReadDeadline(time.Now().Add(d)) != nil {
-			r.group.kill()
-		}
-	}
-}
-
-func (r *run) closePipes() {
-	for _, p := range r.pipes {
-		p.read.Close()
-	}
-}
-
-// pipe adds a pipe that ends in to and returns the end for the command.
-func (r *run) pipe(to io.Writer) (*os.File, error) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("making a pipe: %w", err)
-	}
-	r.pipes = append(r.pipes, &pipe{read: read, to: to})
-	return write, nil
-}
-
-// A pipe carries output to a writer.
-type pipe struct {
-	read *os.File
-	to   io.Writer
-	left bool // reading ended while somebody could still write
-}
-
-// copy reads to the end, also past errors of the writer: a command that cannot
-// get rid of its output would never end.
-func (p *pipe) copy() {
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := p.read.Read(buf)
-		if n > 0 && p.to != nil {
-			if _, werr := p.to.Write(buf[:n]); werr != nil {
-				p.to = nil
-			}
-		}
-		if err != nil {
-			p.left = errors.Is(err, os.ErrDeadlineExceeded)
-			return
-		}
-		if n == len(buf) && n < 64<<10 {
-			buf = make([]byte, 4*n)
-		}
-	}
-}
-
-// inputFile returns a file that holds what in has. A file needs no goroutine,
-// and a command that does not read it blocks nobody.
-func inputFile(dir string, in io.Reader) (*os.File, error) {
-	f, err := tempFile(dir)
-	if err != nil {
-		return nil, fmt.Errorf("making the input: %w", err)
-	}
-	if _, err = io.Copy(f, in); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("making the input: %w", err)
-	}
-	return f, nil
+	return p.Wait()
 }

@@ -18,14 +18,20 @@ import (
 // group that it had not been told of yet, and processes that left their group.
 // It looks several times, because a process has no environment while it is
 // becoming another program.
-// After "q", which an orderly end sends, only the groups on the list die.
+// After "q", which an orderly end sends, only the groups on the list die. Without
+// it, it removes the box's holds, which are empty folders, as far as nobody else
+// has locked one, and the folder of the box. The dot behind a hold's name keeps
+// flock from making a file where the hold is gone.
 const watchScript = `trap '' INT TERM HUP QUIT
 g=" "
-q=
+q= h= t=
 while read -r l; do
 case $l in
 +*) g="$g${l#+} " ;;
 -*) p=${l#-}; case $g in *" $p "*) g="${g%%" $p "*} ${g#*" $p "}" ;; esac ;;
+h*) h="$h
+${l#h}" ;;
+t*) t=${l#t} ;;
 q) q=1 ;;
 esac
 done
@@ -35,7 +41,13 @@ for i in 1 2 3 4 5; do
 [ -z "$q" ] && [ -r /proc/self/environ ] || break
 for p in $(grep -lsF "$1" /proc/[0-9]*/environ); do p=${p#/proc/}; kill -s KILL "${p%/environ}"; done
 sleep 0.05
-done`
+done
+[ -z "$q" ] || exit
+IFS="
+"
+set -f
+for p in $h; do flock -nx "$p/." rmdir -- "$p"; done
+case $t in /*/dure-box-*) chmod -R u+rwX "$t"; rm -rf -- "$t" ;; esac`
 
 // markName is the variable that marks the processes of a box.
 const markName = "DURE_BOX"
@@ -49,6 +61,7 @@ type watchdog struct {
 	cmd    *exec.Cmd
 	pipe   *os.File // what it is told; its end is our death
 	groups map[int]bool
+	left   map[string]bool // holds and folders, each behind the letter for it
 	closed bool
 }
 
@@ -90,6 +103,24 @@ func (w *watchdog) remove(g *group) {
 	}
 }
 
+// leave has something removed when this program dies: "h" is a hold, "t" the
+// folder of the box. It does not matter when it is gone by then.
+func (w *watchdog) leave(kind, path string) {
+	line := kind + path
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left == nil {
+		w.left = map[string]bool{}
+	}
+	if w.left[line] || strings.Contains(path, "\n") { // lines are all that it reads
+		return
+	}
+	w.left[line] = true
+	if w.pipe != nil {
+		_, _ = w.pipe.WriteString(line + "\n") // one that is gone learns of it when it is started anew
+	}
+}
+
 // tell reports whether the watchdog is there to listen.
 func (w *watchdog) tell(sign string, id int) bool {
 	_, err := w.pipe.WriteString(sign + strconv.Itoa(id) + "\n")
@@ -118,6 +149,9 @@ func (w *watchdog) start() {
 	var all strings.Builder
 	for id := range w.groups {
 		all.WriteString("+" + strconv.Itoa(id) + "\n")
+	}
+	for line := range w.left {
+		all.WriteString(line + "\n")
 	}
 	_, _ = write.WriteString(all.String()) // it has only just begun to listen
 }

@@ -16,6 +16,9 @@ import (
 func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
 	var id string
 	s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
+	if err := s.proposePlan(id, p); err != nil {
+		return agent.Decision{}, err
+	}
 	return s.front.question(ctx, id, s.via, p, d)
 }
 
@@ -55,7 +58,10 @@ func (s *Session) question(ctx context.Context, id, child string, p agent.Propos
 		return answer.Decision, nil
 	}
 	if !asked {
-		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Trace: d.Trace, Child: child}
+		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Rule: d.Rule, Trace: d.Trace, Child: child}
+		if s.parts.Offer != nil {
+			body.Choices, body.Diff = s.parts.Offer(ctx, p, d)
+		}
 		if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, body); err != nil {
 			return agent.Decision{}, err
 		}

@@ -149,8 +149,8 @@ func TestAChildThatCannotStart(t *testing.T) {
 		if log := r.log(s.Info.ID); !strings.HasSuffix(log, "child.opened\nchild.ended\nchild.opened\nchild.ended") {
 			t.Errorf("log:\n%s", log)
 		}
-		infos, err := client.Query[[]agent.SessionInfo](t.Context(), client.New(r.reg), agent.ListSessions{})
-		for _, info := range infos {
+		list, err := client.Query[agent.SessionList](t.Context(), client.New(r.reg), agent.ListSessions{})
+		for _, info := range list.Sessions {
 			if info.ID != s.Info.ID && info.Status == "running" {
 				t.Errorf("%s is still open", info.ID)
 			}

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"dure/agent"
@@ -18,6 +21,7 @@ type runner struct {
 	*Session
 	cancel  context.CancelCauseFunc // non-nil while a turn runs
 	closing bool
+	again   bool // somebody wants to go on with the turn that runs, should it be left open
 }
 
 // serve takes commands and turn ends in order. It returns when the session is
@@ -35,8 +39,11 @@ func (r *runner) serve() error {
 			if err := r.turnEnded(end); err != nil {
 				return err
 			}
-			if r.closing && r.cancel == nil {
-				return nil
+			if r.cancel == nil {
+				if r.closing {
+					return nil
+				}
+				r.rest()
 			}
 		case <-fenced:
 			return r.lost()
@@ -80,7 +87,7 @@ func (r *runner) take(c agent.Command, taken []string) error {
 	batch := journal.Batch{Taken: taken, Sync: journal.Barrier}
 	switch c := c.(type) {
 	case agent.Prompt:
-		return r.prompt(c, batch)
+		return r.prompt(c, true, batch)
 	case agent.Interrupt:
 		if r.cancel != nil {
 			r.cancel(agent.ErrInterrupted)
@@ -88,7 +95,35 @@ func (r *runner) take(c agent.Command, taken []string) error {
 	case agent.Resolve:
 		return r.resolve(c, batch)
 	case agent.Change:
-		return r.change(c, batch)
+		return r.change(c, "user", batch)
+	case choice:
+		return r.change(agent.Change{Mode: c.mode}, c.by, batch)
+	case agent.ChangePlan:
+		return r.changePlan(c, batch)
+	case agent.DecidePlan:
+		return r.decidePlan(c, batch)
+	case agreed:
+		return r.agreed(c, batch)
+	case planFirst:
+		return r.planByModel(batch)
+	case agent.Rewind:
+		return r.rewind(c, batch)
+	case agent.Accept:
+		return r.accept(c, batch)
+	case agent.Reject:
+		return r.reject(c, batch)
+	case agent.Restore:
+		return r.restore(batch)
+	case agent.Rate:
+		return r.rate(c, batch)
+	case agent.Compact:
+		if err := r.compact(c); err != nil {
+			return err
+		}
+	case settled:
+		return r.settled(c)
+	case wake:
+		return r.wake(c)
 	case agent.Continue:
 		if err := r.proceed(); err != nil {
 			return err
@@ -116,7 +151,10 @@ func (r *runner) takeMail() {
 			p.ID = m.ID
 			c = p
 		}
-		if err == nil {
+		if change, ok := c.(agent.Change); ok && err == nil && change.Model != "" && r.parts.Hooks.Switching != nil {
+			r.strays.Go(func() { r.changeLater(change) }) // somebody has a word on it, and may take long
+			err = r.rec.append(journal.Batch{Taken: []string{m.ID}})
+		} else if err == nil {
 			err = r.take(c, []string{m.ID})
 		}
 		if err != nil {
@@ -125,48 +163,75 @@ func (r *runner) takeMail() {
 	}
 }
 
+// changeLater makes a change that came in the inbox.
+func (r *runner) changeLater(c agent.Change) {
+	if err := r.Send(r.life, c); err != nil && r.life.Err() == nil {
+		r.note("warn", err.Error())
+	}
+}
+
 func (r *runner) note(level, text string) {
 	_ = r.rec.store(false, agent.Note{Level: level, Text: text})
 }
 
 // prompt takes user input: into the conversation when nothing runs, else into
-// the queue.
-func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
-	var seen, open bool
-	r.rec.read(func(s *transcript.State) { seen, open = s.Inputs[c.ID], s.Turn.Open })
+// the queue. A request may have to be planned first.
+func (r *runner) prompt(c agent.Prompt, request bool, batch journal.Batch) error {
+	var seen, queue bool
+	r.rec.read(func(s *transcript.State) { seen, queue = s.Inputs[c.ID], s.Turn.Open || len(s.Queued) > 0 })
 	if c.ID != "" && seen {
 		if len(batch.Taken) > 0 {
 			return r.rec.append(batch)
 		}
 		return nil
 	}
-	if c.Text == "" && len(c.Blocks) == 0 {
+	if strings.TrimSpace(c.Text) == "" && len(c.Blocks) == 0 { // providers refuse what says nothing
 		return fmt.Errorf("session %s: the prompt is empty", r.id)
 	}
 	if c.ID == "" {
 		c.ID = newID("in_")
 	}
-	if r.cancel != nil || open {
-		err := r.rec.append(batch, agent.InputQueued{Input: c.ID, Text: c.Text, Parts: c.Blocks, Later: c.Later})
-		if err == nil && r.cancel == nil {
-			err = r.start()
+	if r.parts.Heard != nil {
+		r.parts.Heard()
+	}
+	var first []agent.Body
+	if request && r.cancel == nil {
+		var err error
+		if first, err = r.firstPlan(c.Text); err != nil {
+			return err
+		}
+	}
+	queued := agent.InputQueued{Input: c.ID, Text: c.Text, Parts: c.Blocks, Later: c.Later, Without: c.Without}
+	if h := r.parts.Hooks; r.cancel != nil || queue || r.holds() || h.Takes != nil && h.Takes(queued) {
+		err := r.rec.append(batch, append(first, queued)...)
+		if err == nil {
+			err = r.proceed()
 		}
 		return err
 	}
-	if err := r.rec.append(batch, agent.InputAdded{Input: c.ID, Text: c.Text, Parts: c.Blocks}); err != nil {
+	if err := r.extras(r.rec.lease.Valid()); err != nil {
+		return err
+	}
+	if err := r.rec.append(batch, append(first, agent.InputAdded{Input: c.ID, Text: c.Text, Parts: c.Blocks, Without: c.Without})...); err != nil {
 		return err
 	}
 	return r.start()
 }
 
-// change alters the session's settings.
-func (r *runner) change(c agent.Change, batch journal.Batch) error {
+// change alters the session's settings, by somebody's word.
+func (r *runner) change(c agent.Change, by string, batch journal.Batch) error {
 	if c.Model != "" {
 		m, err := r.parts.Model(c.Model)
 		if err != nil {
 			return err
 		}
 		c.Model = m.Info().ID
+	}
+	if c.Plan != "" && !slices.Contains(agent.PlanModes(), c.Plan) {
+		return fmt.Errorf("session %s: there is no plan mode %q", r.id, c.Plan)
+	}
+	if c.Plan == agent.PlanOff && c.Mode == "" && r.parts.Plans.Now != nil && r.parts.Plans.Now() == agent.ModePlan {
+		c.Mode = r.afterPlan()
 	}
 	if c.Mode != "" && r.parts.SetMode != nil {
 		if err := r.parts.SetMode(c.Mode); err != nil {
@@ -176,24 +241,30 @@ func (r *runner) change(c agent.Change, batch journal.Batch) error {
 		r.mode = c.Mode
 		r.mu.Unlock()
 	}
-	return r.rec.append(batch, agent.SettingsChanged{Model: c.Model, Mode: c.Mode, Title: c.Title, By: "user"})
+	return r.rec.append(batch, agent.SettingsChanged{
+		Model: c.Model, Mode: c.Mode, Title: c.Title, By: by, Tags: c.Tags, Pinned: c.Pinned, Archived: c.Archived, Plan: c.Plan,
+	})
 }
 
 // proceed goes on with a turn that was cut short.
 func (r *runner) proceed() error {
 	if r.cancel != nil {
+		r.again = true
 		return nil
 	}
 	var last agent.Role
 	var open, queued bool
 	r.rec.read(func(s *transcript.State) {
-		open, queued = s.Turn.Open, len(s.Queued) > 0
-		if n := len(s.Messages); n > 0 {
-			last = s.Messages[n-1].Role
+		open, queued = s.Turn.Open, s.Waits(true)
+		for _, m := range slices.Backward(s.Messages) {
+			if m.Origin == "" { // what nobody has said waits for no answer
+				last = m.Role
+				break
+			}
 		}
 	})
 	if !open && queued { // as it would have been at the end of the last turn
-		if _, err := r.rec.steer(true); err != nil {
+		if _, err := r.unqueue(); err != nil {
 			return err
 		}
 		return r.start()
@@ -219,45 +290,72 @@ func (r *runner) start() error {
 		id = newID("tn_")
 	}
 	ctx, cancel := context.WithCancelCause(r.rec.lease.Valid())
-	r.cancel = cancel
+	r.cancel, r.again = cancel, false
 	go func() {
 		steps, err := r.turn(ctx, id)
-		r.ended <- ended{id, steps, err}
+		r.ended <- ended{turn: id, steps: steps, err: err}
 	}()
 	return nil
 }
 
 // giveUp ends a turn that has crashed again and again at the same place.
 func (r *runner) giveUp(turn transcript.Turn) error {
-	_, err := r.rec.steer(true)
-	end := ended{turn.ID, turn.Step, fmt.Errorf("the turn was started %d times and crashed each time at step %d; send a new prompt to go on from here", turn.Stuck, turn.Step)}
+	_, err := r.unqueue() // what somebody has a word on waits for the next turn
+	end := ended{turn: turn.ID, steps: turn.Step, err: fmt.Errorf("the turn was started %d times and crashed each time at step %d; send a new prompt to go on from here", turn.Stuck, turn.Step)}
 	return errors.Join(err, r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, endOf(turn, end, r.reg.cfg.Now())))
 }
 
 // turnEnded records how a turn came out and starts the next one when input
-// waits.
+// waits. Notices alone do that only for a turn that was done: what the user has
+// stopped stays stopped, and what has failed would fail again.
 func (r *runner) turnEnded(end ended) error {
 	r.cancel(nil)
 	r.cancel = nil
-	if errors.Is(end.err, agent.ErrParked) {
+	if end.aside {
+		return r.asideEnded(end)
+	}
+	if errors.Is(end.err, agent.ErrDeferred) && r.again && !r.closing {
+		return r.start() // they had been faster than its end
+	}
+	if errors.Is(end.err, agent.ErrParked) || errors.Is(end.err, agent.ErrDeferred) {
 		return nil // it goes on when the session is opened again
 	}
 	var body agent.TurnEnded
-	var queued bool
+	var words bool
 	r.rec.read(func(s *transcript.State) {
 		body = endOf(s.Turn, end, r.reg.cfg.Now())
-		queued = len(s.Queued) > 0
+		words = slices.ContainsFunc(s.Queued, func(q agent.InputQueued) bool { return q.Origin != settledOrigin })
 	})
 	if err := r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, body); err != nil {
 		return err
 	}
-	if !queued || r.closing {
-		return nil
+	if r.parts.Ended != nil {
+		r.parts.Ended(body, r.outcome().Text)
 	}
-	if _, err := r.rec.steer(true); err != nil {
+	if tell := r.parts.Hooks.Ended; tell != nil {
+		r.strays.Go(func() { tell(r.life, body) })
+	}
+	if r.closing {
+		return nil // what is queued is read when the session is opened again
+	}
+	if err := r.planQueued(); err != nil {
+		return err
+	}
+	said, err := r.unqueue()
+	if err != nil || !said || !words && body.Reason != agent.EndDone {
 		return err
 	}
 	return r.start()
+}
+
+// unqueue moves all input that waits into the conversation, and reports whether anything
+// was said with it. Where others have a word on it, the turn that begins does that.
+func (r *runner) unqueue() (said bool, err error) {
+	if !r.holds() {
+		return r.rec.steer(true)
+	}
+	r.rec.read(func(s *transcript.State) { said = s.Waits(true) })
+	return said, nil
 }
 
 // endOf returns the event for the end of a turn. t is the newest turn of the
@@ -290,13 +388,43 @@ func endOf(t transcript.Turn, end ended, now time.Time) agent.TurnEnded {
 		b.Reason, b.Fail = agent.EndFailed, agent.ClassOf(err)
 	}
 	b.Error = end.err.Error()
+	if why, ok := spent(end.err); ok {
+		b.Reason, b.Fail, b.Problem, b.Error = agent.EndLimit, "", agent.ProblemBudget, why
+	} else if p := agent.ProblemOf(end.err); p != nil {
+		b.Problem = p.Code
+	} else if errors.Is(end.err, syscall.ENOSPC) {
+		b.Problem = agent.ProblemDisk
+	}
 	return b
+}
+
+// remembered returns what an answer stands for beyond its call: the rules that it
+// names, or else those of the choice that it takes.
+func remembered(asked agent.ApprovalAsked, c agent.Resolve) (remember string, rules []string) {
+	if c.Decision.Verdict != agent.Allow || c.Remember != agent.RememberSession && c.Remember != agent.RememberAlways {
+		return "", nil
+	}
+	rules = c.Rules
+	for _, choice := range asked.Choices {
+		if choice.Remember == c.Remember && len(rules) == 0 {
+			rules = choice.Rules
+		}
+	}
+	if len(rules) == 0 { // nothing to go by: it holds for the call
+		return "", nil
+	}
+	return c.Remember, rules
 }
 
 // resolve records a person's answer to a question that is open, and gives it to
 // the call that waits for it. The first answer wins; the log says which it was,
 // also for a call that comes to wait only later.
 func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
+	return r.answer(c, agent.PlanRejected, batch)
+}
+
+// answer is resolve; to refuse a plan means what refused says.
+func (r *runner) answer(c agent.Resolve, refused agent.PlanVerdict, batch journal.Batch) error {
 	var asked agent.ApprovalAsked
 	var open bool
 	r.rec.read(func(s *transcript.State) { asked, open = s.Approvals[c.ID] })
@@ -312,12 +440,16 @@ func (r *runner) resolve(c agent.Resolve, batch journal.Batch) error {
 	if c.Decision.By == "" {
 		c.Decision.By = "user"
 	}
+	c.Remember, c.Rules = remembered(asked, c)
+	facts := r.planAnswer(asked, &c, refused)
 	answer := agent.ApprovalResolved(c)
-	if err := r.rec.append(batch, answer); err != nil {
+	if err := r.rec.append(batch, append(facts, answer)...); err != nil {
 		return err
 	}
-	if c.Remember == "session" && c.Decision.Verdict == agent.Allow && r.parts.Grant != nil {
-		r.parts.Grant(asked.Proposal)
+	if c.Remember != "" && r.parts.Grant != nil {
+		if err := r.parts.Grant(c.Remember, c.Rules); err != nil {
+			r.note("warn", "what was allowed is not remembered: "+err.Error())
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

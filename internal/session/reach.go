@@ -20,7 +20,8 @@ func (s *Session) reach() agent.Reach {
 		Invoke: func(ctx context.Context, inv agent.Invocation) (agent.Result, error) {
 			return loop.Invoke(ctx, s.sideConfig(), s.parts.Catalog().Tools, newID("iv_"), inv)
 		},
-		Spawn: s.spawn,
+		Spawn:  s.spawn,
+		Settle: s.settle,
 	}
 }
 
@@ -28,7 +29,7 @@ func (s *Session) reach() agent.Reach {
 func (s *Session) sideConfig() loop.Config {
 	var turn transcript.Turn
 	s.rec.read(func(st *transcript.State) { turn = st.Turn })
-	cfg := s.loopConfig(turn.ID)
+	cfg := s.loopConfig(s.life, turn.ID)
 	cfg.First = turn.Step
 	return cfg
 }
@@ -39,7 +40,17 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 	if c.Key == "" {
 		c.Key = newID("sp_")
 	}
-	id := childID(s.id, c.Key)
+	id := or(c.Resume, childID(s.id, c.Key))
+	leave, err := s.enter(id)
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	running := false
+	defer func() {
+		if !running {
+			leave()
+		}
+	}()
 	var known bool
 	s.rec.read(func(st *transcript.State) { _, known = st.Children[id] })
 	if !known {
@@ -57,8 +68,13 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 		out := agent.Outcome{Session: id, Reason: agent.EndFailed, Error: err.Error()}
 		return out, errors.Join(err, s.childEnded(out))
 	}
+	if c.Opened != nil {
+		c.Opened(id)
+	}
 	if c.Background {
+		running = true
 		s.strays.Go(func() {
+			defer leave()
 			out, _ := s.runChild(s.life, child)
 			_ = s.childEnded(out)
 		})
@@ -68,26 +84,73 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 	return out, errors.Join(err, s.childEnded(out))
 }
 
-// runChild waits until the child's turn has ended, and closes it.
+// Bounds of children. They hold for whoever asks for one: tools, skills and hooks.
+const (
+	maxDepth    = 3  // children in each other
+	maxChildren = 20 // that run at once for a session that no other has opened
+)
+
+// enter counts a child that is to run, and returns what counts it out.
+func (s *Session) enter(id string) (leave func(), err error) {
+	if s.depth >= maxDepth {
+		return nil, &agent.ToolError{Code: agent.ErrTool, Message: fmt.Sprintf("agents cannot have agents of their own %d deep", maxDepth+1), Suggestion: "Do it yourself."}
+	}
+	top := s.front
+	top.mu.Lock()
+	defer top.mu.Unlock()
+	switch {
+	case top.children[id]:
+		return nil, &agent.ToolError{Code: agent.ErrTool, Message: "the agent " + id + " still runs", Suggestion: "Wait for its end."}
+	case len(top.children) >= maxChildren:
+		return nil, &agent.ToolError{Code: agent.ErrTool, Message: fmt.Sprintf("%d agents run already, and no more can at once", maxChildren), Suggestion: "Wait for one to end."}
+	}
+	if top.children == nil {
+		top.children = map[string]bool{}
+	}
+	top.children[id] = true
+	return func() {
+		top.mu.Lock()
+		defer top.mu.Unlock()
+		delete(top.children, id)
+	}, nil
+}
+
+// runChild waits until the child has nothing more to do, and closes it.
 func (s *Session) runChild(ctx context.Context, child *Session) (agent.Outcome, error) {
-	ended := false
-	child.rec.read(func(st *transcript.State) { ended = st.Turns > 0 && !st.Turn.Open && len(st.Queued) == 0 })
-	if !ended {
-		for e, err := range child.rec.follow(ctx, child.opened) {
-			if err != nil {
-				return child.outcome(), err
-			}
-			if _, ok := e.Body.(agent.TurnEnded); ok {
-				break
-			}
+	out, over := child.outcome(), child.idle()
+	if !over {
+		select {
+		case out = <-child.rested:
+			over = true
+		case <-child.done:
+		case <-ctx.Done():
 		}
 	}
 	child.stop()
 	<-child.done
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return child.outcome(), context.Cause(ctx)
+	case !over:
+		return child.outcome(), child.err
 	}
-	return child.outcome(), nil
+	return out, nil
+}
+
+// idle reports whether a turn has ended and no other one is to begin.
+func (s *Session) idle() (idle bool) {
+	s.rec.read(func(st *transcript.State) {
+		idle = st.Turns > 0 && !st.Turn.Open && !st.Unread && !st.Waits(true)
+	})
+	return idle
+}
+
+// rest tells whoever runs the session as a child that nothing is left to do.
+func (s *Session) rest() {
+	select {
+	case s.rested <- s.outcome():
+	default: // it has been told before, or nobody does
+	}
 }
 
 func (s *Session) childEnded(out agent.Outcome) error {
@@ -97,9 +160,10 @@ func (s *Session) childEnded(out agent.Outcome) error {
 // outcome is what has come of a session so far.
 func (s *Session) outcome() (out agent.Outcome) {
 	s.rec.read(func(st *transcript.State) {
-		out = agent.Outcome{Session: s.id, Usage: st.Usage, Cost: st.TotalCost()}
+		out = agent.Outcome{Session: s.id, Usage: st.Usage, Cost: st.TotalCost(), Calls: st.Calls}
+		out.Steps = st.Turn.Step
 		if !st.Turn.Open {
-			out.Reason = st.Turn.Reason
+			out.Reason, out.Error = st.Turn.Reason, st.Turn.Error
 		}
 		for i := len(st.Messages) - 1; i >= 0; i-- {
 			if m := st.Messages[i]; m.Role == agent.Assistant {

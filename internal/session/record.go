@@ -17,8 +17,15 @@ import (
 // thresholds are the shares of the window that are reported.
 var thresholds = []float64{0.8, 0.95}
 
-// snapEvents is how far the log grows between two snapshots.
-const snapEvents = 2000
+const (
+	// snapEvents is how far the log grows between two snapshots.
+	snapEvents = 2000
+
+	// keptBytes is about how much of the conversation is at hand when a session
+	// has been opened, and in its snapshots: as much as the largest windows hold.
+	// What is older is read from the log for the next request.
+	keptBytes = 4 << 20
+)
 
 // record is a session's log with everything that follows from it: the fold and
 // the readers. Every event of the session goes through append. It is safe for
@@ -28,6 +35,8 @@ type record struct {
 	feed   *feed
 	now    func() time.Time
 	window func(model string) int // tokens; 0 = unknown
+
+	filling sync.Mutex // held by whoever fills the state
 
 	mu    sync.Mutex
 	state *transcript.State
@@ -42,14 +51,102 @@ func openRecord(ctx context.Context, lease journal.Lease, now func() time.Time) 
 			r.state, r.snap = s, seq
 		}
 	}
-	for e, err := range lease.Read(ctx, r.state.Head) {
-		if err != nil {
-			return nil, fmt.Errorf("reading the log: %w", err)
-		}
-		r.state.Apply(e)
+	r.state.Keep(keptBytes)
+	r.state.Reread(r.events)
+	if err := fold(ctx, lease, r.state); err != nil {
+		return nil, err
 	}
+	r.state.Keep(0)
 	r.feed = newFeed(r.state.Head)
 	return r, nil
+}
+
+// events are those of the log, from the first on. They are read as long as anybody
+// may write the log, and no longer.
+func (r *record) events() iter.Seq2[agent.Event, error] {
+	return r.lease.Read(r.lease.Valid(), 0)
+}
+
+// fold takes the events that a state does not know yet into it.
+func fold(ctx context.Context, lease journal.Lease, s *transcript.State) error {
+	for e, err := range lease.Read(ctx, s.Head) {
+		if err != nil {
+			return fmt.Errorf("reading the log: %w", err)
+		}
+		s.Apply(e)
+	}
+	return s.Err()
+}
+
+// fill makes the conversation whole again: it reads the log once and keeps of it what
+// the conversation still has. That may be much when nothing was ever shortened, and is
+// what the next request consists of. Reading takes a while, in which the session goes on.
+func (r *record) fill(ctx context.Context) error {
+	r.filling.Lock()
+	defer r.filling.Unlock()
+	for {
+		var seqs []int64
+		var whole bool
+		r.read(func(s *transcript.State) { whole, seqs = s.Whole(), slices.Clone(s.Seqs) })
+		if whole {
+			return nil
+		}
+		err := r.again(ctx, seqs, func(s, all *transcript.State, has func(seq int64) bool) {
+			if !slices.ContainsFunc(s.Seqs, func(seq int64) bool { return !has(seq) }) {
+				s.Messages = all.Messages
+			} // else it went back meanwhile, to what was not kept
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// survey calls f with the state and the conversation as a summary needs it: of messages
+// that are not at hand, little more than their beginnings and ends.
+func (r *record) survey(ctx context.Context, f func(s *transcript.State, messages []agent.Timed)) error {
+	r.filling.Lock()
+	defer r.filling.Unlock()
+	var seqs []int64
+	var whole bool
+	r.read(func(s *transcript.State) {
+		if whole = s.Whole(); whole {
+			f(s, s.Timed())
+			return
+		}
+		seqs = slices.Clone(s.Seqs[len(s.Seqs)-len(s.Messages):])
+	})
+	if whole {
+		return nil
+	}
+	return r.again(ctx, seqs, func(s, all *transcript.State, _ func(int64) bool) { f(s, all.Timed()) })
+}
+
+// again folds the log into a second state, in which the messages that are completed by
+// the events seqs, and by those that are new, are as they were, and little is left of
+// all others. It calls f with both states when they are equally far.
+func (r *record) again(ctx context.Context, seqs []int64, f func(s, all *transcript.State, has func(seq int64) bool)) error {
+	kept := map[int64]bool{}
+	for _, seq := range seqs {
+		kept[seq] = true
+	}
+	var head int64
+	r.read(func(s *transcript.State) { head = s.Head })
+	has := func(seq int64) bool { return seq > head || kept[seq] }
+	all := transcript.New()
+	all.Reread(r.events)
+	all.Slim(has)
+	for done := false; !done; {
+		if err := fold(ctx, r.lease, all); err != nil {
+			return err
+		}
+		r.read(func(s *transcript.State) {
+			if done = all.Head == s.Head; done {
+				f(s, all, has)
+			}
+		})
+	}
+	return nil
 }
 
 // append stores bodies, folds them and shows them. All or nothing.
@@ -76,6 +173,9 @@ func (r *record) appendLocked(b journal.Batch, bodies ...agent.Body) error {
 	for _, e := range events {
 		r.state.Apply(e)
 	}
+	if err := r.state.Err(); err != nil {
+		return fmt.Errorf("folding the log: %w", err)
+	}
 	r.feed.stored(r.state.Head)
 	if r.state.Head-r.snap >= snapEvents {
 		r.snapshotLocked()
@@ -89,7 +189,7 @@ func (r *record) crossed(a agent.ModelAnswered) *agent.ContextThreshold {
 	if a.Purpose != "" || r.window == nil {
 		return nil
 	}
-	window := r.window(r.state.Model)
+	window := r.window(r.state.Current())
 	if window <= 0 {
 		return nil
 	}
@@ -107,7 +207,7 @@ func (r *record) crossed(a agent.ModelAnswered) *agent.ContextThreshold {
 // at the next start and nothing else: it is not tried again at every event.
 func (r *record) snapshotLocked() {
 	r.snap = r.state.Head
-	data, err := r.state.Encode()
+	data, err := r.state.Encode(keptBytes)
 	if err != nil {
 		return
 	}
@@ -136,20 +236,22 @@ func (r *record) read(f func(*transcript.State)) {
 }
 
 // steer moves the input that waits for a step boundary into the conversation,
-// and with all that which waits for the end of the turn.
+// and with all that which waits for the end of the turn. It reports whether
+// anything was said with it.
 func (r *record) steer(all bool) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var bodies []agent.Body
 	for _, q := range r.state.Queued {
 		if all || !q.Later {
-			bodies = append(bodies, agent.InputAdded{Input: q.Input, Text: q.Text, Parts: q.Parts})
+			bodies = append(bodies, agent.InputAdded{Input: q.Input, Text: q.Text, Parts: q.Parts, Origin: q.Origin, Without: q.Without})
 		}
 	}
 	if bodies == nil {
 		return false, nil
 	}
-	return true, r.appendLocked(journal.Batch{}, bodies...)
+	said := r.state.Waits(all)
+	return said, r.appendLocked(journal.Batch{}, bodies...)
 }
 
 func (r *record) follow(ctx context.Context, seq int64) iter.Seq2[agent.Event, error] {

@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/budget"
 	"dure/internal/journal"
 	"dure/internal/transcript"
 )
@@ -55,17 +56,24 @@ func (r *Registry) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, e
 	if err != nil {
 		return agent.SessionInfo{}, problem(err, o.Session)
 	}
-	return s.Info(), nil
+	if o.Ready {
+		err = s.awaitBegun(ctx)
+	}
+	return s.Info(), err
 }
 
 // openChild opens the session that serves a call of parent and hands it its
 // prompt.
 func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c agent.Child) (*Session, error) {
-	o := agent.Open{New: id, Workdir: parent.parts.Workdir, Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps}
+	o := agent.Open{New: id, Workdir: parent.parts.Workdir, Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps, Profile: parent.parts.Profile}
 	if o.Model == "" {
 		parent.rec.read(func(st *transcript.State) { o.Model = st.Model })
 	}
-	child, err := r.openSession(ctx, o, parent, &c)
+	var child *Session
+	err := journal.ErrExists
+	if c.Resume == "" {
+		child, err = r.openSession(ctx, o, parent, &c)
+	}
 	if errors.Is(err, journal.ErrExists) {
 		o.New, o.Session, o.Model = "", id, c.Model
 		child, err = r.openSession(ctx, o, parent, &c)
@@ -73,7 +81,9 @@ func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c 
 	if err != nil {
 		return nil, err
 	}
-	if info := child.Info(); info.Status == "interrupted" {
+	var told bool
+	child.rec.read(func(st *transcript.State) { told = st.Inputs[c.Key] })
+	if info := child.Info(); told && info.Status == "interrupted" {
 		err = child.Send(ctx, agent.Continue{})
 	} else {
 		err = child.Send(ctx, agent.Prompt{ID: c.Key, Text: c.Prompt})
@@ -97,6 +107,23 @@ type opening struct {
 // openSession builds the parts of a new session before anything of it is
 // stored, so that a wrong model or a missing key leaves nothing behind.
 func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Session, c *agent.Child) (*Session, error) {
+	if o.Fork == "" {
+		return r.openStored(ctx, o, parent, c)
+	}
+	id, err := r.fork(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Session, o.New = id, ""
+	s, err := r.openStored(ctx, o, parent, c)
+	if err != nil && r.cfg.Discard != nil && r.get(id) == nil {
+		err = errors.Join(err, r.cfg.Discard(context.WithoutCancel(ctx), id))
+	}
+	return s, err
+}
+
+// openStored opens a session that is there, or a new one that is no fork.
+func (r *Registry) openStored(ctx context.Context, o agent.Open, parent *Session, c *agent.Child) (*Session, error) {
 	n := &opening{newSession(r, o.Session, o.Approver), o, parent, c}
 	if n.Open.Session == "" {
 		if n.id = o.New; n.id == "" {
@@ -110,7 +137,12 @@ func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Sessio
 			return nil, err
 		}
 	}
-	lease, err := r.cfg.Store.Acquire(ctx, n.id, journal.Owner{ID: fmt.Sprintf("%s/%d", r.cfg.Host, r.cfg.PID)})
+	lease, err := r.acquire(ctx, n.id)
+	if owned, ok := errors.AsType[*journal.OwnedError](err); ok && o.Takeover && r.cfg.Takeover != nil && r.get(n.id) == nil {
+		if err = r.cfg.Takeover(ctx, owned); err == nil {
+			lease, err = r.acquire(ctx, n.id)
+		}
+	}
 	if err != nil {
 		n.close()
 		return nil, err
@@ -123,6 +155,29 @@ func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Sessio
 		return nil, errors.Join(err, lease.Release(ctx, journal.Parked, lease.Session()))
 	}
 	return n.Session, nil
+}
+
+const (
+	lockWait = time.Second // how long an owner is waited for, who may be about to go
+	lockPoll = 100 * time.Millisecond
+)
+
+// acquire takes a session's log. A process that was killed holds it until the system
+// has taken it down, and one that closes until it has.
+func (r *Registry) acquire(ctx context.Context, id string) (journal.Lease, error) {
+	timer := time.NewTicker(lockPoll)
+	defer timer.Stop()
+	for tries := lockWait / lockPoll; ; tries-- {
+		lease, err := r.cfg.Store.Acquire(ctx, id, journal.Owner{ID: fmt.Sprintf("%s/%d", r.cfg.Host, r.cfg.PID)})
+		if tries == 0 || !errors.Is(err, journal.ErrOwned) || r.get(id) != nil {
+			return lease, err
+		}
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 func (n *opening) meta() journal.Meta {
@@ -143,9 +198,23 @@ func (n *opening) close() {
 // fail for a reason that is known now.
 func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	s := n.Session
+	parent := ""
+	if n.parent != nil {
+		parent, s.depth = n.parent.id, n.parent.depth+1
+	}
 	n.parts, err = n.reg.cfg.Build(ctx, Build{
+		Parent: parent, Depth: s.depth, Agent: st.First.Agent,
 		Session: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
-		Files: slices.Collect(maps.Values(st.Files)), Past: slices.Clip(st.Messages), Reach: s.reach(),
+		Active: st.Underway(), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
+		Wake:    func(ctx context.Context, text, by string) error { return s.Send(ctx, wake{text, by}) },
+		Granted: s.granted,
+		Choose:  func(ctx context.Context, m agent.Mode, by string) error { return s.Send(ctx, choice{m, by}) },
+		Record:  func(bodies ...agent.Body) error { return s.rec.store(false, bodies...) },
+		Events: func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] {
+			return s.rec.lease.Read(ctx, after)
+		},
+		PlanAgreed: s.planAgreed, Planning: s.planning,
+		PlanFirst: func(ctx context.Context) error { return s.Send(ctx, planFirst{}) },
 		PutBlob: func(ctx context.Context, r io.Reader, limit int64) (string, int64, error) {
 			return s.rec.lease.PutBlob(ctx, r, limit)
 		},
@@ -155,18 +224,24 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	}
 	n.limits = n.parts.Limits
 	if n.MaxSteps > 0 {
-		n.limits.Steps, n.limits.Closing = n.MaxSteps, false
+		n.limits.Steps, n.limits.Closing = n.MaxSteps, n.child != nil // a child says what it came to
 	}
 	if n.parent != nil {
-		n.via = or(n.parent.via, n.id)
+		n.via, n.rested = or(n.parent.via, n.id), make(chan agent.Outcome, 1)
 		n.front, n.approver, n.parts.Lane = n.parent.front, n.parent.approver, LaneSubagent
+		n.account = n.parent.account
+	}
+	if n.parts.Budget != (budget.Amount{}) {
+		n.account = n.account.Child(n.parts.Budget)
 	}
 	model, err := n.parts.Model(n.Model)
-	if err != nil {
+	switch {
+	case err == nil:
+		n.Model = model.Info().ID
+	case !n.Edit:
 		n.close()
 		return err
 	}
-	n.Model = model.Info().ID
 	return nil
 }
 
@@ -183,29 +258,41 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	if n.rec, err = openRecord(ctx, lease, n.reg.cfg.Now); err != nil {
 		return err
 	}
+	st := n.rec.state // nobody else has it yet
+	if n.parent != nil && st.Head > 0 && st.First.Parent != n.parent.id {
+		return fmt.Errorf("session %s is no child of %s", n.id, n.parent.id)
+	}
 	if n.Open.Session != "" {
-		st := n.rec.state // nobody else has it yet
 		n.Workdir = or(n.Workdir, st.First.Workdir)
 		n.Model = or(n.Model, st.Model)
 		n.Mode = or(n.Mode, resumable(st.Mode))
+		n.Profile = or(n.Profile, st.First.Profile)
 		if err := n.build(ctx, st); err != nil {
 			return err
 		}
 	}
+	n.Mode = or(n.parts.Mode, n.Mode)
 	n.rec.window, n.mode = n.window, n.Mode
 	opened := agent.SessionOpened{
 		Session: n.id, Workdir: n.parts.Workdir, Agent: n.parts.Agent, Title: n.Title,
-		Model: n.Model, Mode: n.Mode, Dialect: n.parts.Dialect, Lane: n.lane(),
+		Model: n.Model, Mode: n.Mode, Dialect: n.parts.Dialect, Lane: n.lane(), Profile: n.parts.Profile, Work: n.parts.Work,
 		Version: n.reg.cfg.Version, Host: n.reg.cfg.Host, PID: n.reg.cfg.PID, Config: n.parts.Config,
 	}
 	if n.parent != nil {
 		opened.Parent, opened.Call = n.parent.id, n.child.Key
 	}
+	if from := st.First.Session; from != "" && from != n.id {
+		opened.ForkOf, opened.ForkSeq = from, st.Head
+	}
 	bodies := []agent.Body{opened}
+	if opened.ForkOf != "" {
+		bodies = append(bodies, tagged(st))
+	}
 	if rep := lease.Repaired(); rep != nil {
 		bodies = append(bodies, *rep)
 	}
-	if err := n.rec.store(false, bodies...); err != nil {
+	lost := n.loseHandles(st, opened.ForkOf)
+	if err := n.rec.store(len(lost) > 0, append(bodies, lost...)...); err != nil {
 		return err
 	}
 	n.restore()
@@ -216,10 +303,10 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 func (s *Session) restore() {
 	st := s.rec.state
 	s.opened = st.Head
-	s.system = s.parts.System(st.Created)
-	if s.parts.Grant != nil {
-		for _, g := range st.Grants {
-			s.parts.Grant(g)
+	s.created = st.Created
+	if s.parts.Grant != nil && len(st.Grants) > 0 {
+		if err := s.parts.Grant(agent.RememberSession, st.Grants); err != nil {
+			s.reg.cfg.Logger.Warn("remembering what was allowed", "session", s.id, "error", err)
 		}
 	}
 }
@@ -314,9 +401,11 @@ func (r *Registry) Events(ctx context.Context, id string, after int64) iter.Seq2
 func (r *Registry) Query(ctx context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
 	case agent.ListSessions:
-		return r.list(ctx, journal.Query{Workdir: q.Workdir, Limit: q.Limit})
+		return r.listed(ctx, q)
 	case agent.FindSession:
 		return r.find(ctx, q)
+	case agent.ContextUsage:
+		return r.context(ctx, q.Session)
 	case agent.VerifySeals:
 		report, err := r.cfg.Store.Verify(ctx, q.Session)
 		return report, problem(err, q.Session)
@@ -327,48 +416,78 @@ func (r *Registry) Query(ctx context.Context, q agent.Query) (any, error) {
 	return r.cfg.Query(ctx, q)
 }
 
-func (r *Registry) list(ctx context.Context, q journal.Query) ([]agent.SessionInfo, error) {
-	infos := []agent.SessionInfo{}
-	for m, err := range r.cfg.Store.List(ctx, q) {
-		if err != nil {
-			return nil, problem(err, "")
-		}
-		info := m.SessionInfo
-		if s := r.get(info.ID); s != nil {
-			info = s.Info()
-			info.Status = "running"
-		}
-		infos = append(infos, info)
+// row is a session's row in the list.
+func (r *Registry) row(m journal.Meta) agent.SessionInfo {
+	s := r.get(m.ID)
+	if s == nil {
+		return m.SessionInfo
 	}
-	return infos, nil
+	info := s.Info()
+	info.Status = "running"
+	return info
+}
+
+// listed returns the sessions that a query selects.
+func (r *Registry) listed(ctx context.Context, q agent.ListSessions) (agent.SessionList, error) {
+	list := agent.SessionList{Sessions: []agent.SessionInfo{}}
+	page, err := r.cfg.Store.Page(ctx, journal.Query{Workdir: q.Workdir, Tag: q.Tag, Profile: q.Profile, Unarchived: !q.Archived, Before: q.Before, Limit: q.Limit})
+	if err != nil {
+		return list, problem(err, "")
+	}
+	for _, m := range page.Sessions {
+		list.Sessions = append(list.Sessions, r.row(m))
+	}
+	list.More = page.More
+	return list, nil
 }
 
 // find returns the one session that a user means by a name.
 func (r *Registry) find(ctx context.Context, q agent.FindSession) (agent.SessionInfo, error) {
-	infos, err := r.list(ctx, journal.Query{})
-	if err != nil {
-		return agent.SessionInfo{}, err
+	if len(q.Name) == journal.IDLen {
+		for m, err := range r.cfg.Store.List(ctx, journal.Query{Prefix: q.Name}) {
+			if err == nil {
+				return r.row(m), nil
+			}
+		}
 	}
-	var found []agent.SessionInfo
-	for _, info := range infos {
+	var found, titled []agent.SessionInfo
+	want := journal.Query{Name: q.Name}
+	if q.Name == "" {
+		want.Workdir, want.Profile = q.Workdir, q.Profile
+	}
+	for m, err := range r.cfg.Store.List(ctx, want) { // of thousands, the first may do
+		if err != nil {
+			return agent.SessionInfo{}, problem(err, "")
+		}
+		info := r.row(m)
 		switch {
 		case q.Name == "":
-			if info.Parent == "" && (q.Workdir == "" || info.Workdir == q.Workdir) {
+			if !info.IsChild() && !info.Archived {
 				return info, nil
 			}
-		case info.ID == q.Name || info.Title == q.Name:
+		case info.ID == q.Name:
 			return info, nil
+		case info.Title == q.Name:
+			titled = append(titled, info)
 		case strings.HasPrefix(info.ID, q.Name):
 			found = append(found, info)
 		}
+	}
+	said := "begin with"
+	if len(titled) > 0 {
+		found, said = origins(titled), "are called"
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
 		if q.Name == "" {
+			said := "there is no session in " + q.Workdir + " yet"
+			if q.Profile != "" {
+				said = "there is no session of profile " + q.Profile + " in " + q.Workdir + " yet"
+			}
 			return agent.SessionInfo{}, &agent.Problem{
-				Code: agent.ProblemNone, Message: "there is no session in " + q.Workdir + " yet", Err: journal.ErrMissing,
+				Code: agent.ProblemNone, Message: said, Err: journal.ErrMissing,
 				Fix:  "start one with: dure \"your task\"; those of other folders are listed by: dure sessions",
 				Args: map[string]string{"workdir": q.Workdir},
 			}
@@ -381,9 +500,19 @@ func (r *Registry) find(ctx context.Context, q agent.FindSession) (agent.Session
 	}
 	return agent.SessionInfo{}, &agent.Problem{
 		Code:    agent.ProblemUnclear,
-		Message: fmt.Sprintf("%d sessions begin with %q: %s", len(found), q.Name, strings.Join(ids, ", ")),
-		Fix:     "give more of the ID", Args: map[string]string{"session": q.Name, "matches": strings.Join(ids, ", ")},
+		Message: fmt.Sprintf("%d sessions %s %q: %s", len(found), said, q.Name, strings.Join(ids, ", ")),
+		Fix:     "give the ID, or more of it", Args: map[string]string{"session": q.Name, "matches": strings.Join(ids, ", ")},
 	}
+}
+
+// origins leaves out forks of sessions with the same title, and the sessions of
+// agents: a title means what it was given to.
+func origins(all []agent.SessionInfo) []agent.SessionInfo {
+	one := make(map[string]bool, len(all))
+	for _, i := range all {
+		one[i.ID] = true
+	}
+	return slices.DeleteFunc(all, func(i agent.SessionInfo) bool { return one[i.Parent] })
 }
 
 // Close ends a session that runs here.
@@ -428,13 +557,18 @@ func problem(err error, id string) error {
 	p := &agent.Problem{Err: err, Message: err.Error(), Args: map[string]string{"session": id, "error": err.Error()}}
 	switch owned, _ := errors.AsType[*journal.OwnedError](err); {
 	case owned != nil:
-		p.Code, p.Fix = agent.ProblemOwned, "close it there, or wait until that process has ended"
+		p.Code = agent.ProblemOwned
+		p.Fix = "close it there, or wait until that process has ended; go on in a copy with: dure fork " + id +
+			"; if it hangs: dure --resume " + id + " --takeover"
 		p.Args["pid"], p.Args["host"] = fmt.Sprint(owned.PID), owned.Host
+		p.Args["since"] = owned.Since.Local().Format(time.DateTime)
 	case errors.Is(err, journal.ErrMissing):
 		p.Code, p.Message = agent.ProblemMissing, fmt.Sprintf("there is no session %q", id)
 		p.Fix = "see the list with: dure sessions"
+	case errors.Is(err, journal.ErrNewer):
+		p.Code, p.Fix = agent.ProblemVersion, "use a newer dure"
 	case errors.Is(err, journal.ErrDamaged):
-		p.Code, p.Fix = agent.ProblemDamaged, "see what is wrong with: dure verify "+id
+		p.Code, p.Fix = agent.ProblemDamaged, "see what is wrong with: dure verify "+id+", and mend it with: dure sessions repair "+id
 	case errors.Is(err, syscall.ENOSPC):
 		p.Code, p.Fix = agent.ProblemDisk, "make room, then go on with: dure --resume "+id
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):

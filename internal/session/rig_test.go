@@ -16,6 +16,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/budget"
 	"dure/internal/journal"
 	"dure/internal/loop"
 	"dure/internal/session"
@@ -58,6 +59,14 @@ func (s *script) Stream(ctx context.Context, req agent.Request) iter.Seq2[agent.
 		}
 	}
 }
+
+// other is the script under another name.
+type other struct {
+	*script
+	info agent.ModelInfo
+}
+
+func (o other) Info() agent.ModelInfo { return o.info }
 
 func say(text string, calls ...agent.Call) agent.Answer {
 	m := agent.Message{Role: agent.Assistant}
@@ -109,6 +118,7 @@ func sleep(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result
 
 // rig is a store with a registry over it, as one process has them.
 type rig struct {
+	extra func(context.Context, session.Moment) []agent.ContextAdded
 	t     *testing.T
 	store journal.Store
 	reg   *session.Registry
@@ -116,11 +126,26 @@ type rig struct {
 	tools map[string]agent.Tool
 	allow bool // by rule; otherwise a person is asked
 	// person says which calls are put to a person all the same; nil = none
-	person func(agent.Proposal) bool
-	reach  agent.Reach
-	modes  []agent.Mode
-	given  []string     // grants
-	built  []agent.Open // children, as they were to be built
+	person  func(agent.Proposal) bool
+	reach   agent.Reach
+	deep    bool // reach is that of children, too
+	outcome func(string) (agent.Result, bool)
+	modes   []agent.Mode
+	given   []string                   // grants
+	built   []agent.Open               // children, as they were to be built
+	others  map[string]agent.ModelInfo // models beside the script's own, which says what they answer
+	spare   []string                   // fallbacks
+	reaped  []agent.Process
+	closed  func() // what the capabilities of a session do when it is closed
+	past    []agent.Message
+	compact func(context.Context, session.Compaction) (*agent.ContextCompacted, error)
+	before  func(ctx context.Context, trigger, focus string) (string, error)
+	after   func(context.Context, agent.ContextCompacted)
+	budget  budget.Amount
+	params  agent.Params
+	rewind  func(context.Context, agent.Rewind) (agent.FilesRewound, error)
+	hooks   func(session.Build) session.Hooks
+	slow    time.Duration // how long a stage of the gate takes
 }
 
 func newRig(t *testing.T, answers ...any) *rig {
@@ -142,21 +167,43 @@ func (r *rig) start() {
 
 func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 	if b.Child == nil {
-		r.reach = b.Reach
+		r.reach, r.outcome, r.past = b.Reach, b.Outcome, b.Past
 	} else {
 		r.built = append(r.built, b.Open)
+		if r.deep {
+			r.reach = b.Reach
+		}
 	}
 	var specs []agent.Spec
 	for _, name := range []string{"sleep", "write"} {
 		specs = append(specs, r.tools[name].Spec())
 	}
+	var hooks session.Hooks
+	if r.hooks != nil {
+		hooks = r.hooks(b)
+	}
 	return session.Parts{
-		Workdir: "/w", Dialect: "dure",
+		Workdir: "/w", Dialect: "dure", Hooks: hooks,
 		Model: func(name string) (agent.Model, error) {
 			if name == "nosuch" {
 				return nil, &agent.Problem{Code: agent.ProblemModel, Message: "no such model"}
 			}
+			if info, ok := r.others[name]; ok {
+				return other{r.model, info}, nil
+			}
 			return r.model, nil
+		},
+		Fallback: r.spare,
+		Compact:  r.compact, PreCompact: r.before, PostCompact: r.after,
+		Extra:  r.extra,
+		Budget: r.budget,
+		Params: r.params,
+		Rewind: r.rewind,
+		Reap:   func(p agent.Process) { r.reaped = append(r.reaped, p) },
+		Close: func() {
+			if r.closed != nil {
+				r.closed()
+			}
 		},
 		Catalog: func() session.Catalog {
 			return session.Catalog{Specs: specs, Tools: loop.Tools{
@@ -164,8 +211,11 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 				Check: func(_ agent.Spec, in json.RawMessage, _ bool) (json.RawMessage, *agent.ToolError) { return in, nil },
 			}}
 		},
-		System: func(time.Time) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
-		Gate: []loop.Stage{{Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+		System: func(time.Time, string) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
+		Gate: []loop.Stage{{Name: "slow", Waits: func(agent.Proposal) bool { return r.slow > 0 }, Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+			time.Sleep(r.slow)
+			return agent.Decision{}, nil
+		}}, {Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 			if r.allow && (r.person == nil || !r.person(p)) {
 				return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
 			}
@@ -175,7 +225,10 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 			return res, nil
 		},
 		SetMode: func(m agent.Mode) error { r.modes = append(r.modes, m); return nil },
-		Grant:   func(p agent.Proposal) { r.given = append(r.given, p.Call.Tool) },
+		Offer: func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
+			return []agent.Choice{{Remember: agent.RememberSession, Rules: []string{p.Call.Tool}}}, "the difference"
+		},
+		Grant: func(_ string, rules []string) error { r.given = append(r.given, rules...); return nil },
 	}, nil
 }
 
@@ -207,10 +260,16 @@ func (r *rig) log(id string) string {
 		}
 		w := e.Kind()
 		switch b := e.Body.(type) {
+		case agent.ContextAdded:
+			w += " " + b.Source + " " + b.Text
 		case agent.InputAdded:
 			w += " " + b.Text
 		case agent.InputQueued:
 			w += " " + b.Text
+		case agent.InputDropped:
+			w += " " + b.Reason
+		case agent.HookRan:
+			w += " " + b.Event
 		case agent.CallDecided:
 			w += " " + string(b.Decision.Verdict)
 		case agent.CallFinished:
@@ -267,4 +326,14 @@ func show(events []agent.Event) string {
 // blob opens the blobs of a session.
 func (r *rig) blob(id string) func(context.Context, string) (io.ReadCloser, error) {
 	return func(ctx context.Context, sha string) (io.ReadCloser, error) { return r.store.Blob(ctx, id, sha) }
+}
+
+// pass lets some time pass.
+func pass(d string) {
+	long, err := time.ParseDuration(d)
+	if err != nil {
+		panic(err)
+	}
+	time.Sleep(long)
+	synctest.Wait()
 }

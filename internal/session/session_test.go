@@ -301,6 +301,23 @@ func TestASlowReaderMissesNoStoredEvent(t *testing.T) {
 	})
 }
 
+// A prompt that says nothing is refused: no provider would take it.
+func TestABlankPrompt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.reg.Shutdown()
+		s := r.open(agent.Open{})
+		for _, blank := range []string{"", " \n\t"} {
+			if err := s.Send(t.Context(), agent.Prompt{Text: blank}); err == nil {
+				t.Errorf("%q was taken", blank)
+			}
+		}
+		if got := r.log(s.Info.ID); got != "session.opened" {
+			t.Errorf("log:\n%s", got)
+		}
+	})
+}
+
 func TestSettings(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("done"))
@@ -313,9 +330,9 @@ func TestSettings(t *testing.T) {
 		if len(r.modes) != 1 || r.modes[0] != agent.ModePlan {
 			t.Errorf("modes %v", r.modes)
 		}
-		infos, err := client.Query[[]agent.SessionInfo](t.Context(), client.New(r.reg), agent.ListSessions{})
-		if err != nil || len(infos) != 1 || infos[0].Title != "work" {
-			t.Errorf("list: %+v, %v", infos, err)
+		list, err := client.Query[agent.SessionList](t.Context(), client.New(r.reg), agent.ListSessions{})
+		if err != nil || len(list.Sessions) != 1 || list.Sessions[0].Title != "work" {
+			t.Errorf("list: %+v, %v", list, err)
 		}
 	})
 }
@@ -355,9 +372,22 @@ func TestOneOwner(t *testing.T) {
 	})
 }
 
+// A model that is asked something aside, and has no tools for it, calls one all the same.
+func TestSideQuestionAnsweredWithCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("side", agent.Call{Tool: "sleep", Input: []byte(`"1s"`)}))
+		defer r.reg.Shutdown()
+		r.open(agent.Open{})
+		a, err := r.reach.Ask(t.Context(), agent.Question{Purpose: "title", Messages: []agent.Message{agent.UserText("x")}})
+		if err != nil || a.Message.Text() != "side" || len(a.Message.Calls()) != 1 || a.Message.Calls()[0].ID == "" {
+			t.Fatalf("Ask: %+v, %v", a, err)
+		}
+	})
+}
+
 func TestSideCallsStayOutOfTheConversation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, say("side"), say("main"))
+		r := newRig(t, say("side", call("9", "sleep", `"1s"`)), say("main")) // it was offered no tools
 		defer r.reg.Shutdown()
 		s := r.open(agent.Open{})
 		a, err := r.reach.Ask(t.Context(), agent.Question{Purpose: "title", System: "name it", Messages: []agent.Message{agent.UserText("x")}})
@@ -458,6 +488,41 @@ func TestPoison(t *testing.T) {
 		}
 		defer r.reg.Shutdown()
 		if log := r.log(id); !strings.HasSuffix(log, "turn.ended failed\nlog.sealed") {
+			t.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+// What waits behind a turn that is given up is not in the conversation before who has a
+// word on it was asked.
+func TestPoisonAndWhatWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		hang := func(ctx context.Context) any { <-ctx.Done(); return context.Cause(ctx) }
+		r := newRig(t, hang, hang, hang, hang, hang, say("done"))
+		r.hooks = func(session.Build) (h session.Hooks) {
+			h.Heard = func(_ context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
+				if strings.Contains(q.Text, "secret") {
+					return "", &agent.InputDropped{Reason: "not that", By: "hook:test"}
+				}
+				return q.Text, nil
+			}
+			return h
+		}
+		s := r.open(agent.Open{})
+		r.send(s, agent.Prompt{Text: "go"})
+		settle()
+		r.send(s, agent.Prompt{Text: "the secret", Later: true})
+		id := s.Info.ID
+		for range 5 {
+			r.crash(id)
+			s = r.open(agent.Open{Session: id})
+			r.send(s, agent.Continue{})
+		}
+		defer r.reg.Shutdown()
+		r.send(s, agent.Prompt{Text: "on"})
+		settle()
+		log := r.log(id)
+		if strings.Contains(log, "input.added the secret") || !strings.Contains(log, "input.dropped not that") || !strings.Contains(log, "input.added on") {
 			t.Errorf("log:\n%s", log)
 		}
 	})
@@ -604,9 +669,9 @@ func TestAQuestionOutlivesTheSession(t *testing.T) {
 		if log := r.log(id); !strings.HasSuffix(log, "approval.asked") {
 			t.Errorf("log of the closed session:\n%s", log)
 		}
-		infos, err := client.Query[[]agent.SessionInfo](t.Context(), client.New(r.reg), agent.ListSessions{})
-		if err != nil || len(infos) != 1 || infos[0].Status != "waiting" {
-			t.Errorf("list: %+v, %v", infos, err)
+		list, err := client.Query[agent.SessionList](t.Context(), client.New(r.reg), agent.ListSessions{})
+		if err != nil || len(list.Sessions) != 1 || list.Sessions[0].Status != "waiting" {
+			t.Errorf("list: %+v, %v", list, err)
 		}
 		r.allow = true
 		s = r.open(agent.Open{Session: id, Approver: true})

@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"dure/agent"
@@ -18,20 +20,29 @@ func (s *Session) turn(ctx context.Context, id string) (int, error) {
 		return 0, err
 	}
 	defer release()
-	cfg := s.loopConfig(id)
+	if err := s.awaitBegun(ctx); err != nil {
+		return 0, err
+	}
+	cfg := s.loopConfig(ctx, id)
 	started := agent.TurnStarted{Turn: id}
 	s.rec.read(func(st *transcript.State) {
 		if st.Turn.Open && st.Turn.ID == id {
 			started.Attempt = st.Turn.Attempt + 1
 			cfg.Pending, cfg.Stopped, cfg.First = st.Open, st.Turn.Stop, nextStep(st.Turn)
+			cfg.Fallback = behind(cfg.Fallback, st.Turn.Instead)
 		}
 	})
 	if err := s.rec.store(false, started); err != nil {
 		return 0, err
 	}
 	if started.Attempt > 0 && cfg.Pending == nil && cfg.Stopped == "" {
-		if _, err := s.rec.steer(false); err != nil {
+		if _, err := s.steer(ctx, false); err != nil {
 			return 0, err
+		}
+	}
+	if held := s.held.Swap(false); started.Attempt == 0 && (held || s.screens()) {
+		if said, err := s.steer(ctx, true); err != nil || !said && !s.unread() {
+			return 0, errors.Join(err, loop.ErrStopped)
 		}
 	}
 	return loop.Turn(ctx, cfg)
@@ -46,6 +57,11 @@ func nextStep(t transcript.Turn) int {
 	return t.Step + 1
 }
 
+// behind returns the fallbacks that a resumed turn has not asked yet.
+func behind(fallback []string, asked string) []string {
+	return fallback[slices.Index(fallback, asked)+1:]
+}
+
 func (s *Session) lane() string {
 	if s.parts.Lane == "" {
 		return LaneMain
@@ -54,35 +70,51 @@ func (s *Session) lane() string {
 }
 
 // loopConfig returns the loop's configuration for a turn of this session.
-func (s *Session) loopConfig(turn string) loop.Config {
+func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 	return loop.Config{
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
 		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
-		Store: s.rec.store, Live: s.rec.live, Steer: func() (bool, error) { return s.rec.steer(false) },
-		Reap: s.parts.Reap, AskAgain: s.approver, Retry: s.parts.Retry, Limits: s.limits,
+		Store: s.rec.store, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
+		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, TriggerOverflow, "") },
+		Hooks:   s.turnHooks(),
+		Reap:    s.parts.Reap, AskAgain: s.approver, Defers: !s.approver && s.front == s, Retry: s.parts.Retry, Limits: s.limits, Fallback: s.parts.Fallback,
 		First: 1, Strays: &s.strays,
 	}
 }
 
 // prepare builds a request from the log, and what the log has to say about it.
 func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
+	if w.Calls { // what comes into the conversation now would stand between calls and their results
+		catalog := s.parts.Catalog()
+		return loop.Step{Tools: catalog.Tools, Request: agent.Request{Names: catalog.Names}}, nil
+	}
 	var name string
 	var messages []agent.Message
 	var hashes [][]byte
+	if w.Question == nil {
+		if err := s.ready(ctx); err != nil {
+			return loop.Step{}, err
+		}
+	}
+	var counted int
+	var since []agent.Message
+	req := agent.ModelRequested{Params: s.parts.Params}
 	s.rec.read(func(st *transcript.State) {
-		name = st.Model
+		req.Params.Thinking = s.thinking(st.Effort())
+		name, counted, since = st.Current(), st.Context, st.Uncounted()
 		messages, hashes = st.Conversation()
 	})
-	system := s.system
+	var system []agent.Section
 	catalog := s.parts.Catalog()
-	req := agent.ModelRequested{Params: s.parts.Params}
 	if q := w.Question; q != nil {
-		if q.Model != "" {
-			name = q.Model
-		}
-		messages, hashes = q.Messages, transcript.Hashes(q.Messages)
+		req.Params = s.parts.Params
+		name = or(q.Model, name)
+		messages, hashes, counted, since = q.Messages, transcript.Hashes(q.Messages), 0, q.Messages
 		system, catalog = []agent.Section{{Name: q.Purpose, Text: q.System}}, Catalog{}
-		req.Purpose, req.Params.MaxTokens = q.Purpose, q.MaxTokens
+		req.Purpose = q.Purpose
+		if req.Params.MaxTokens = q.MaxTokens; q.MaxTokens > 0 {
+			bound(&req.Params)
+		}
 		data, err := json.Marshal(messages)
 		if err != nil {
 			return loop.Step{}, fmt.Errorf("encoding the question: %w", err)
@@ -92,20 +124,36 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 		}
 	}
 	req.Params.NoTools = w.NoTools
+	name = or(w.Model, name)
 	model, err := s.parts.Model(name)
 	if err != nil {
 		return loop.Step{}, err
 	}
 	req.Model, req.Messages = model.Info().ID, len(messages)
+	if w.Question == nil {
+		system = s.system(req.Model)
+	}
 	if req.System, err = s.blobs.system.store(ctx, s.rec, system); err != nil {
 		return loop.Step{}, err
 	}
 	if req.Tools, err = s.blobs.tools.store(ctx, s.rec, catalog.Specs); err != nil {
 		return loop.Step{}, err
 	}
+	info := model.Info()
+	size := s.size(info, counted, since, func() []agent.Section { return system }, catalog.Specs)
+	if fit(&req.Params, info, size); w.Question == nil {
+		if err := s.tooLarge(info, size); err != nil {
+			return loop.Step{}, err
+		}
+	}
+	release, err := s.reserve(info, size, &req.Params)
+	if err != nil {
+		return loop.Step{}, err
+	}
 	req.Hash = transcript.RequestHash(req, hashes)
 	return loop.Step{
-		Model: model,
+		Release: release,
+		Model:   model,
 		Request: agent.Request{
 			Model: req.Model, System: system, Tools: catalog.Specs, Messages: messages, Names: catalog.Names,
 			MaxTokens: req.Params.MaxTokens, Temperature: req.Params.Temperature,
@@ -114,6 +162,26 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 		Requested: req,
 		Tools:     catalog.Tools,
 	}, nil
+}
+
+// thinking is how many tokens a turn of an effort may think for.
+func (s *Session) thinking(effort string) int {
+	if tokens, ok := s.parts.Thinking[effort]; ok {
+		return tokens
+	}
+	return s.parts.Params.Thinking
+}
+
+// ready makes the conversation fit, whole, and complete. What is to be shortened need
+// not be at hand, and less is left to read then.
+func (s *Session) ready(ctx context.Context) error {
+	if _, err := s.shorten(ctx, TriggerAuto, ""); err != nil {
+		return err
+	}
+	if err := s.rec.fill(ctx); err != nil {
+		return err
+	}
+	return s.extras(ctx)
 }
 
 // blobs remembers which parts of the request a session has stored. The system

@@ -11,6 +11,12 @@ const (
 	FixNoKey
 	ProblemAuth
 	FixAuth
+	ProblemNoAI
+	FixNoAI
+	ProblemNetwork
+	FixNetwork
+	ProblemKeys
+	FixKeys
 	ProblemModel
 	FixModel
 	ProblemEndpoint
@@ -30,6 +36,18 @@ const (
 	ProblemNone
 	FixNone
 	ProblemOver
+	ProblemBudget
+	FixBudget
+	ProblemBusy
+	FixBusy
+	ProblemUndo
+	FixUndo
+	ProblemEvent
+	FixEvent
+	ProblemWhole
+	FixWhole
+	ProblemPrompt
+	FixPrompt
 	FixOver
 	ProblemHome
 	FixHome
@@ -37,6 +55,8 @@ const (
 	FixDisk
 	ProblemVersion
 	FixVersion
+	ProblemTrust
+	FixTrust
 	ProblemInternal
 	FixInternal
 
@@ -79,6 +99,7 @@ const (
 	BadInput
 	StreamJSON
 	UseArgs
+	FixQuotes
 	TooMany
 	Exclusive
 
@@ -126,6 +147,14 @@ const (
 	TitleNow
 	ChildStarted
 	ChildDone
+	Compacted
+	Uncompacted
+	ContextAdded
+	Rewound
+	FilesBack
+	FilesLeft
+	TaskSettled
+	TaskLost
 	SessionEnded
 	ConnectionLost
 
@@ -137,10 +166,17 @@ const (
 	ApproveReads
 	ApproveWrites
 	ApproveHosts
+	AnyHost
 	ApproveMoney
 	ApproveSecret
 	ApproveChild
 	ApproveKeys
+	ApproveSession
+	ApproveAlways
+	ApproveEdit
+	ApproveRule
+	ApproveRisk
+	ApproveBadRule
 	ApprovePrompt
 	ApproveAgain
 	DeniedInterrupt
@@ -151,13 +187,22 @@ const (
 
 	// Slash commands.
 	SlashUnknown
-	SlashHelp
-	SlashModel
-	SlashMode
-	SlashCost
-	SlashStatus
-	SlashContinue
-	SlashQuit
+	ContextUsed
+	PromptOf
+	PromptOwn
+	PromptSection
+	PromptSaved
+	PromptGone
+	PromptNone
+	NoEditor
+	FixNoEditor
+	TaskNow
+	TaskDecided
+	TaskInstead
+	TaskFact
+	TaskFile
+	TaskSummary
+	TaskNothing
 	HelpInput
 	CostTurns
 	CostTotal
@@ -192,9 +237,11 @@ const (
 	SealsOK
 	SealsOpen
 	SealsBad
+	SealsByte
+	SealsFrom
+	SealsTorn
 	ReplayOK
 	ReplayBad
-	ReplayOnly
 	DoctorOK
 	DoctorWarn
 	DoctorFail
@@ -245,6 +292,141 @@ const (
 	HelpDemo
 	HelpDoctor
 	HelpSessions
+	HelpRename
+	HelpTag
+	HelpPin
+	HelpUnpin
+	HelpArchive
+	HelpUnarchive
+	HelpFork
+	HelpRewind
+	FlagAt
+	FlagTitle
+	FlagTo
+	FlagTurns
+	FlagConversation
+	FlagFiles
+	FlagOnly
+	FlagForce
+	FlagAll
+	FlagTag
+	NoTitle
+	Edited
+	Forked
+	// Exports.
+	HelpExport
+	FlagExportFormat
+	FlagOutputFile
+	FlagNoResults
+	FlagThinking
+	FlagChildren
+	FlagSystemPrompt
+	FlagOverwrite
+	WantExportFormat
+	Exported
+	PrintPage
+	PDFName
+	FixPDFName
+	JSONNeedsFile
+	DocSession
+	DocFolder
+	DocCreated
+	DocUpdated
+	DocTags
+	DocOrigin
+	DocYou
+	DocAssistant
+	DocThinking
+	DocArguments
+	DocResult
+	DocFailed
+	DocNoResult
+	DocChange
+	DocSystem
+	DocChild
+	DocCompacted
+	DocTurnFailed
+	DocSettled
+	DocNote
+	DocGood
+	DocBad
+	DocCut
+	DocMore
+	DocImage
+	DocCost
+	DocModel
+	DocPrint
+
+	// Ratings.
+	RatedGood
+	RatedBad
+
+	// Saying something again.
+	FlagEdit
+	NotARequest
+	FixNotARequest
+
+	// Deleting sessions.
+	HelpDelete
+	HelpClean
+	FlagDeleteAll
+	FlagOlder
+	FlagYes
+	FlagForceDelete
+	WantAge
+	NothingNamed
+	NeedsYes
+	DeleteAsk
+	DeleteWhat
+	DeletedNone
+	Deleted
+	DeletedWith
+	NothingOld
+	NeverOld
+	OldSessions
+	OldDeleted
+	ProblemKept
+	FixKept
+
+	// Importing sessions.
+	HelpImport
+	FlagFrom
+	FlagImportAll
+	FlagImportDry
+	WantFrom
+	ImportNone
+	ImportHow
+	ImportMore
+	ColSource
+	ImportDone
+	ImportThere
+	ImportReadable
+	ImportFailed
+	ImportLeft
+	ImportLeftDry
+	ImportSum
+
+	// While importing.
+	BusyImport
+
+	// Taking a session over.
+	FlagTakeover
+	ProblemAlive
+	FixAlive
+
+	// Repairing logs.
+	HelpRepair
+	NoRepair
+	LogWhole
+	LogDamaged
+	LogMended
+	KeptAs
+
+	HelpCheck
+	FlagOut
+	NoTranscript
+	CheckedAs
+	AtLine
 	HelpShow
 	HelpReplay
 	HelpVerify
@@ -257,11 +439,17 @@ const (
 	FlagContinue
 	FlagResume
 	FlagModel
+	FlagFallback
+	FlagEffort
+	FlagProfile
 	FlagMode
 	FlagSkip
 	FlagAllow
 	FlagDeny
 	FlagMaxTurns
+	FlagBudget
+	FlagTokens
+	WantAmount
 	FlagSessionID
 	FlagName
 	FlagAppend
@@ -277,9 +465,314 @@ const (
 	FlagJSON
 	FlagVerify
 	FlagHere
+	FlagWire
 	FlagKeep
 	FlagVersion
 	FlagHelp
 
-	keyCount = iota
+	// Keys and providers.
+	LoginPrompt
+	LoginWhich
+	LoginDone
+	LoginShadow
+	LoginNoKey
+	FixLoginNoKey
+	LoginInArgs
+	LoginNoName
+	FixLoginNoName
+	LogoutDone
+	LogoutNone
+	PlaceKeychain
+	PlaceFile
+	KeyEnvironment
+	KeyNotNeeded
+	KeyNone
+	ColName
+	ColType
+	ColURL
+	ColKey
+	NoModels
+	NoLocalModels
+	CheckGood
+	CheckBad
+	FixTryLater
+
+	// Usage.
+	ColDay
+	ColProject
+	ColSession
+	ColRequests
+	ColInput
+	ColOutput
+	ColCacheRead
+	ColCacheWrite
+	UsageTotal
+	UsageNone
+	UsageUnpriced
+	UsageSkipped
+	WantSince
+
+	// What takes a while.
+	BusyCheck
+	BusyDoctor
+	BusyUsage
+	BusyVerify
+	BusyReplay
+	BusyModels
+	BusyDemo
+
+	// Background tasks at the end of print mode.
+	PrintPending
+	PrintPendingFix
+
+	// Search over all sessions.
+	ProblemIndex
+	FixIndex
+	HelpSearch
+	FlagLimitHits
+	FlagSearchSession
+	FlagSearchWorkdir
+	FlagKind
+	FlagRebuild
+	WantKind
+	WantHits
+	BusyIndex
+	SearchNone
+	SearchMore
+	SearchOpen
+	SearchDead
+	SearchBusy
+
+	// Versions.
+	UpdateNewer
+	UpdateNone
+	UpdateOff
+	FixUpdateOff
+	UpdateFailed
+	FixUpdateFailed
+
+	// More help of the command line.
+	HelpLogin
+	HelpLogout
+	HelpProviders
+	HelpModelsTest
+	HelpSpent
+	HelpCompletion
+	HelpMan
+	FlagLocal
+	FlagFile
+	FlagBy
+	FlagSince
+	FlagChart
+	FlagDir
+	FlagCheck
+	HelpExamples
+	ShellLine
+	UnknownShell
+	FixUnknownShell
+	NoFolder
+
+	// Decisions.
+	ColTime
+	ColVerdict
+	ColTool
+	ColWhat
+	ColBy
+	ColNumber
+	AuditNone
+	BusyAudit
+	HelpAudit
+	HelpContext
+	HelpContextEval
+	HelpPrompt
+	HelpPromptEdit
+	HelpPromptPath
+	HelpPromptReset
+	HelpTask
+	FlagFull
+	FlagPromptTools
+	FlagSystem
+	FlagSystemFile
+	FlagAppendFile
+	FlagTool
+	FlagVerdict
+	FlagDecider
+	FlagFormat
+	FlagLimit
+	WantVerdict
+	WantFormat
+	HelpGuard
+	HelpPolicy
+	HelpEval
+	FlagCwd
+	HelpExplain
+	HelpPolicyTest
+	HelpSimulate
+	FlagExplainTool
+	FlagCases
+	FlagOver
+	ExplainVerdict
+	ExplainBy
+	ExplainRule
+	ExplainFlip
+	ExplainStages
+	FlagExplainSession
+	FlagExplainCall
+	ExplainRecord
+	ExplainAgent
+	ExplainAnswer
+	ExplainSame
+	ExplainOther
+	ExplainGone
+	ExplainCome
+	ExplainLost
+	TestPassed
+	TestFailed
+	TestUncovered
+	SimulateNone
+	SimulateSome
+	SimulateRow
+	SimulateSkipped
+	HelpPolicyDefault
+	FlagPolicyCases
+	NoCall
+	FixNoCall
+	TestWanted
+	HelpSandbox
+	HelpSandboxExplain
+	HelpSandboxRun
+	SandboxLevel
+	SandboxOff
+	SandboxEnforced
+	SandboxMissing
+	SandboxMend
+	SandboxMounts
+	NoCommand
+	FixNoCommand
+	FlagSandbox
+	HelpTrust
+	HelpTrustShow
+	HelpTrustList
+	HelpTrustRevoke
+	FlagTrust
+	TrustAsk
+	TrustBrings
+	TrustChanged
+	TrustKeys
+	TrustAgain
+	TrustDone
+	TrustNever
+	TrustRevoked
+	TrustUnknown
+	TrustNone
+	TrustNothing
+	TrustYes
+	TrustNo
+	TrustUnfit
+	TrustLeft
+
+	// The manual page.
+	ManName
+	ManSynopsis
+	ManDescription
+	ManCommands
+	ManOptions
+	ManEnvironment
+	ManFiles
+	ManExit
+	ManShort
+	ManText
+	ManKeys
+	ManModel
+	ManHome
+	ManLang
+	ManColor
+	ManSettings
+	ManProject
+	ManData
+	ExitMeans0
+	ExitMeans1
+	ExitMeans2
+	ExitMeans3
+	ExitMeans4
+	ExitMeans5
+	ExitMeans6
+	ExitMeans7
+	ExitMeans8
+	ExitMeans130
+	ExitMeans143
+
+	// What was changed, and what becomes of it.
+	ProblemChange
+	FixChange
+	HelpDiff
+	FlagDiffTo
+	FlagStat
+	FlagAccepted
+	FlagReject
+	FlagRejectAll
+	FlagAccept
+	FlagAcceptAll
+	FlagMerge
+	FlagMarks
+	FlagForceBack
+	FlagDryRun
+	DiffNone
+	DiffTotal
+	DiffGone
+	DiffMore
+	DiffByCommand
+	DiffByChild
+	DiffOthers
+	DiffTangled
+	DiffBinary
+	DiffLong
+	DiffUnkept
+	DiffAccept
+	DiffAcceptedAll
+	DiffNoFile
+	DiffNoHunk
+	DiffManyWays
+	DiffPickFile
+	LeftPath
+	LeftOutside
+	LeftOverlap
+	LeftForeign
+	LeftNotKept
+	LeftLost
+	LeftHunk
+	LeftChanged
+	LeftInWay
+	LeftRefused
+	LeftDamaged
+	LeftElsewhere
+	DryCreate
+	DryRestore
+	DryDelete
+	DryMode
+	DryLeft
+	DryTotal
+	ReviewFile
+	ReviewKeys
+	ReviewHunkKeys
+	ReviewPrompt
+	ReviewHunkPrompt
+	ReviewMerge
+	ReviewMarks
+	ReviewMergePrompt
+	ReviewSure
+	ReviewSurePrompt
+	ReviewDone
+	ReviewBusy
+
+	// Names that are not known.
+	UnknownProvider
+	FixUnknownProvider
+	WantBy
+
+	// Certificates and keys.
+	FixCertificate
+	LoginBadKey
+
+	memoryKeys = iota // where those of the next file begin
 )

@@ -1,6 +1,12 @@
 package text
 
-import "dure/agent"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dure/agent"
+)
 
 // pair is what is said of a problem: what is wrong, and what to do next.
 type pair struct{ message, fix Key }
@@ -15,6 +21,12 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 		return pair{ProblemNoKey, FixNoKey}, true
 	case agent.ProblemAuth:
 		return pair{ProblemAuth, FixAuth}, true
+	case agent.ProblemNoAI:
+		return pair{ProblemNoAI, FixNoAI}, true
+	case agent.ProblemNetwork:
+		return pair{ProblemNetwork, FixNetwork}, true
+	case agent.ProblemKeys:
+		return pair{ProblemKeys, FixKeys}, true
 	case agent.ProblemModel:
 		return pair{ProblemModel, FixModel}, true
 	case agent.ProblemEndpoint:
@@ -23,6 +35,8 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 		return pair{ProblemProvider, FixProvider}, true
 	case agent.ProblemWorkdir:
 		return pair{ProblemWorkdir, FixWorkdir}, true
+	case agent.ProblemGone:
+		return pair{ProblemGone, FixGone}, true
 	case agent.ProblemOwned:
 		return pair{ProblemOwned, FixOwned}, true
 	case agent.ProblemDamaged:
@@ -33,6 +47,24 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 		return pair{ProblemUnclear, FixUnclear}, true
 	case agent.ProblemNone:
 		return pair{ProblemNone, FixNone}, true
+	case agent.ProblemBudget:
+		return pair{ProblemBudget, FixBudget}, true
+	case agent.ProblemBusy:
+		return pair{ProblemBusy, FixBusy}, true
+	case agent.ProblemAlive:
+		return pair{ProblemAlive, FixAlive}, true
+	case agent.ProblemKept:
+		return pair{ProblemKept, FixKept}, true
+	case agent.ProblemUndo:
+		return pair{ProblemUndo, FixUndo}, true
+	case agent.ProblemEvent:
+		return pair{ProblemEvent, FixEvent}, true
+	case agent.ProblemChange:
+		return pair{ProblemChange, FixChange}, true
+	case agent.ProblemWhole:
+		return pair{ProblemWhole, FixWhole}, true
+	case agent.ProblemPrompt:
+		return pair{ProblemPrompt, FixPrompt}, true
 	case agent.ProblemOver:
 		return pair{ProblemOver, FixOver}, true
 	case agent.ProblemHome:
@@ -41,6 +73,18 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 		return pair{ProblemDisk, FixDisk}, true
 	case agent.ProblemVersion:
 		return pair{ProblemVersion, FixVersion}, true
+	case agent.ProblemTrust:
+		return pair{ProblemTrust, FixTrust}, true
+	case agent.ProblemIndex:
+		return pair{ProblemIndex, FixIndex}, true
+	case agent.ProblemSkill:
+		return pair{ProblemSkill, FixSkill}, true
+	case agent.ProblemMemory:
+		return pair{ProblemMemory, FixMemory}, true
+	case agent.ProblemEditor:
+		return pair{ProblemEditor, FixEditor}, true
+	case agent.ProblemHook:
+		return pair{ProblemHook, FixHook}, true
 	case agent.ProblemInternal:
 		return pair{ProblemInternal, FixInternal}, true
 	}
@@ -53,36 +97,46 @@ func problemKeys(code agent.ProblemCode) (pair, bool) {
 // fix may be "".
 func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	keys, known := problemKeys(p.Code)
+	if p.Code == agent.ProblemPlugin {
+		keys, known = pair{ProblemPlugin, FixPlugin}, true
+	}
+	if !known {
+		keys, known = planProblem(p.Code)
+	}
 	if !known {
 		return p.Message, p.Fix
 	}
-	return c.choose(keys.message, p.Message, p.Args), c.choose(keys.fix, p.Fix, p.Args)
+	own := p.Message
+	if p.Code == agent.ProblemOwned && p.Args["pid"] != "" {
+		own = "" // it comes from deep below, and says everything twice
+	}
+	return c.choose(keys.message, own, p.Args), c.sentence(c.choose(keys.fix, p.Fix, p.Args))
+}
+
+// sentence begins s with a capital where the language has them, unless it begins
+// with a command.
+func (c Catalog) sentence(s string) string {
+	if s == "" || c.Language() != "en" || strings.HasPrefix(s, "dure ") {
+		return s
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
 func (c Catalog) choose(k Key, own string, args map[string]string) string {
 	if own != "" && (args == nil || c.Language() == "en") {
-		return own
+		return c.Phrase(own)
 	}
 	complete := true
 	said := fill(c.message(k), func(name string) (string, bool) {
 		v, ok := args[name]
 		complete = complete && ok && v != ""
-		return v, ok
+		return c.argument(name, v), ok
 	})
-	if complete || own == "" && !hasHole(said) {
+	if complete {
 		return said
 	}
-	return own
-}
-
-// hasHole reports whether a placeholder was left unfilled.
-func hasHole(s string) bool {
-	for i := range len(s) {
-		if s[i] == '{' {
-			return true
-		}
-	}
-	return false
+	return c.Phrase(own)
 }
 
 // Failure returns what to tell a person of a model's failure. fix speaks of the

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Key names a message. The constants stand in keys.go.
+// Key names a message. The constants stand in keys.go and, by topic, in keys_*.go.
 type Key uint16
 
 // Catalog speaks one language. The zero value speaks English.
-type Catalog struct{ table *[keyCount]string }
+type Catalog struct{ table *[careKeys]string }
 
 // For returns the catalog of a language: "ko" and what begins so is Korean,
 // everything else English.
@@ -66,7 +66,37 @@ func (c Catalog) Say(k Key, args ...any) string {
 	})
 }
 
+// both is a message in English and Korean.
+type both struct{ en, ko string }
+
+// topics are the messages that stand in files of their own, in the order of their keys.
+var topics = [...]struct {
+	first Key
+	texts []both
+}{
+	{careKeys, careTexts[:]},
+	{replayKeys, replayTexts[:]},
+	{nameKeys, nameTexts[:]},
+	{hookKeys, hookTexts[:]},
+	{skillKeys, skillTexts[:]},
+	{agentKeys, agentTexts[:]},
+	{pluginKeys, pluginTexts[:]},
+	{commandKeys, commandTexts[:]},
+	{projectKeys, projectTexts[:]},
+	{settingKeys, settingTexts[:]},
+	{launchKeys, launchTexts[:]},
+	{planKeys, planTexts[:]},
+}
+
 func (c Catalog) message(k Key) string {
+	for i := len(topics) - 1; i >= 0; i-- {
+		if t := topics[i]; k >= t.first {
+			if c.table == &korean {
+				return t.texts[k-t.first].ko
+			}
+			return t.texts[k-t.first].en
+		}
+	}
 	if c.table == nil {
 		return english[k]
 	}

@@ -28,7 +28,7 @@ func holes(s string) []string {
 // here.
 func TestBothLanguagesSayTheSame(t *testing.T) {
 	for k := range Key(keyCount) {
-		en, ko := english[k], korean[k]
+		en, ko := For("en").message(k), For("ko").message(k)
 		if en == "" || ko == "" {
 			t.Errorf("message %d: %q, %q: one language lacks it", k, en, ko)
 		}
@@ -51,7 +51,7 @@ func TestSay(t *testing.T) {
 		{ko.Say(RetryModel, "model", "서울"), "서울로 계속합니다"},
 		{ko.Say(RetryModel, "model", "부산"), "부산으로 계속합니다"},
 		{ko.Say(RetryModel, "model", "opus"), "opus(으)로 계속합니다"},
-		{ko.Say(ReplayBad, "session", "s", "at", 7, "problem", "p"), "s: 요청 7이 다르게 만들어졌습니다: p"},
+		{ko.Say(ReplayBad, "session", "s", "at", 7, "problem", "p"), "s: 이벤트 7이 앞의 기록에서 나오는 것과 다릅니다: p"},
 		{en.Say(Error, "message", "{n}"), "error: {n}"}, // values are no messages
 		{Catalog{}.Say(Denied), "denied"},
 	}
@@ -83,7 +83,7 @@ func TestLanguage(t *testing.T) {
 func TestProblem(t *testing.T) {
 	owned := &agent.Problem{
 		Code: agent.ProblemOwned, Message: "session s1 is open in process 7", Fix: "close it",
-		Args: map[string]string{"session": "s1", "pid": "7", "host": "here"},
+		Args: map[string]string{"session": "s1", "pid": "7", "host": "here", "since": "noon"},
 	}
 	bare := &agent.Problem{Code: agent.ProblemOwned, Message: "session s1 is open in process 7"}
 	odd := &agent.Problem{Code: "from-the-future", Message: "m", Fix: "f"}
@@ -92,8 +92,8 @@ func TestProblem(t *testing.T) {
 		p            *agent.Problem
 		message, fix string
 	}{
-		{"en", owned, "session s1 is open in process 7", "close it"},
-		{"ko", owned, "세션 s1은 다른 곳에서 열려 있습니다(here의 프로세스 7)", "그쪽에서 닫거나 끝나기를 기다리세요. 읽기만 하려면: dure show s1"},
+		{"en", owned, "session s1 is open elsewhere (process 7 on here, since noon)", "Close it"},
+		{"ko", owned, "세션 s1은 다른 곳에서 열려 있습니다(here의 프로세스 7, noon부터)", "그쪽에서 닫거나 끝나기를 기다리세요. 읽기만 하려면 dure show s1, 복사본에서 이어 가려면 dure fork s1, 멈춰 있으면 dure -r s1 --takeover"},
 		{"ko", bare, "session s1 is open in process 7", ""},
 		{"ko", odd, "m", "f"},
 	}

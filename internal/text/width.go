@@ -188,8 +188,9 @@ func isShapeless(r rune) bool {
 	case 0xad, 0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x3164, 0xfeff, 0xffa0:
 		return true
 	}
-	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x2065 ||
-		r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0000 && r <= 0xe0fff
+	return r >= 0x180b && r <= 0x180f || r >= 0x200b && r <= 0x200d || r >= 0x2060 && r <= 0x206f ||
+		r >= 0xfe00 && r <= 0xfe0f || r >= 0xfff0 && r <= 0xfffb || r >= 0x1bca0 && r <= 0x1bca3 ||
+		r >= 0x1d173 && r <= 0x1d17a || r >= 0xe0000 && r <= 0xe0fff
 }
 
 func isBidi(r rune) bool {
@@ -198,3 +199,43 @@ func isBidi(r rune) bool {
 
 // OneLine makes one harmless line of s: all white space becomes one blank.
 func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
+
+// ExactLine is [OneLine] for what a person decides about, see [Exact].
+func ExactLine(s string) string { return Exact(strings.Join(strings.Fields(s), " ")) }
+
+// Wrap breaks s, which is one line, into lines of at most cells: at blanks where
+// it can, else between characters. It returns at least one line.
+func Wrap(s string, cells int) []string {
+	cells = max(cells, 2) // the widest character
+	var lines []string
+	line, width := "", 0
+	for word := range strings.SplitSeq(s, " ") {
+		w := Width(word)
+		if width > 0 && width+1+w > cells {
+			lines = append(lines, line)
+			line, width = "", 0
+		} else if width > 0 {
+			line += " "
+			width++
+		}
+		for w > cells-width {
+			end, used := 0, 0
+			for {
+				n, cw := Cluster(word[end:])
+				if n == 0 || width+used+cw > cells {
+					break
+				}
+				end, used = end+n, used+cw
+			}
+			if end == len(word) {
+				break
+			}
+			lines = append(lines, line+word[:end])
+			line, width, word = "", 0, word[end:]
+			w = Width(word)
+		}
+		line += word
+		width += w
+	}
+	return append(lines, line)
+}

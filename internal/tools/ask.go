@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/tools/kit"
 )
 
 //go:embed ask.md
@@ -51,29 +52,29 @@ type askInput struct {
 // asker is the tool that puts questions to the user. It needs nobody to run:
 // the gate asks, because the call says that it cannot do without the user, and
 // the answers come back as the call's input.
-type asker struct{ tool }
+type asker struct{ kit.Tool }
 
 // Ask returns user__ask.
 func Ask() agent.Tool {
-	return asker{tool{
-		spec: agent.Spec{
-			Name: "user__ask", Description: describe(askText), Input: json.RawMessage(askSchema),
+	return asker{kit.Tool{
+		About: agent.Spec{
+			Name: "user__ask", Description: kit.Describe(askText), Input: json.RawMessage(askSchema),
 			Class: agent.Idempotent, Group: "planning", Risk: agent.RiskLow,
 		},
-		plan: func(_ agent.ToolContext, c agent.Call) (agent.Effects, error) {
+		Touches: func(_ agent.ToolContext, c agent.Call) (agent.Effects, error) {
 			in, err := readQuestions(c)
 			return agent.Effects{User: in.Answers == nil}, err
 		},
-		run: func(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
+		Does: func(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
 			in, err := readQuestions(c)
 			if err != nil {
 				return agent.Result{}, err
 			}
 			if in.Answers == nil {
-				return agent.Result{}, refuse(agent.ErrDenied, "nobody has answered", "Go on with the best assumption, and say which one you made.")
+				return agent.Result{}, kit.Refuse(agent.ErrDenied, "nobody has answered", "Go on with the best assumption, and say which one you made.")
 			}
 			r := agent.OK(answersText(in))
-			r.Output = structured(in)
+			r.Output = kit.Structured(in)
 			return r, nil
 		},
 	}}
@@ -84,27 +85,27 @@ func Ask() agent.Tool {
 func (asker) AnswerSchema() json.RawMessage { return json.RawMessage(answerSchema) }
 
 func readQuestions(c agent.Call) (askInput, error) {
-	in, err := decode[askInput](c)
+	in, err := kit.Decode[askInput](c)
 	if err != nil {
 		return in, err
 	}
 	asked := map[string]bool{}
 	for _, q := range in.Questions {
 		if asked[q.Question] {
-			return in, refuse(agent.ErrInput, fmt.Sprintf("the question %q is asked twice", q.Question), "Ask each question once.")
+			return in, kit.Refuse(agent.ErrInput, fmt.Sprintf("the question %q is asked twice", q.Question), "Ask each question once.")
 		}
 		asked[q.Question] = true
 		labels := map[string]bool{}
 		for _, o := range q.Options {
 			if labels[o.Label] {
-				return in, refuse(agent.ErrInput, fmt.Sprintf("the option %q is offered twice", o.Label), "Give each option its own label.")
+				return in, kit.Refuse(agent.ErrInput, fmt.Sprintf("the option %q is offered twice", o.Label), "Give each option its own label.")
 			}
 			labels[o.Label] = true
 		}
 	}
 	for q := range in.Answers {
 		if !asked[q] {
-			return in, refuse(agent.ErrInput, fmt.Sprintf("there is an answer to %q, which was not asked", q), "")
+			return in, kit.Refuse(agent.ErrInput, fmt.Sprintf("there is an answer to %q, which was not asked", q), "")
 		}
 	}
 	return in, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/tools/kit"
 )
 
 //go:embed todo.md
@@ -19,20 +20,20 @@ const todoSchema = `{"type":"object","properties":{"todos":{"type":"array","maxI
 	`"activeForm":{"type":"string","description":"the same while it is being done: Running the tests"}},` +
 	`"required":["content","status"],"additionalProperties":false}}},"required":["todos"],"additionalProperties":false}`
 
-// Todo is one task of a task list.
-type Todo struct {
+// task is one of a task list.
+type task struct {
 	Content    string `json:"content"`
 	Status     string `json:"status"` // pending, in_progress, completed
 	ActiveForm string `json:"activeForm,omitempty"`
 }
 
 type todoInput struct {
-	Todos []Todo `json:"todos"`
+	Todos []task `json:"todos"`
 }
 
 type todoAnswer struct {
-	Old []Todo `json:"oldTodos"`
-	New []Todo `json:"newTodos"`
+	Old []task `json:"oldTodos"`
+	New []task `json:"newTodos"`
 }
 
 // Todos is the tool that keeps task lists, one for each session. The input of a
@@ -40,27 +41,27 @@ type todoAnswer struct {
 // list from the new one. The zero value has no lists.
 type Todos struct {
 	mu    sync.Mutex
-	lists map[string][]Todo // by session
+	lists map[string][]task // by session
 }
 
 // Tool returns todo__write.
 func (t *Todos) Tool() agent.Tool {
-	return tool{
-		spec: agent.Spec{
-			Name: "todo__write", Description: describe(todoText), Input: json.RawMessage(todoSchema),
+	return kit.Tool{
+		About: agent.Spec{
+			Name: "todo__write", Description: kit.Describe(todoText), Input: json.RawMessage(todoSchema),
 			Class: agent.Idempotent, Group: "planning", Risk: agent.RiskLow,
 		},
-		plan: func(agent.ToolContext, agent.Call) (agent.Effects, error) { return agent.Effects{}, nil },
-		run: func(_ context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
-			in, err := decode[todoInput](c)
+		Touches: func(agent.ToolContext, agent.Call) (agent.Effects, error) { return agent.Effects{}, nil },
+		Does: func(_ context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+			in, err := kit.Decode[todoInput](c)
 			if err != nil {
 				return agent.Result{}, err
 			}
 			if in.Todos == nil {
-				in.Todos = []Todo{}
+				in.Todos = []task{}
 			}
 			r := agent.OK(todoCount(in.Todos))
-			r.Output = structured(todoAnswer{Old: t.set(tc.InstanceKey, in.Todos), New: in.Todos})
+			r.Output = kit.Structured(todoAnswer{Old: t.set(tc.InstanceKey, in.Todos), New: in.Todos})
 			return r, nil
 		},
 	}
@@ -76,22 +77,34 @@ func (t *Todos) Restore(session string, input json.RawMessage) {
 	t.set(session, in.Todos)
 }
 
+// Open returns what is still to be done of a session's list.
+func (t *Todos) Open(session string) (open []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, task := range t.lists[session] {
+		if task.Status != "completed" {
+			open = append(open, task.Status+": "+task.Content)
+		}
+	}
+	return open
+}
+
 // set returns the list that it replaces, never nil.
-func (t *Todos) set(session string, list []Todo) []Todo {
+func (t *Todos) set(session string, list []task) []task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lists == nil {
-		t.lists = map[string][]Todo{}
+		t.lists = map[string][]task{}
 	}
 	old := t.lists[session]
 	t.lists[session] = list
 	if old == nil {
-		old = []Todo{}
+		old = []task{}
 	}
 	return old
 }
 
-func todoCount(list []Todo) string {
+func todoCount(list []task) string {
 	n := map[string]int{}
 	for _, t := range list {
 		n[t.Status]++

@@ -128,12 +128,12 @@ func TestSnapshotIsTheFold(t *testing.T) {
 		answer(2, "done"),
 		agent.TurnEnded{Turn: "t", Reason: agent.EndDone},
 	}
-	want, err := fold(events...).Encode()
+	want, err := fold(events...).Encode(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for cut := range events {
-		data, err := fold(events[:cut]...).Encode()
+		data, err := fold(events[:cut]...).Encode(0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestSnapshotIsTheFold(t *testing.T) {
 		for i, b := range events[cut:] {
 			s.Apply(agent.Event{Seq: int64(cut+i) + 1, Time: time.Unix(int64(cut+i), 0), Body: b})
 		}
-		got, err := s.Encode()
+		got, err := s.Encode(0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestInfo(t *testing.T) {
 		agent.TurnStarted{Turn: "t"}, priced)
 	got := s.Info()
 	want := agent.SessionInfo{
-		ID: "s", Title: strings.Repeat("가", 40), Workdir: "/w", Model: "m", Status: "interrupted", Turns: 1, Head: 4,
+		ID: "s", Title: strings.Repeat("가", 40), Workdir: "/w", Model: "m", Status: "interrupted", Turns: 1, Messages: 2, Head: 4,
 		Created: "1970-01-01T00:00:00Z", Updated: "1970-01-01T00:00:03Z", Usage: agent.Usage{Input: 1}, Cost: &price,
 	}
 	if !reflect.DeepEqual(got, want) {

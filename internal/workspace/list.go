@@ -37,6 +37,10 @@ type Listing struct {
 	// and not followed. A file may be gone by the time it is opened.
 	Paths []string
 
+	// Regular tells which of Paths were regular files when they were listed;
+	// others are links and the like.
+	Regular []bool
+
 	Git  bool // the ignore rules of git were applied
 	More bool // there are more than MaxFiles
 }
@@ -49,29 +53,66 @@ func (w *Workspace) List(ctx context.Context, dir string) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	root, err := w.OpenRoot(dir)
+	top, err := w.OpenFolder(resolved)
 	if err != nil {
 		return Listing{}, err
 	}
-	defer root.Close()
-	var l Listing
-	l.Git = w.list(ctx, &l, root, resolved, "", 0)
+	defer top.Close()
+	var l listing
+	git := w.list(ctx, &l, top, resolved, "", 0)
 	if err := ctx.Err(); err != nil {
 		return Listing{}, err
 	}
-	slices.Sort(l.Paths)
-	l.Paths = slices.Compact(l.Paths) // an unmerged file has several entries
-	return l, nil
+	if w.hidden != nil {
+		l.files = slices.DeleteFunc(l.files, func(f listed) bool { return w.hidden(filepath.Join(resolved, filepath.FromSlash(f.path))) })
+	}
+	return l.done(git), nil
 }
 
-// list adds the files of one folder, of which root is open and prefix is the
-// path below the folder that was asked for. It reports whether git listed them.
-func (w *Workspace) list(ctx context.Context, l *Listing, root *os.Root, dir, prefix string, nested int) bool {
+// listing is a list in the making.
+type listing struct {
+	files []listed
+	more  bool
+}
+
+type listed struct {
+	path    string
+	regular bool
+}
+
+func (l *listing) add(path string, kind fs.FileMode) {
+	l.files = append(l.files, listed{path, kind == 0})
+}
+
+func (l *listing) full() bool {
+	l.more = l.more || len(l.files) >= MaxFiles
+	return l.more
+}
+
+// done sorts the files, and drops repetitions: an unmerged file has several
+// entries.
+func (l *listing) done(git bool) Listing {
+	slices.SortFunc(l.files, func(a, b listed) int { return strings.Compare(a.path, b.path) })
+	l.files = slices.CompactFunc(l.files, func(a, b listed) bool { return a.path == b.path })
+	out := Listing{Paths: make([]string, len(l.files)), Regular: make([]bool, len(l.files)), Git: git, More: l.more}
+	for i, f := range l.files {
+		out.Paths[i], out.Regular[i] = f.path, f.regular
+	}
+	return out
+}
+
+// list adds the files of one folder, of which top is open and prefix is the path
+// below the folder that was asked for. It reports whether git listed them.
+func (w *Workspace) list(ctx context.Context, l *listing, top *Folder, dir, prefix string, nested int) bool {
 	found, ok := w.askGit(ctx, dir)
 	if !ok || len(found) == 0 {
-		l.walk(ctx, root, ".", prefix, 0)
+		l.walk(ctx, top, prefix, 0)
 		return false
 	}
+	slices.SortFunc(found, byFolder)
+	trail := NewTrail(top)
+	defer trail.Close()
+	var in kinds
 	for _, p := range found {
 		if l.full() {
 			return true
@@ -80,54 +121,86 @@ func (w *Workspace) list(ctx context.Context, l *Listing, root *os.Root, dir, pr
 		// not tracked, "dir" when it is a submodule.
 		sub := strings.TrimSuffix(p, "/")
 		if sub == p {
-			info, err := root.Lstat(filepath.FromSlash(p))
-			if err != nil {
+			kind, ok := in.of(trail, p)
+			if !ok {
 				continue // deleted, and not staged yet
 			}
-			if !info.IsDir() {
-				l.Paths = append(l.Paths, prefix+p)
+			if kind != fs.ModeDir {
+				l.add(prefix+p, kind)
 				continue
 			}
 		}
 		if nested == maxNested {
 			continue
 		}
-		if inner, err := root.OpenRoot(filepath.FromSlash(sub)); err == nil {
+		if inner, err := trail.To(sub); err == nil {
 			w.list(ctx, l, inner, filepath.Join(dir, filepath.FromSlash(sub)), prefix+sub+"/", nested+1)
-			inner.Close()
 		}
 	}
 	return true
 }
 
-func (l *Listing) full() bool {
-	l.More = l.More || len(l.Paths) >= MaxFiles
-	return l.More
+// byFolder orders the files of a folder behind each other.
+func byFolder(a, b string) int {
+	i, j := strings.LastIndexByte(a, '/'), strings.LastIndexByte(b, '/')
+	if c := strings.Compare(a[:i+1], b[:j+1]); c != 0 {
+		return c
+	}
+	return strings.Compare(a[i+1:], b[j+1:])
 }
 
-// walk adds the files below dir in root, without those in folders to skip.
-func (l *Listing) walk(ctx context.Context, root *os.Root, dir, prefix string, depth int) {
+// kinds are the types of the entries of one folder, read at once: to ask for each
+// takes longer than all else.
+type kinds struct {
+	dir   string
+	known map[string]fs.FileMode // nil = no folder was read yet
+}
+
+// of returns the type of a file, false when there is none.
+func (k *kinds) of(t *Trail, p string) (fs.FileMode, bool) {
+	dir, base := path.Split(p)
+	dir = strings.TrimSuffix(dir, "/")
+	if k.known == nil || k.dir != dir {
+		k.dir, k.known = dir, map[string]fs.FileMode{}
+		if f, err := t.To(dir); err == nil {
+			for _, e := range f.entries() {
+				k.known[e.Name()] = e.Type()
+			}
+		}
+	}
+	if kind, ok := k.known[base]; ok {
+		return kind, true
+	}
+	// The file system may know the name in another form.
+	f, err := t.To(dir)
+	if err != nil {
+		return 0, false
+	}
+	kind, err := f.lstat(base)
+	return kind, err == nil
+}
+
+// walk adds the files below a folder, without those in folders to skip. Prefix is
+// its path, with a slash behind.
+func (l *listing) walk(ctx context.Context, f *Folder, prefix string, depth int) {
 	if depth > maxDepth || ctx.Err() != nil {
 		return
 	}
-	d, err := root.Open(filepath.FromSlash(dir))
-	if err != nil {
-		return // no permission, or gone
-	}
-	entries, _ := d.ReadDir(MaxEntries) // what came before an error counts
-	d.Close()
+	entries := f.entries()
 	sortEntries(entries)
 	for _, e := range entries {
 		if l.full() {
 			return
 		}
-		name := path.Join(dir, e.Name())
 		switch {
 		case Leftover(e.Name()):
 		case !e.IsDir():
-			l.Paths = append(l.Paths, prefix+name)
+			l.add(prefix+e.Name(), e.Type())
 		case !slices.Contains(skipped, e.Name()):
-			l.walk(ctx, root, name, prefix, depth+1)
+			if sub, err := f.folder(e.Name()); err == nil { // else no permission, or gone
+				l.walk(ctx, sub, prefix+e.Name()+"/", depth+1)
+				sub.Close()
+			}
 		}
 	}
 }

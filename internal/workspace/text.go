@@ -2,9 +2,11 @@ package workspace
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -72,7 +74,7 @@ func (e Encoding) codec() encoding.Encoding {
 	case Windows1252:
 		return charmap.Windows1252
 	}
-	return nil
+	return others[e]
 }
 
 // Detect tells the encoding of a file by its first bytes: a byte order mark,
@@ -87,7 +89,7 @@ func Detect(head []byte, more bool) (Encoding, error) {
 			return m.enc, nil
 		}
 	}
-	if binary(head[:min(len(head), headSize)]) {
+	if isBinary(head[:min(len(head), headSize)]) {
 		return "", ErrBinary
 	}
 	if more {
@@ -104,19 +106,39 @@ func Detect(head []byte, more bool) (Encoding, error) {
 	return UTF8, nil
 }
 
-// binary reports whether bytes are not text: a NUL, or more than a tenth of
-// them control characters.
-func binary(head []byte) bool {
-	control := 0
-	for _, c := range head {
-		switch {
-		case c == 0:
-			return true
-		case c < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b", rune(c)), c == 0x7f:
-			control++
-		}
+// DetectStart is [Detect] for who has at least the first 64 KiB of a file, or all
+// of it: it looks at no more, so that it tells what a [TextReader] tells.
+func DetectStart(data []byte) (Encoding, error) {
+	return Detect(data[:min(len(data), detectSize)], len(data) >= detectSize)
+}
+
+// isBinary reports whether bytes are not text: a NUL, or more than a tenth of
+// them control characters other than \b to \r and escape.
+func isBinary(head []byte) bool {
+	if bytes.IndexByte(head, 0) >= 0 {
+		return true
 	}
-	return control*10 > len(head)
+	return controls(head)*10 > len(head)
+}
+
+// controls counts the control characters that [isBinary] means, eight bytes at a
+// time: every file that is searched comes through here.
+func controls(b []byte) (n int) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	count := func(x uint64) int {
+		low := x &^ high
+		// The high bit of each byte of low+(0x80-c)*ones tells if it is at least c.
+		blank := (low + (0x80-'\b')*ones) &^ (low + (0x80-'\r'-1)*ones)
+		escape := (low + (0x80-0x1b)*ones) &^ (low + (0x80-0x1c)*ones)
+		plain := low + (0x80-' ')*ones | blank | escape
+		return bits.OnesCount64((^plain | (low + ones)) & high &^ x)
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		n += count(binary.LittleEndian.Uint64(b))
+	}
+	rest := [8]byte{' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '}
+	copy(rest[:], b)
+	return n + count(binary.LittleEndian.Uint64(rest[:]))
 }
 
 // wholeRunes cuts an incomplete UTF-8 sequence off the end.
@@ -212,13 +234,18 @@ type Text struct {
 }
 
 // DecodeText reads a text file of at most [MaxText] bytes.
-func DecodeText(data []byte) (Text, error) {
-	enc, err := Detect(data, false)
-	if err != nil {
-		return Text{}, err
+func DecodeText(data []byte) (Text, error) { return DecodeTextAs(data, "") }
+
+// DecodeTextAs is [DecodeText] with an encoding that is given; "" = detected.
+func DecodeTextAs(data []byte, enc Encoding) (Text, error) {
+	if enc == "" {
+		var err error
+		if enc, err = Detect(data, false); err != nil {
+			return Text{}, err
+		}
 	}
 	t := Text{Encoding: enc}
-	body := data[len(enc.mark()):]
+	body := bytes.TrimPrefix(data, []byte(enc.mark()))
 	c := enc.codec()
 	if c == nil {
 		t.Content = string(body)
@@ -229,7 +256,7 @@ func DecodeText(data []byte) (Text, error) {
 	if err != nil {
 		return Text{}, fmt.Errorf("decoding %s: %w", enc, err)
 	}
-	if binary(decoded[:min(len(decoded), headSize)]) {
+	if isBinary(decoded[:min(len(decoded), headSize)]) {
 		return Text{}, ErrBinary
 	}
 	t.Content = string(decoded)
@@ -327,7 +354,10 @@ func NewTextReader(r io.Reader) (*TextReader, error) {
 }
 
 // Reset is [NewTextReader] with the memory of a reader that is no longer used.
-func (t *TextReader) Reset(r io.Reader) error {
+func (t *TextReader) Reset(r io.Reader) error { return t.ResetAs(r, "") }
+
+// ResetAs is [TextReader.Reset] with an encoding that is given; "" = detected.
+func (t *TextReader) ResetAs(r io.Reader, enc Encoding) error {
 	if t.head == nil {
 		t.head = make([]byte, detectSize)
 	}
@@ -337,10 +367,12 @@ func (t *TextReader) Reset(r io.Reader) error {
 		return err
 	}
 	head := t.head[:n]
-	if t.Encoding, err = Detect(head, more); err != nil {
-		return err
+	if t.Encoding = enc; enc == "" {
+		if t.Encoding, err = Detect(head, more); err != nil {
+			return err
+		}
 	}
-	t.Reader = io.MultiReader(bytes.NewReader(head[len(t.Encoding.mark()):]), r)
+	t.Reader = io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head, []byte(t.Encoding.mark()))), r)
 	if c := t.Encoding.codec(); c != nil {
 		t.Reader = transform.NewReader(t.Reader, c.NewDecoder())
 	}

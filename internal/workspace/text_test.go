@@ -131,3 +131,24 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// What is counted eight bytes at a time is what is counted one by one.
+func TestControls(t *testing.T) {
+	for c := range 256 {
+		one := 0
+		if (c < '\b' || c > '\r' && c < ' ' || c == 0x7f) && c != 0x1b {
+			one = 1
+		}
+		for n := 1; n < 20; n++ {
+			for _, other := range []byte{' ', '\t', '\r', 0x1b, 0x80, 0xff} {
+				b := bytes.Repeat([]byte{other}, n)
+				for i := range b {
+					b[i] = byte(c)
+					if got, want := controls(b), one*(i+1); got != want {
+						t.Fatalf("%q: %d, want %d", b, got, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -63,6 +63,15 @@ func (t *Tracker) Saw(path string, s State) {
 	t.seen[t.key(path)] = s
 }
 
+// Known returns the state in which the session has last seen the file at a
+// resolved path.
+func (t *Tracker) Known(path string) (State, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, ok := t.seen[t.key(path)]
+	return s, ok
+}
+
 // Forget drops what is known of a file.
 func (t *Tracker) Forget(path string) {
 	t.mu.Lock()

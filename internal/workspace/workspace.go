@@ -31,6 +31,14 @@ type Config struct {
 	Root  string   // absolute, an existing folder; required
 	Extra []string // more absolute folders that count as inside; they need not exist
 	Git   string   // path of the git program; "" = list files without it
+
+	// Hidden reports whether a file, by its absolute path, is left out of listings,
+	// so that who searches a folder does not read it. nil = none is.
+	Hidden func(path string) bool
+
+	// Absent permits a root that does not exist: then paths can be told apart, and
+	// nothing else.
+	Absent bool
 }
 
 // Workspace is rooted access to the disk. It is safe for concurrent use and
@@ -39,6 +47,7 @@ type Workspace struct {
 	root   string   // resolved
 	roots  []string // Root, Extra and what they resolve to, in the form of key
 	git    string
+	hidden func(path string) bool
 	folded bool // names that differ in case are the same file
 
 	// fault stands in front of every byte that Write writes. Tests set it.
@@ -51,13 +60,13 @@ func New(c Config) (*Workspace, error) {
 		return nil, fmt.Errorf("opening workspace %q: the path is not absolute", c.Root)
 	}
 	info, err := os.Stat(c.Root)
-	if err != nil {
+	switch {
+	case err != nil && !c.Absent:
 		return nil, fmt.Errorf("opening workspace: %w", err)
-	}
-	if !info.IsDir() {
+	case err == nil && !info.IsDir():
 		return nil, fmt.Errorf("opening workspace %s: not a folder", c.Root)
 	}
-	w := &Workspace{git: c.Git, folded: folds(c.Root)}
+	w := &Workspace{git: c.Git, hidden: c.Hidden, folded: folds(c.Root)}
 	for i, r := range append([]string{c.Root}, c.Extra...) {
 		given, resolved, err := w.Resolve(r)
 		if err != nil {

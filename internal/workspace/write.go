@@ -25,6 +25,9 @@ type WriteOptions struct {
 	// Create fails with [ErrChanged] when anything has the name already.
 	Create bool
 
+	// Mode is that of a file that does not exist yet; 0 = 0666 less the umask.
+	Mode fs.FileMode
+
 	// Key names the attempt, "" = at random. Content that was left beside the
 	// file by a writer that died is removed by the next one with its key, so two
 	// of them must not write at the same time.
@@ -77,7 +80,7 @@ func (w *Workspace) replace(root *os.Root, rel string, data []byte, o WriteOptio
 			return nil, fmt.Errorf("making its folder: %w", err)
 		}
 	}
-	temp, err := w.writeTemp(root, tempName(dir, rel, o.Key), data, old)
+	temp, err := w.writeTemp(root, tempName(dir, rel, o.Key), data, old, o.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func tempName(dir, rel, key string) string {
 }
 
 // writeTemp writes data to a new file, and returns its name.
-func (w *Workspace) writeTemp(root *os.Root, name string, data []byte, old fs.FileInfo) (_ string, err error) {
+func (w *Workspace) writeTemp(root *os.Root, name string, data []byte, old fs.FileInfo, perm fs.FileMode) (_ string, err error) {
 	mode := fs.FileMode(0o666) // less the umask
 	if old != nil {
 		mode = 0o600 // until it has its owner
@@ -173,6 +176,11 @@ func (w *Workspace) writeTemp(root *os.Root, name string, data []byte, old fs.Fi
 		// Not the setuid bits: they were given to another content.
 		if err := f.Chmod(old.Mode().Perm()); err != nil {
 			return "", fmt.Errorf("keeping the mode: %w", err)
+		}
+	}
+	if old == nil && perm != 0 {
+		if err := f.Chmod(perm.Perm()); err != nil {
+			return "", fmt.Errorf("setting the mode: %w", err)
 		}
 	}
 	if err := f.Sync(); err != nil {

@@ -367,6 +367,9 @@ func list(s *suite) {
 			s.Errorf("%+v: %v, want %v", c.q, got, c.want)
 		}
 	}
+	if p, err := s.store.Page(s.ctx, journal.Query{Limit: 2}); err != nil || len(p.Sessions) != 2 || p.Sessions[0].ID != "b1" || p.Sessions[1].ID != "a1" || p.More != 1 {
+		s.Errorf("a page: %+v, %v", p, err)
+	}
 }
 
 func (s *suite) blob(id, sha string) (string, error) {

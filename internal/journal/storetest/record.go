@@ -61,8 +61,19 @@ func appended(s *suite) {
 	if all[0].ID != "mine" || l.Head() != 3 {
 		s.Errorf("ID %q, head %d", all[0].ID, l.Head())
 	}
-	for after := range int64(5) {
-		want := all[min(after, 3):]
+	old := time.Date(2020, 2, 3, 4, 5, 6, 7, time.UTC)
+	own := s.batch(l, journal.Batch{Seal: true, Events: []agent.Event{
+		{Time: old, Body: agent.Note{Text: "d"}}, {Time: time.Now().AddDate(1, 0, 0), Body: agent.Note{Text: "e"}}, {Time: old, Body: agent.Note{Text: "f"}},
+	}})
+	if !own[0].Time.Equal(old) || !own[2].Time.Equal(old) || !own[3].Time.Equal(old) || own[1].Time.After(time.Now()) || own[1].Time.Equal(old) {
+		s.Errorf("events with times of their own: %v", own)
+	}
+	if got, want := l.Session().Updated, old.Format(time.RFC3339Nano); got != want {
+		s.Errorf("the session changed %s, want %s", got, want)
+	}
+	all = slices.Concat(all, own)
+	for after := range int64(9) {
+		want := all[min(after, 7):]
 		for name, got := range map[string][]agent.Event{"store": s.log("one", after), "lease": s.owned(l, after)} {
 			if !slices.Equal(words(got), words(want)) || len(want) > 0 && got[0].Seq != after+1 {
 				s.Errorf("%s after %d: %v, want %v", name, after, words(got), words(want))

@@ -1,26 +1,17 @@
 package anthropic
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"maps"
-	"net"
 	"slices"
 	"strconv"
-	"sync"
-	"unsafe"
 
 	"dure/agent"
+	"dure/internal/models/wire"
 )
 
 const (
 	fallbackMaxTokens = 8192 // when neither request nor catalog has a limit
 	minThinking       = 1024 // smallest budget that the API takes
-
-	// keptTalks is how many conversations stay encoded; a session and its
-	// children that run side by side are a few.
-	keptTalks = 6
 )
 
 // The ways in which a model is told to think (agent.ModelInfo.Thinking).
@@ -33,52 +24,27 @@ const (
 	thinkPreserved = "preserved"
 )
 
-// An encoder writes requests. Messages are immutable, so the bytes of those
-// that the previous request of the same conversation had are used again; a
-// conversation is recognised by its first message.
+// An encoder writes requests.
 type encoder struct {
 	info agent.ModelInfo
-
-	mu    sync.Mutex
-	talks []*talk // most recently used first, at most keptTalks
-}
-
-// A talk is one conversation, encoded. The bytes are never written to again:
-// a request that is still being sent may read them.
-type talk struct {
-	names    map[string]string
-	tools    []agent.Spec
-	system   []agent.Section
-	head     []byte // tools and system, with their marks
-	messages []segment
+	memo wire.Memo[segment]
 }
 
 // A segment is one message: its blocks, separated by commas, without cache marks.
 type segment struct {
-	blocks *agent.Block // first block; keeps the address from being used again
-	n      int
-	role   agent.Role
+	role agent.Role
 
 	data   []byte
 	mark   int  // where a cache mark can be put into data, or -1
 	thinks bool // begins with thinking
 	calls  bool
+	ids    []place // of calls, or of those that results answer
 }
 
-// payload is a request body in parts.
-type payload struct {
-	parts [][]byte
-	size  int64
-}
-
-func (p *payload) add(part []byte) {
-	p.parts = append(p.parts, part)
-	p.size += int64(len(part))
-}
-
-func (p *payload) reader() io.ReadCloser {
-	b := net.Buffers(slices.Clone(p.parts)) // Buffers drops parts as it is read
-	return io.NopCloser(&b)
+// A place is where data has the ID of a call.
+type place struct {
+	id, wire string // as the conversation has it, and as the API can bear it
+	from     int
 }
 
 var (
@@ -92,77 +58,40 @@ var (
 
 // encode returns the body of a request: model and parameters, tools, system,
 // messages. What comes first changes least.
-func (e *encoder) encode(r agent.Request) (payload, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.talk(r)
-	if err := t.encodeHead(r); err != nil {
-		return payload{}, err
+func (e *encoder) encode(r agent.Request) (*wire.Payload, error) {
+	head, messages, err := e.memo.Encode(r,
+		func() ([]byte, error) { return encodeHead(r) },
+		func(m agent.Message) segment { return encodeMessage(e.info, r, m) })
+	if err != nil {
+		return nil, err
 	}
-	t.encodeMessages(e.info, r)
-
-	p := payload{parts: make([][]byte, 0, 4*len(t.messages)+16)}
-	p.add(e.params(r, t.messages))
-	p.add(t.head)
-	p.addMessages(t.messages, r.Tail)
-	p.add(end)
-	return p, nil
+	p := &body{used: make(map[string]int, len(messages)/2)}
+	p.Grow(4*len(messages) + 16)
+	p.Add(e.params(r, messages))
+	p.Add(head)
+	p.addMessages(messages, r.Tail)
+	p.Add(end)
+	return &p.Payload, nil
 }
 
-// talk returns the conversation that r continues, or a new one.
-func (e *encoder) talk(r agent.Request) *talk {
-	i := slices.IndexFunc(e.talks, func(t *talk) bool { return t.continued(r) })
-	var t *talk
-	if i >= 0 {
-		t = e.talks[i]
-		e.talks = slices.Delete(e.talks, i, i+1)
-	} else {
-		t = &talk{names: maps.Clone(r.Names)}
-	}
-	if len(e.talks) == keptTalks {
-		e.talks[keptTalks-1] = nil
-		e.talks = e.talks[:keptTalks-1]
-	}
-	e.talks = slices.Insert(e.talks, 0, t)
-	return t
-}
-
-// continued reports whether r is a later request of the same conversation.
-func (t *talk) continued(r agent.Request) bool {
-	return len(t.messages) > 0 && len(r.Messages) > 0 &&
-		t.messages[0].is(r.Messages[0]) && maps.Equal(t.names, r.Names)
-}
-
-func (s segment) is(m agent.Message) bool {
-	return s.blocks == unsafe.SliceData(m.Blocks) && s.n == len(m.Blocks) && s.role == m.Role
-}
-
-// encodeMessages brings t.messages in line with r. Segments behind the first
-// difference go into a new slice: a fork may still use the old ones.
-func (t *talk) encodeMessages(info agent.ModelInfo, r agent.Request) {
-	same := 0
-	for same < len(t.messages) && same < len(r.Messages) && t.messages[same].is(r.Messages[same]) {
-		same++
-	}
-	if same < len(t.messages) {
-		t.messages = slices.Clone(t.messages[:same])
-	}
-	for _, m := range r.Messages[same:] {
-		t.messages = append(t.messages, encodeMessage(info, r, m))
-	}
+// body is a request in the making.
+type body struct {
+	wire.Payload
+	used map[string]int // IDs of calls on the wire, with how often they were wanted
+	open []place        // calls of the last answer that wait for their results
 }
 
 // params opens the body with everything that is neither prompt nor conversation.
 func (e *encoder) params(r agent.Request, messages []segment) []byte {
 	model := r.Model
 	if model == "" || slices.Contains(e.info.Aliases, model) {
-		model = or(e.info.ID, model)
+		model = wire.Or(e.info.ID, model)
 	}
 	limit := r.MaxTokens
-	if most := or(e.info.MaxOut, fallbackMaxTokens); limit <= 0 || e.info.MaxOut > 0 && limit > most {
+	if most := wire.Or(e.info.MaxOut, fallbackMaxTokens); limit <= 0 || e.info.MaxOut > 0 && limit > most {
 		limit = most
 	}
-	b := quote([]byte(`{"model":`), model)
+	b := wire.Quote([]byte(`{"model":`), model)
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(limit), 10)
 	b = append(b, `,"stream":true`...)
@@ -211,21 +140,18 @@ func mayThink(messages []segment) bool {
 	return true
 }
 
-// encodeHead encodes tools and system, unless they are those of the last request.
-func (t *talk) encodeHead(r agent.Request) error {
-	if t.head != nil && slices.Equal(t.system, r.System) && slices.EqualFunc(t.tools, r.Tools, sameTool) {
-		return nil
-	}
+// encodeHead writes the tools and the system prompt.
+func encodeHead(r agent.Request) ([]byte, error) {
 	var b []byte
 	if len(r.Tools) > 0 {
 		b = append(b, `,"tools":[`...)
 		for i, tool := range r.Tools {
-			schema, ok := canonical(nil, tool.Input)
-			if !ok || !isObject(schema) {
-				return &agent.ModelError{Class: agent.FailInvalid, Message: "the input schema of tool " + tool.Name + " is no JSON object"}
+			schema, ok := wire.Canonical(nil, tool.Input)
+			if !ok || !wire.Object(schema) {
+				return nil, &agent.ModelError{Class: agent.FailInvalid, Message: "the input schema of tool " + tool.Name + " is no JSON object"}
 			}
-			b = quote(append(b, `{"name":`...), toolName(r.Presented(tool.Name)))
-			b = quote(append(b, `,"description":`...), tool.Description)
+			b = wire.Quote(append(b, `{"name":`...), wire.ToolName(r.Presented(tool.Name)))
+			b = wire.Quote(append(b, `,"description":`...), tool.Description)
 			b = append(append(b, `,"input_schema":`...), schema...)
 			if i == len(r.Tools)-1 {
 				b = append(b, cacheMark...)
@@ -235,13 +161,7 @@ func (t *talk) encodeHead(r agent.Request) error {
 		b[len(b)-1] = ']'
 	}
 	b = appendSystem(b, r.System)
-	t.head = append(b, `,"messages":[`...)
-	t.tools, t.system = slices.Clone(r.Tools), slices.Clone(r.System)
-	return nil
-}
-
-func sameTool(a, b agent.Spec) bool {
-	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Input, b.Input)
+	return append(b, `,"messages":[`...), nil
 }
 
 // appendSystem writes the sections as text blocks, with one mark: behind the
@@ -249,18 +169,18 @@ func sameTool(a, b agent.Spec) bool {
 func appendSystem(b []byte, system []agent.Section) []byte {
 	marked := -1
 	for i, s := range system {
-		if s.Cache && !blank(s.Text) {
+		if s.Cache && !wire.Blank(s.Text) {
 			marked = i
 		}
 	}
 	open := `,"system":[`
 	for i, s := range system {
-		if blank(s.Text) {
+		if wire.Blank(s.Text) {
 			continue
 		}
 		b = append(b, open...)
 		open = ","
-		b = quote(append(b, `{"type":"text","text":`...), s.Text)
+		b = wire.Quote(append(b, `{"type":"text","text":`...), s.Text)
 		if i == marked {
 			b = append(b, cacheMark...)
 		}
@@ -279,49 +199,94 @@ func appendSystem(b []byte, system []agent.Section) []byte {
 // that will be sent again, which the next request reads, and one where the
 // previous request had it, so that a step of more than the twenty blocks which
 // the API looks back still finds its prefix.
-func (p *payload) addMessages(messages []segment, tail string) {
+func (p *body) addMessages(messages []segment, tail string) {
 	last, previous := marks(messages)
 	var role agent.Role
 	for i, s := range messages {
 		if len(s.data) == 0 {
 			continue
 		}
+		if s.role != role && s.role == agent.Assistant {
+			p.open = p.open[:0]
+		}
 		switch {
 		case role == s.role:
-			p.add(comma)
+			p.Add(comma)
 		case role == "":
-			p.add(open(s.role))
+			p.Add(open(s.role))
 		default:
-			p.add(messageClose)
-			p.add(comma)
-			p.add(open(s.role))
+			p.Add(messageClose)
+			p.Add(comma)
+			p.Add(open(s.role))
 		}
 		role = s.role
+		s = p.named(s)
 		if i == last || i == previous {
-			p.add(s.data[:s.mark])
-			p.add(cacheMark)
-			p.add(s.data[s.mark:])
+			p.Add(s.data[:s.mark])
+			p.Add(cacheMark)
+			p.Add(s.data[s.mark:])
 		} else {
-			p.add(s.data)
+			p.Add(s.data)
 		}
 	}
 	p.addTail(role, tail)
 }
 
+// named returns s with IDs of calls that no call in front of it has: servers that
+// count their calls anew in each answer give the same ones again, and the API
+// takes each once. Results follow the calls that they answer.
+func (p *body) named(s segment) segment {
+	var data []byte
+	done := 0
+	for _, at := range s.ids {
+		id := at.wire
+		if s.role == agent.Assistant {
+			id = p.free(id)
+			p.open = append(p.open, place{id: at.id, wire: id})
+		} else if i := slices.IndexFunc(p.open, func(c place) bool { return c.id == at.id }); i >= 0 {
+			id = p.open[i].wire
+			p.open = slices.Delete(p.open, i, i+1)
+		}
+		if id != at.wire {
+			data = append(append(data, s.data[done:at.from]...), id...)
+			done = at.from + len(at.wire)
+		}
+	}
+	if data != nil {
+		data = append(data, s.data[done:]...)
+		if s.mark >= 0 { // all IDs are in front of it
+			s.mark += len(data) - len(s.data)
+		}
+		s.data = data
+	}
+	return s
+}
+
+// free returns id, or one made of it that no call has so far.
+func (p *body) free(id string) string {
+	free := id
+	for p.used[free] > 0 {
+		p.used[id]++
+		free = id + "_" + strconv.Itoa(p.used[id])
+	}
+	p.used[free]++
+	return free
+}
+
 // addTail closes the last message. An answer that is to be continued takes no
 // tail: nothing may stand behind it.
-func (p *payload) addTail(role agent.Role, tail string) {
+func (p *body) addTail(role agent.Role, tail string) {
 	switch {
-	case blank(tail) || role == agent.Assistant:
+	case wire.Blank(tail) || role == agent.Assistant:
 	case role == "":
-		p.add(userOpen)
-		p.add(textBlock(nil, tail))
+		p.Add(userOpen)
+		p.Add(textBlock(nil, tail))
 		role = agent.User
 	default:
-		p.add(textBlock([]byte(","), tail))
+		p.Add(textBlock([]byte(","), tail))
 	}
 	if role != "" {
-		p.add(messageClose)
+		p.Add(messageClose)
 	}
 }
 

@@ -3,49 +3,16 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"dure/agent"
+	"dure/internal/models/wire"
+	"dure/internal/models/wiretest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 var reader = agent.ModelInfo{ID: "claude-sonnet-4-6", Provider: "anthropic", MaxOut: 64000, Thinking: thinkAdaptive, Images: true, PDF: true}
-
-// golden compares got with a file.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got:\n%s", file, got)
-	}
-}
-
-func mustEncode(t testing.TB, m *Model, r agent.Request) []byte {
-	t.Helper()
-	b, err := m.Encode(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !json.Valid(b) {
-		t.Fatalf("no valid JSON: %s", b)
-	}
-	return b
-}
 
 func tools() []agent.Spec {
 	return []agent.Spec{
@@ -104,10 +71,10 @@ func TestRequestGolden(t *testing.T) {
 		Thinking: 2000,
 	}
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, mustEncode(t, m, r), "", "  "); err != nil {
+	if err := json.Indent(&pretty, wiretest.MustEncode(t, m, r), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "testdata/request.json", append(pretty.Bytes(), '\n'))
+	wiretest.Golden(t, "testdata/request.json", append(pretty.Bytes(), '\n'))
 }
 
 // part returns one member of an encoded request.
@@ -201,6 +168,20 @@ func TestMessages(t *testing.T) {
 				`{"type":"document","title":"a.txt","source":{"type":"text","media_type":"text/plain","data":"abc"}}]}]}]`,
 		},
 		{
+			"IDs that come again",
+			[]agent.Message{
+				hi, says(agent.Assistant, call("c:0", "t", "{}"), call("c_0", "t", "{}")),
+				says(agent.User, result("c:0", agent.OK("1")), result("c_0", agent.OK("2"))),
+				says(agent.Assistant, call("c:0", "t", "{}")), says(agent.User, result("c:0", agent.OK("3"))),
+			},
+			"",
+			`[{"role":"user","content":[{"type":"text","text":"hi"}]},` +
+				`{"role":"assistant","content":[{"type":"tool_use","id":"c_0","name":"t","input":{}},{"type":"tool_use","id":"c_0_2","name":"t","input":{}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_0","content":"1"},{"type":"tool_result","tool_use_id":"c_0_2","content":"2"}]},` +
+				`{"role":"assistant","content":[{"type":"tool_use","id":"c_0_3","name":"t","input":{}}]},` +
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c_0_3","content":"3"}]}]`,
+		},
+		{
 			"hostile text",
 			[]agent.Message{says(agent.User, text("\x00\x1f\"\\\xff</script>é\u2028"))},
 			"",
@@ -208,7 +189,7 @@ func TestMessages(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body := mustEncode(t, New(Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
+			body := wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
 			got := strings.ReplaceAll(part(t, body, "messages"), string(cacheMark), "")
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -251,7 +232,7 @@ func TestParams(t *testing.T) {
 			if c.req.Messages == nil {
 				c.req.Messages = hi
 			}
-			head, _, _ := strings.Cut(string(mustEncode(t, New(Config{Info: c.info}), c.req)), `,"messages":`)
+			head, _, _ := strings.Cut(string(wiretest.MustEncode(t, New(Config{Info: c.info}), c.req)), `,"messages":`)
 			if head != c.want {
 				t.Errorf("got  %s\nwant %s", head, c.want)
 			}
@@ -295,7 +276,7 @@ func TestPrefixIsStable(t *testing.T) {
 	var beforeMarks []int
 	stable, total := 0, 0
 	for step := range 60 {
-		body := mustEncode(t, m, agent.Request{
+		body := wiretest.MustEncode(t, m, agent.Request{
 			System: []agent.Section{{Text: "You are dure.", Cache: true}}, Tools: tools(), Names: names,
 			Messages: all[:1+2*step], Tail: fmt.Sprint("step ", step),
 		})
@@ -330,7 +311,7 @@ func TestPrefixIsStable(t *testing.T) {
 func TestMarksStayWithinTheLimitAndOffThinking(t *testing.T) {
 	m := New(Config{Info: reader})
 	thought := agent.Block{Type: agent.ThinkingBlock, Text: "x", Signature: "s"}
-	body := mustEncode(t, m, agent.Request{
+	body := wiretest.MustEncode(t, m, agent.Request{
 		System: []agent.Section{{Text: "a", Cache: true}, {Text: "b", Cache: true}, {Text: "c", Cache: true}}, Tools: tools(),
 		Messages: []agent.Message{
 			says(agent.User, text("1")), says(agent.Assistant, text("2")), says(agent.User, text("3")),
@@ -347,29 +328,18 @@ func TestMarksStayWithinTheLimitAndOffThinking(t *testing.T) {
 	}
 }
 
-func TestReuseChangesNothing(t *testing.T) {
-	used := New(Config{Info: reader})
-	all := conversation(8)
-	fork := append(all[:5:5], says(agent.User, text("another way")))
-	other := map[string]string{"bash__exec": "Shell"}
-	requests := []agent.Request{
-		{Messages: all[:3], Names: names, Tools: tools()},
-		{Messages: all[:5], Names: names, Tools: tools()},
-		{Messages: fork, Names: names, Tools: tools(), System: []agent.Section{{Text: "new"}}},
-		{Messages: all, Names: names, Tools: tools()[:1]},
-		{Messages: all[:3], Names: other},
-		{Messages: fork, Names: other, Tail: "t"},
-		{Messages: conversation(2), Names: names},
-		{Messages: all[4:], Names: names},
-		{Messages: all, Names: names},
-	}
-	for i, r := range append(requests, requests...) {
-		got, want := mustEncode(t, used, r), mustEncode(t, New(Config{Info: reader}), r)
-		if !bytes.Equal(got, want) {
-			t.Errorf("request %d:\ngot  %s\nwant %s", i, got, want)
-		}
+// encoding is what encoders have to pass.
+func encoding() wiretest.Encoding {
+	return wiretest.Encoding{
+		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
+			m := New(Config{Info: reader})
+			return m, m.encoder.encode
+		},
+		Talk: conversation(30), Short: conversation(2), Tools: tools(), Names: names,
 	}
 }
+
+func TestReuseChangesNothing(t *testing.T) { encoding().Reuse(t) }
 
 func TestALogInBetweenChangesNothing(t *testing.T) {
 	live := agent.Request{
@@ -389,40 +359,18 @@ func TestALogInBetweenChangesNothing(t *testing.T) {
 	if err := json.Unmarshal(stored, &resumed); err != nil {
 		t.Fatal(err)
 	}
-	got, want := mustEncode(t, New(Config{Info: reader}), resumed), mustEncode(t, New(Config{Info: reader}), live)
+	got, want := wiretest.MustEncode(t, New(Config{Info: reader}), resumed), wiretest.MustEncode(t, New(Config{Info: reader}), live)
 	if !bytes.Equal(got, want) {
 		t.Errorf("resumed: %s\nlive:    %s", got, want)
 	}
 }
 
-func TestForksAreEncodedSideBySide(t *testing.T) {
-	m := New(Config{Info: reader})
-	all := conversation(30)
-	var wg sync.WaitGroup
-	for g := range 4 {
-		mine := append(all[:41:41], says(agent.User, text(fmt.Sprint("fork ", g))))
-		wg.Go(func() {
-			for step := 1; step <= len(mine); step++ {
-				r := agent.Request{Messages: mine[:step], Tools: tools()}
-				p, err := m.encoder.encode(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				got, _ := io.ReadAll(p.reader())
-				if want, _ := New(Config{Info: reader}).Encode(r); !bytes.Equal(got, want) || p.size != int64(len(want)) {
-					t.Errorf("fork %d, step %d differs", g, step)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
+func TestForksAreEncodedSideBySide(t *testing.T) { encoding().Forks(t) }
 
 func TestALongConversationCostsWhatItAdds(t *testing.T) {
 	m := New(Config{Info: reader})
 	all := conversation(500)
-	mustEncode(t, m, agent.Request{Messages: all, Tools: tools()})
+	wiretest.MustEncode(t, m, agent.Request{Messages: all, Tools: tools()})
 	allocs := testing.AllocsPerRun(20, func() {
 		if _, err := m.encoder.encode(agent.Request{Messages: all, Tools: tools(), Tail: "now"}); err != nil {
 			t.Fatal(err)
@@ -433,31 +381,13 @@ func TestALongConversationCostsWhatItAdds(t *testing.T) {
 	}
 }
 
-func FuzzQuote(f *testing.F) {
-	for _, s := range []string{"", "plain", "\"\\\n\r\t\x00\x1f", "é\xff\xed\xa0\x80 \u2028😀", "</script>&"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var got string
-		if err := json.Unmarshal(quote(nil, s), &got); err != nil {
-			t.Fatal(err)
-		}
-		if want := strings.ToValidUTF8(s, "\ufffd"); len(got) < len(s) && got != want || strings.ToValidUTF8(got, "") != got {
-			t.Fatalf("%q became %q", s, got)
-		}
-		if strings.ToValidUTF8(s, "") == s && got != s {
-			t.Fatalf("%q became %q", s, got)
-		}
-	})
-}
-
 func BenchmarkEncodeThousandthStep(b *testing.B) {
 	m := New(Config{Info: reader})
 	all := conversation(1000)
 	r := agent.Request{System: []agent.Section{{Text: strings.Repeat("Rules. ", 500), Cache: true}}, Tools: tools(), Names: names, Tail: "now"}
 	for step := range 1000 {
 		r.Messages = all[:1+2*step]
-		mustEncode(b, m, r)
+		wiretest.MustEncode(b, m, r)
 	}
 	r.Messages = all
 	size := int64(0)
@@ -467,7 +397,7 @@ func BenchmarkEncodeThousandthStep(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		size = p.size
+		size = p.Size()
 	}
 	b.ReportMetric(float64(size), "bytes/request")
 }

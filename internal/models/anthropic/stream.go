@@ -3,35 +3,26 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
 
 	"dure/agent"
 	"dure/internal/models/sse"
-)
-
-const (
-	maxBlocks = 4096     // of one answer
-	maxAnswer = 64 << 20 // bytes of one answer: of its blocks as they began, and of what was added
+	"dure/internal/models/wire"
 )
 
 // answer collects one answer from its events.
 type answer struct {
-	req       agent.Request
-	provider  string
-	watch     *watch
-	emit      func(agent.Delta) error
-	requestID string
+	req      agent.Request
+	provider string
+	in       *wire.Body
+	emit     wire.Emit
 
 	id, model string
 	blocks    []*block
 	open      map[int]*block  // by the provider's index
 	ids       map[string]bool // of calls
 	last      *block          // of the last delta: nearly always that of the next
-	bytes     int
+	kept      wire.Kept
 	scratch   []byte
 
 	usage  agent.Usage
@@ -96,11 +87,11 @@ type usage struct {
 // read takes in events until the answer is complete.
 func (a *answer) read() error {
 	a.open, a.ids = make(map[int]*block), make(map[string]bool)
-	d := sse.NewDecoder(a.watch)
+	d := sse.NewDecoder(a.in)
 	for {
 		e, err := d.Next()
 		if err != nil {
-			return a.cut(err)
+			return a.in.Cut(err, a.seen)
 		}
 		a.seen = true
 		done, err := a.take(e.Data)
@@ -114,22 +105,6 @@ func (a *answer) read() error {
 	}
 }
 
-// cut says what it means that the stream ended with err.
-func (a *answer) cut(err error) error {
-	switch {
-	case errors.Is(err, sse.ErrTooLarge):
-		return protocol("an event of the answer is larger than 32 MiB")
-	case err != io.EOF:
-		return err
-	case !a.seen && a.watch.bytes > 0:
-		return protocol("the endpoint answered with something that is no event stream")
-	}
-	return &agent.ModelError{
-		Class: agent.FailServer, Code: "cut", RequestID: a.requestID, Err: io.ErrUnexpectedEOF,
-		Message: "the stream was cut before the answer was complete",
-	}
-}
-
 // take takes in one event and reports whether it was the last.
 func (a *answer) take(data []byte) (bool, error) {
 	if ok, err := a.fast(data); ok {
@@ -137,15 +112,11 @@ func (a *answer) take(data []byte) (bool, error) {
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil || e.Type == "" {
-		if !a.begun {
-			return false, protocol("the endpoint streams something else than the Messages API; check the base URL")
-		}
-		return false, &agent.ModelError{
-			Class: agent.FailServer, Code: "damaged", RequestID: a.requestID, Err: err,
-			Message: "the stream is damaged: an event could not be read",
-		}
+		return false, a.in.Damaged(api, a.begun, err)
 	}
-	a.watch.progress = a.watch.progress || e.Type != "ping"
+	if e.Type != "ping" {
+		a.in.Progress()
+	}
 	switch e.Type {
 	case "message_start":
 		a.begun, a.id, a.model = true, e.Message.ID, e.Message.Model
@@ -159,17 +130,17 @@ func (a *answer) take(data []byte) (bool, error) {
 	case "message_delta":
 		if e.Delta.StopReason != "" {
 			a.stop = agent.StopReason(e.Delta.StopReason)
-			a.detail = or(e.Delta.StopText, or(e.Delta.Details.Explanation, e.Delta.Details.Category))
+			a.detail = wire.Or(e.Delta.StopText, wire.Or(e.Delta.Details.Explanation, e.Delta.Details.Category))
 		}
 		return false, a.count(e.Usage)
 	case "message_stop":
 		if !a.begun {
-			return false, protocol("the answer ends without having begun")
+			return false, wire.Protocol("the answer ends without having begun")
 		}
 		return true, nil
 	case "error":
 		err := classify(0, e.Error)
-		err.RequestID = a.requestID
+		err.RequestID = a.in.RequestID
 		return false, err
 	}
 	return false, nil // pings, and what later versions of the API add
@@ -209,10 +180,10 @@ func (a *answer) start(index int, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &c); err != nil || c.Type == "" {
 		return nil // a block that cannot be read is as good as none
 	}
-	if len(a.blocks) == maxBlocks {
-		return protocol(fmt.Sprintf("the answer has more than %d blocks", maxBlocks))
+	if err := wire.Another(len(a.blocks)); err != nil {
+		return err
 	}
-	if err := a.grow(len(raw)); err != nil {
+	if err := a.kept.Grow(len(raw)); err != nil {
 		return err
 	}
 	b := &block{index: index, kind: agent.RawBlock, raw: bytes.Clone(raw)}
@@ -241,12 +212,7 @@ func (a *answer) uniqueID(id string, index int) string {
 	if id == "" {
 		id = "call_" + a.id
 	}
-	free := id
-	for n := index; a.ids[free]; n++ {
-		free = fmt.Sprintf("%s_%d", id, n)
-	}
-	a.ids[free] = true
-	return free
+	return wire.Unique(a.ids, id, index)
 }
 
 // delta adds to a block. What belongs to no block, or not to this kind of
@@ -267,7 +233,7 @@ func (a *answer) delta(e event) error {
 		}
 	case "signature_delta":
 		b.signature = e.Delta.Signature
-		return a.grow(len(b.signature))
+		return a.kept.Grow(len(b.signature))
 	case "input_json_delta":
 		if b.kind == agent.CallBlock || b.kind == agent.RawBlock {
 			return a.append(b, e.Delta.JSON)
@@ -301,7 +267,7 @@ func (a *answer) show(b *block, at int) error {
 	if text == "" {
 		return nil
 	}
-	if err := a.grow(len(text)); err != nil {
+	if err := a.kept.Grow(len(text)); err != nil {
 		return err
 	}
 	d := agent.Delta{Index: b.index, Text: text}
@@ -316,14 +282,6 @@ func (a *answer) show(b *block, at int) error {
 		return nil
 	}
 	return a.emit(d)
-}
-
-// grow counts bytes that are kept.
-func (a *answer) grow(n int) error {
-	if a.bytes += n; a.bytes > maxAnswer {
-		return protocol(fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20))
-	}
-	return nil
 }
 
 func (a *answer) close(index int) error {
@@ -344,7 +302,7 @@ func (a *answer) finish() error {
 	final := &agent.Answer{
 		Message: agent.Message{Role: agent.Assistant},
 		Stop:    a.stop, Usage: a.usage, Detail: a.detail,
-		ID: a.id, Model: a.model, RequestID: a.requestID,
+		ID: a.id, Model: a.model, RequestID: a.in.RequestID,
 	}
 	calls := false
 	for i, b := range a.blocks {
@@ -379,11 +337,11 @@ func (b *block) finish(provider string, cut bool) (agent.Block, bool) {
 			Type: agent.ThinkingBlock, Text: text, Signature: b.signature, Provider: provider, Raw: b.raw,
 		}, text != "" || b.signature != "" || b.raw != nil
 	case agent.CallBlock:
-		if text == "" && isObject(b.input) {
+		if text == "" && wire.Object(b.input) {
 			text = string(b.input)
 			cut = cut && text == "{}"
 		}
-		c := toolInput(b.id, b.tool, text, cut)
+		c := wire.ToolInput(b.id, b.tool, text, cut)
 		return agent.Block{Type: agent.CallBlock, Call: &c}, true
 	}
 	return agent.Block{Type: agent.RawBlock, Provider: provider, Raw: withInput(b.raw, text)}, true
@@ -402,27 +360,6 @@ func withInput(raw json.RawMessage, input string) json.RawMessage {
 		return raw
 	}
 	return whole
-}
-
-// toolInput makes a call of the input that the model wrote. Anything but a JSON
-// object gives an invalid call, never an error; an input of no text is {},
-// unless it was cut.
-func toolInput(id, tool, text string, cut bool) agent.Call {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	trimmed := strings.Trim(text, " \t\r\n") // the space that JSON knows
-	switch {
-	case json.Valid([]byte(trimmed)) && isObject([]byte(trimmed)) && (!cut || trimmed != "{}"):
-		return agent.Call{ID: id, Tool: tool, Input: json.RawMessage(trimmed)}
-	case cut:
-		return agent.InvalidInput(id, tool, text, "the answer ended in the middle of the call: its input is incomplete")
-	case trimmed == "":
-		return agent.Call{ID: id, Tool: tool, Input: json.RawMessage(`{}`)}
-	}
-	var any json.RawMessage
-	if err := json.Unmarshal([]byte(trimmed), &any); err != nil {
-		return agent.InvalidInput(id, tool, text, "the input is no valid JSON: "+err.Error())
-	}
-	return agent.InvalidInput(id, tool, text, "the input is JSON but no object")
 }
 
 var (
@@ -462,46 +399,13 @@ func (a *answer) fast(data []byte) (bool, error) {
 	if rest, ok = bytes.CutPrefix(rest[digits:], open); !ok {
 		return false, nil
 	}
-	if a.scratch, rest, ok = unquote(a.scratch[:0], rest); !ok || !closed(rest) {
+	if a.scratch, rest, ok = wire.Unquote(a.scratch[:0], rest); !ok || !closed(rest) {
 		return false, nil
 	}
-	a.watch.progress = true
+	a.in.Progress()
 	at := b.text.Len()
 	b.text.Write(a.scratch)
 	return true, a.show(b, at)
-}
-
-// unquote appends the JSON string whose opening quote stands before s, and
-// returns what follows it. Rare escapes are left to encoding/json.
-func unquote(dst, s []byte) (text, rest []byte, ok bool) {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '"':
-			return dst, s[i+1:], utf8.Valid(dst)
-		case c < ' ':
-			return dst, nil, false
-		case c != '\\':
-			dst = append(dst, c)
-			continue
-		}
-		if i++; i == len(s) {
-			break
-		}
-		switch s[i] {
-		case '"', '\\', '/':
-			dst = append(dst, s[i])
-		case 'n':
-			dst = append(dst, '\n')
-		case 't':
-			dst = append(dst, '\t')
-		case 'r':
-			dst = append(dst, '\r')
-		default:
-			return dst, nil, false
-		}
-	}
-	return dst, nil, false
 }
 
 // closed reports whether s is the end of a delta: two braces, and spaces.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,9 +14,10 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"dure/agent"
+	"dure/internal/models/wire"
+	"dure/internal/models/wiretest"
 )
 
 // transport is an endpoint without a network.
@@ -41,44 +43,8 @@ func plays(cfg Config, body func() io.Reader) *Model {
 var hi = agent.Request{Messages: []agent.Message{says(agent.User, text("hi"))}, Names: names}
 
 // drain asks a model and returns what it said.
-func drain(ctx context.Context, m *Model) (deltas []agent.Delta, final *agent.Answer, err error) {
-	for d, err := range m.Stream(ctx, hi) {
-		if err != nil {
-			return deltas, nil, err
-		}
-		deltas, final = append(deltas, d), d.Final
-	}
-	return deltas, final, nil
-}
-
-// describe writes deltas as a text that can be read.
-func describe(deltas []agent.Delta, err error) []byte {
-	var b bytes.Buffer
-	for _, d := range deltas {
-		switch d.Kind {
-		case agent.DeltaUsage:
-			fmt.Fprintf(&b, "usage %+v\n", *d.Usage)
-		case agent.DeltaFinal:
-			final, _ := json.MarshalIndent(d.Final, "", "  ")
-			fmt.Fprintf(&b, "final %s\n", final)
-		default:
-			fmt.Fprintf(&b, "%s %d", d.Kind, d.Index)
-			for _, s := range []string{d.CallID, d.Tool} {
-				if s != "" {
-					fmt.Fprintf(&b, " %s", s)
-				}
-			}
-			if d.Text != "" {
-				fmt.Fprintf(&b, " %q", d.Text)
-			}
-			b.WriteByte('\n')
-		}
-	}
-	if err != nil {
-		e, _ := err.(*agent.ModelError)
-		fmt.Fprintf(&b, "error %v code=%q request=%q\n", err, e.Code, e.RequestID)
-	}
-	return b.Bytes()
+func drain(ctx context.Context, m *Model) ([]agent.Delta, *agent.Answer, error) {
+	return wiretest.Drain(ctx, m, hi)
 }
 
 func TestStreamGoldens(t *testing.T) {
@@ -93,16 +59,16 @@ func TestStreamGoldens(t *testing.T) {
 				t.Fatal(err)
 			}
 			deltas, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(stream) }))
-			got := describe(deltas, err)
-			golden(t, strings.TrimSuffix(file, ".sse")+".want", got)
+			got := wiretest.Describe(deltas, err)
+			wiretest.Golden(t, strings.TrimSuffix(file, ".sse")+".want", got)
 
 			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
-			if again := describe(deltas, err); !bytes.Equal(again, got) {
+			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("byte by byte it is\n%s", again)
 			}
 			crlf := bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n"))
 			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
-			if again := describe(deltas, err); !bytes.Equal(again, got) {
+			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("with CRLF it is\n%s", again)
 			}
 		})
@@ -238,12 +204,12 @@ func TestBrokenStreams(t *testing.T) {
 
 func TestAnswersAreBounded(t *testing.T) {
 	block := fmt.Sprintf("data: %s\n\n", opensText)
-	many := stream(`"end_turn"`)[:0] + `data: {"type":"message_start","message":{}}` + "\n\n" + strings.Repeat(block, maxBlocks+1)
+	many := stream(`"end_turn"`)[:0] + `data: {"type":"message_start","message":{}}` + "\n\n" + strings.Repeat(block, wire.MaxBlocks+1)
 	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(many) })); agent.ClassOf(err) != agent.FailProtocol {
 		t.Errorf("many blocks: %v", err)
 	}
 	piece := fmt.Sprintf("data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", strings.Repeat("x", 1<<20))
-	big := `data: {"type":"message_start","message":{}}` + "\n\n" + block + strings.Repeat(piece, maxAnswer>>20+1)
+	big := `data: {"type":"message_start","message":{}}` + "\n\n" + block + strings.Repeat(piece, wire.MaxAnswer>>20+1)
 	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(big) })); agent.ClassOf(err) != agent.FailProtocol {
 		t.Errorf("much text: %v", err)
 	}
@@ -261,8 +227,8 @@ func TestAnswersAreBounded(t *testing.T) {
 // brimful returns an answer that can take no more, with an open block.
 func brimful() *answer {
 	return &answer{
-		open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, bytes: maxAnswer,
-		watch: &watch{}, emit: func(agent.Delta) error { return nil },
+		open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, kept: wire.MaxAnswer,
+		in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil },
 	}
 }
 
@@ -309,7 +275,7 @@ func FuzzDelta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tail []byte) {
 		data := append([]byte(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta",`), tail...)
 		b := &block{index: 7, kind: agent.TextBlock}
-		a := &answer{open: map[int]*block{7: b}, watch: &watch{}, emit: func(agent.Delta) error { return nil }}
+		a := &answer{open: map[int]*block{7: b}, in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
 		ok, err := a.fast(data)
 		if err != nil {
 			t.Fatal(err)
@@ -348,19 +314,26 @@ func FuzzToolInput(f *testing.F) {
 			final = d.Final
 			return nil
 		}}
-		a.watch = &watch{src: strings.NewReader(stream(`"tool_use"`, append(events, closes)...)), idle: time.Hour, stall: time.Hour, timer: time.NewTimer(time.Hour), last: time.Now()}
+		a.in = wire.NewBody(strings.NewReader(stream(`"tool_use"`, append(events, closes)...)))
 		if err := a.read(); err != nil {
 			t.Fatal(err)
 		}
 		c := final.Message.Calls()[0]
-		if !json.Valid(c.Input) || !isObject(c.Input) {
+		if !json.Valid(c.Input) || !wire.Object(c.Input) {
 			t.Fatalf("the input is %q", c.Input)
 		}
-		var want map[string]any
+		decode := func(text string) (object map[string]any, err error) {
+			if !json.Valid([]byte(text)) {
+				return nil, errors.New("not JSON")
+			}
+			d := json.NewDecoder(strings.NewReader(text))
+			d.UseNumber() // a number may be larger than what Go computes with
+			err = d.Decode(&object)
+			return object, err
+		}
 		clean := strings.ToValidUTF8(input, "\ufffd")
-		if json.Unmarshal([]byte(clean), &want) == nil && isObject([]byte(clean)) && clean == input {
-			var got map[string]any
-			if err := json.Unmarshal(c.Input, &got); err != nil || c.Invalid != "" || !reflect.DeepEqual(got, want) {
+		if want, err := decode(clean); err == nil && wire.Object([]byte(clean)) && clean == input {
+			if got, err := decode(string(c.Input)); err != nil || c.Invalid != "" || !reflect.DeepEqual(got, want) {
 				t.Fatalf("%q became %q, %s", input, c.Input, c.Invalid)
 			}
 		} else if c.Invalid == "" && strings.Trim(input, " \t\r\n") != "" && clean == input {

@@ -1,7 +1,8 @@
 // Package script is a model that says what a script tells it to: a server on
-// loopback that speaks the Anthropic Messages API, for the demo, for tests and
-// for benchmarks. It goes through the real adapter, refuses what the real API
-// would refuse, counts tokens and cache hits plausibly, and fails on demand.
+// loopback that speaks the APIs of Anthropic, OpenAI and Google, for the demo,
+// for tests and for benchmarks. It goes through the real adapters, refuses what
+// the real APIs would refuse, counts tokens and cache hits plausibly, and fails
+// on demand.
 //
 // A [Handler] starts no goroutines. A [Server] starts one that accepts
 // connections, and those of net/http; Close waits for them.
@@ -42,7 +43,7 @@ type Reply struct {
 	When string `json:"when,omitempty"`
 
 	Thinking string `json:"thinking,omitempty"`
-	Redacted string `json:"redacted,omitempty"` // thinking that only the provider can read
+	Redacted string `json:"redacted,omitempty"` // thinking that only the provider can read; in base64
 	Text     string `json:"text,omitempty"`
 	Calls    []Call `json:"calls,omitempty"`
 
@@ -53,6 +54,10 @@ type Reply struct {
 	Chunk      int  `json:"chunk,omitempty"`      // bytes of a delta, about; default 32
 	DelayMS    int  `json:"delay_ms,omitempty"`   // before each delta
 	Interleave bool `json:"interleave,omitempty"` // write the inputs of all calls at once
+
+	// Quirks are what this reply does otherwise than the documented API, as some
+	// compatible servers do. They concern [Chat].
+	Quirks []Quirk `json:"quirks,omitempty"`
 
 	// Faults befall the first attempts at this reply, one each. The attempt
 	// after the last fault succeeds.
@@ -66,6 +71,23 @@ type Call struct {
 	Input json.RawMessage `json:"input,omitempty"`
 	Raw   string          `json:"raw,omitempty"` // instead of Input: what need not be JSON
 }
+
+// Quirk is a way in which compatible servers differ from Chat Completions.
+type Quirk string
+
+// The quirks.
+const (
+	NoDone      Quirk = "no_done"      // no [DONE] at the end
+	NoIndex     Quirk = "no_index"     // calls come without their index
+	NoID        Quirk = "no_id"        // calls come without an ID
+	WholeCalls  Quirk = "whole_calls"  // a call comes in one piece
+	RepeatCalls Quirk = "repeat_calls" // each piece of a call has its ID and name
+	NoUsage     Quirk = "no_usage"     // the usage is never told
+	UsageInside Quirk = "usage_inside" // the usage comes with the finish reason
+	Reasoning   Quirk = "reasoning"    // reasoning comes as reasoning, not reasoning_content
+)
+
+var quirks = []Quirk{NoDone, NoIndex, NoID, WholeCalls, RepeatCalls, NoUsage, UsageInside, Reasoning}
 
 // FaultKind names what goes wrong.
 type FaultKind string
@@ -81,10 +103,11 @@ const (
 	Reset   FaultKind = "reset"   // the connection is reset
 	Stall   FaultKind = "stall"   // nothing more comes
 	Pings   FaultKind = "pings"   // only pings come, one every EveryMS (default 10)
-	Error   FaultKind = "error"   // an error event with Type and Message
+	Error   FaultKind = "error"   // an error event with Type, Code and Message
+	Failed  FaultKind = "failed"  // as Error; in Responses a response.failed with Code and Message
 )
 
-var faultKinds = []FaultKind{Status, Slow, HTML, Garbage, Cut, Reset, Stall, Pings, Error}
+var faultKinds = []FaultKind{Status, Slow, HTML, Garbage, Cut, Reset, Stall, Pings, Error, Failed}
 
 // Fault is one thing that goes wrong.
 type Fault struct {
@@ -94,13 +117,19 @@ type Fault struct {
 	Bytes int `json:"bytes,omitempty"` // for Cut and Reset: bytes that come first, instead of After
 
 	Status     int               `json:"status,omitempty"`
-	Type       string            `json:"type,omitempty"` // default: that of Status
+	Type       string            `json:"type,omitempty"` // default: that of Status; Gemini's status
+	Code       string            `json:"code,omitempty"` // in the formats of OpenAI
 	Message    string            `json:"message,omitempty"`
 	RetryAfter string            `json:"retry_after,omitempty"` // the header, as it is
 	Header     map[string]string `json:"header,omitempty"`
 	ForMS      int               `json:"for_ms,omitempty"`
 	EveryMS    int               `json:"every_ms,omitempty"`
 	Clean      bool              `json:"clean,omitempty"`
+}
+
+// failure returns the fault as an error of the API.
+func (f *Fault) failure() *failure {
+	return &failure{status: f.Status, kind: f.Type, code: f.Code, message: f.Message, after: f.RetryAfter, last: f.Kind == Failed}
 }
 
 // fatal reports whether the reply does not come after all.
@@ -131,6 +160,11 @@ func (s Script) check() error {
 		for _, f := range r.Faults {
 			if !slices.Contains(faultKinds, f.Kind) {
 				return fmt.Errorf("reading script: reply %d: unknown fault %q", i, f.Kind)
+			}
+		}
+		for _, q := range r.Quirks {
+			if !slices.Contains(quirks, q) {
+				return fmt.Errorf("reading script: reply %d: unknown quirk %q", i, q)
 			}
 		}
 		for _, c := range r.Calls {

@@ -199,7 +199,7 @@ func TestFaults(t *testing.T) {
 		{"cut after five events", Fault{Kind: Cut, After: 5}, patient, agent.ModelError{Class: agent.FailServer}, "0123"},
 		{"ended after five events", Fault{Kind: Cut, After: 5, Clean: true}, patient, agent.ModelError{Class: agent.FailServer}, "0123"},
 		{"cut after 20 bytes", Fault{Kind: Cut, Bytes: 20}, patient, agent.ModelError{Class: agent.FailServer}, ""},
-		{"ended after 20 bytes", Fault{Kind: Cut, Bytes: 20, Clean: true}, patient, agent.ModelError{Class: agent.FailProtocol}, ""},
+		{"ended after 20 bytes", Fault{Kind: Cut, Bytes: 20, Clean: true}, patient, agent.ModelError{Class: agent.FailServer}, ""},
 		{"reset", Fault{Kind: Reset, After: 1}, patient, agent.ModelError{Class: agent.FailServer}, ""},
 		{"an error event", Fault{Kind: Error, After: 4, Message: "busy"}, patient, agent.ModelError{Class: agent.FailServer}, "01"},
 		{"another error event", Fault{Kind: Error, After: 1, Type: "rate_limit_error"}, patient, agent.ModelError{Class: agent.FailRate}, ""},
@@ -304,6 +304,8 @@ func TestRequestsAreChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("X-Api-Key", key)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Anthropic-Version", "2023-06-01")
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +317,9 @@ func TestRequestsAreChecked(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	messages := func(list ...string) string {
 		return `{"model":"m","max_tokens":1,"stream":true,"messages":[` + strings.Join(list, ",") + `]}`
+	}
+	image := func(media string) string {
+		return `{"type":"image","source":{"type":"base64","media_type":"` + media + `","data":"aGk="}}`
 	}
 	from := func(role string, blocks ...string) string {
 		return `{"role":"` + role + `","content":[` + strings.Join(blocks, ",") + `]}`
@@ -342,6 +347,14 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"a wrong signature", messages(hello, from("assistant", `{"type":"thinking","thinking":"x","signature":"y"}`), hello), "invalid `signature`"},
 		{"a bad tool", `{"model":"m","max_tokens":1,"stream":true,"tools":[{"name":"a b","input_schema":{}}],"messages":[` + hello + `]}`, "tools.0"},
 		{"an error that says nothing", messages(hello, from("assistant", call), from("user", `{"type":"tool_result","tool_use_id":"c1","is_error":true}`)), "content cannot be empty"},
+		{"one ID in two answers", messages(hello, from("assistant", call), from("user", result), from("assistant", call), from("user", result)), "must be unique"},
+		{"an ID with other characters", messages(hello, from("assistant", strings.Replace(call, "c1", "c:1", 1)), from("user", result)), "match pattern"},
+		{"an unknown block", messages(from("user", `{"type":"poem"}`)), "unknown type poem"},
+		{"an unknown block in a result", messages(hello, from("assistant", call), from("user", `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"tool_use"}]}`)), "cannot hold"},
+		{"an empty part of a result", messages(hello, from("assistant", call), from("user", `{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":""}]}`)), "must not be empty"},
+		{"a picture of another kind", messages(from("user", image("image/tiff"))), "source"},
+		{"a picture by the assistant", messages(hello, from("assistant", image("image/png")), hello), "user message"},
+		{"two tools of one name", `{"model":"m","max_tokens":1,"stream":true,"tools":[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}],"messages":[` + hello + `]}`, "unique"},
 		{"five marks", messages(from("user", mark, mark, mark, mark, mark)), "maximum of 4"},
 	} {
 		if status, text := post("right", "/v1/messages", c.body); status/100 != 4 || !strings.Contains(text, c.say) {

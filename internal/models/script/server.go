@@ -2,7 +2,6 @@ package script
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -23,7 +22,8 @@ const (
 
 // Options are the settings of a server. The zero value works.
 type Options struct {
-	// Key is the key that requests must bring; "" = any, or none.
+	// Key is the key that requests must bring, as x-api-key, x-goog-api-key,
+	// api-key, bearer token or the query's key; "" = any, or none.
 	Key string
 
 	// Keep is how many requests are recorded, the newest ones and no more than
@@ -45,18 +45,22 @@ type Request struct {
 	Last  string // text of the last message: what the user wrote, tool results; empty with Trust and no When
 	Model string
 	Body  []byte
+
+	Format Format
 }
 
 // Recorded is a request that came in.
 type Recorded struct {
 	Time   time.Time
+	Path   string // with its query
 	Header http.Header
 	Body   []byte
 	Status int // of the answer
 }
 
-// A Handler plays a script over HTTP, at any path that ends in /messages. It is
-// safe for concurrent use; replies in order make sense for one conversation.
+// A Handler plays a script over HTTP, in the [Format] of the path that is asked,
+// and lists its models where the APIs list theirs. It is safe for concurrent
+// use; replies in order make sense for one conversation.
 type Handler struct {
 	script  Script
 	opts    Options
@@ -93,7 +97,7 @@ func (h *Handler) record(r *http.Request, body []byte, status int) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recorded = append(h.recorded, Recorded{time.Now(), r.Header.Clone(), body, status})
+	h.recorded = append(h.recorded, Recorded{time.Now(), r.URL.RequestURI(), r.Header.Clone(), body, status})
 	h.bytes += len(body)
 	drop := 0
 	for ; len(h.recorded)-drop > h.opts.Keep || h.bytes > keepBytes && drop < len(h.recorded); drop++ {
@@ -102,45 +106,49 @@ func (h *Handler) record(r *http.Request, body []byte, status int) {
 	h.recorded = slices.Delete(h.recorded, 0, drop)
 }
 
-// failure is an answer that is an error of the API.
-type failure struct {
-	status  int
-	kind    string
-	message string
-}
-
-func (f *failure) Error() string { return f.message }
-
-func invalid(format string, args ...any) error {
-	return &failure{http.StatusBadRequest, "invalid_request_error", fmt.Sprintf(format, args...)}
-}
-
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.running.Add(1)
 	defer h.running.Done()
+	if h.list(w, r) {
+		return
+	}
+	format, ok := FormatOf(r.URL.EscapedPath())
+	if !ok {
+		format = Messages // an error has to have some form
+	}
+	a := apis[format]
 	body, err := readBody(r)
-	w.Header().Set("Request-Id", requestID(body))
-	var reply Reply
-	var fault *Fault
-	req := Request{Body: body}
-	count := usage{}
-	if err == nil {
-		req, count, err = h.admit(r, body)
+	id := requestID(body)
+	w.Header().Set("Request-Id", id)
+	w.Header().Set("X-Request-Id", id)
+	if err == nil && !ok {
+		err = &failure{status: http.StatusNotFound, message: "no such path: " + r.URL.Path}
 	}
 	if err == nil {
+		err = h.permit(r, format)
+	}
+	var reply Reply
+	var fault *Fault
+	var t take
+	if err == nil {
+		t, err = h.admit(r, format, body)
+	}
+	if err == nil {
+		req := Request{Step: t.step, Last: t.last, Model: t.model, Body: body, Format: format}
 		reply, fault, err = h.choose(req)
 	}
 	if err != nil {
 		f, ok := errors.AsType[*failure](err)
 		if !ok {
-			f = &failure{http.StatusBadRequest, "invalid_request_error", err.Error()}
+			f = &failure{status: http.StatusBadRequest, message: err.Error()}
 		}
 		h.record(r, body, f.status)
-		refuse(w, f)
+		refuse(w, a, f)
 		return
 	}
 	h.record(r, body, status(fault))
-	h.answer(w, r, req, reply, fault, count)
+	t.reply, t.body, t.sum = reply, body, id[4:]
+	h.answer(w, r, a, t, fault)
 }
 
 func readBody(r *http.Request) ([]byte, error) {
@@ -152,56 +160,65 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	buf, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err == nil && len(buf) > maxBody {
-		err = &failure{http.StatusRequestEntityTooLarge, "request_too_large", "the request is larger than 64 MiB"}
+		err = &failure{status: http.StatusRequestEntityTooLarge, message: "the request is larger than 64 MiB"}
 	}
 	return buf, err
 }
 
+// permit checks method and key.
+func (h *Handler) permit(r *http.Request, format Format) error {
+	if r.Method != http.MethodPost {
+		return &failure{status: http.StatusMethodNotAllowed, message: "use POST"}
+	}
+	if h.opts.Key == "" || slices.Contains(keys(r), h.opts.Key) {
+		return nil
+	}
+	return wrongKey(format)
+}
+
+func wrongKey(format Format) *failure {
+	switch format {
+	case Chat, Responses:
+		return &failure{status: http.StatusUnauthorized, message: "Incorrect API key provided."}
+	case Gemini:
+		return &failure{status: http.StatusBadRequest, message: "API key not valid. Please pass a valid API key."}
+	}
+	return &failure{status: http.StatusUnauthorized, message: "invalid x-api-key"}
+}
+
+// keys returns the keys that a request brings, in any of the usual places.
+func keys(r *http.Request) []string {
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return []string{
+		r.Header.Get("X-Api-Key"), bearer, r.Header.Get("X-Goog-Api-Key"), r.Header.Get("Api-Key"), r.URL.Query().Get("key"),
+	}
+}
+
 // admit checks a request as the API would.
-func (h *Handler) admit(r *http.Request, body []byte) (Request, usage, error) {
-	switch key := r.Header.Get("X-Api-Key"); {
-	case !strings.HasSuffix(r.URL.Path, "/messages"):
-		return Request{}, usage{}, &failure{http.StatusNotFound, "not_found_error", "no such path: " + r.URL.Path}
-	case r.Method != http.MethodPost:
-		return Request{}, usage{}, &failure{http.StatusMethodNotAllowed, "invalid_request_error", "use POST"}
-	case h.opts.Key != "" && key != h.opts.Key && r.Header.Get("Authorization") != "Bearer "+h.opts.Key:
-		return Request{}, usage{}, &failure{http.StatusUnauthorized, "authentication_error", "invalid x-api-key"}
+func (h *Handler) admit(r *http.Request, format Format, body []byte) (take, error) {
+	plain := h.opts.Func == nil && !slices.ContainsFunc(h.script.Replies, func(r Reply) bool { return r.When != "" })
+	p, err := apis[format].read(r.URL.RequestURI(), body, h.opts.Trust && plain)
+	if err != nil {
+		return take{}, err
 	}
-	if h.opts.Trust && h.opts.Func == nil && !slices.ContainsFunc(h.script.Replies, func(r Reply) bool { return r.When != "" }) {
-		return Request{Step: answers(body), Body: body}, usage{input: tokens(len(body))}, nil
-	}
-	var m message
-	if err := json.Unmarshal(body, &m); err != nil {
-		return Request{}, usage{}, invalid("the request body is no valid JSON: %v", err)
-	}
-	if err := m.parse(); err != nil {
-		return Request{}, usage{}, err
-	}
-	req := Request{Step: m.answers(), Last: m.last(), Model: m.Model, Body: body}
+	t := take{prompt: p}
 	if h.opts.Trust {
-		return req, usage{input: tokens(len(body))}, nil
+		t.cost = usage{input: tokens(len(body))}
+		return t, nil
 	}
-	if err := m.check(); err != nil {
-		return req, usage{}, err
+	if err := checkHeader(format, r.Header); err != nil {
+		return t, err
 	}
-	if len(h.script.Models) > 0 && !slices.Contains(h.script.Models, m.Model) {
-		return req, usage{}, &failure{http.StatusNotFound, "not_found_error", "model: " + m.Model}
+	if err := p.check(); err != nil {
+		return t, err
+	}
+	if len(h.script.Models) > 0 && !slices.Contains(h.script.Models, p.model) {
+		return t, &failure{status: http.StatusNotFound, code: "model_not_found", message: "model: " + p.model}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return req, h.cache.count(m), nil
-}
-
-// refuse answers with an error of the API.
-func refuse(w http.ResponseWriter, f *failure) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(f.status)
-	text, _ := json.Marshal(map[string]any{ // strings always encode
-		"type":       "error",
-		"error":      map[string]string{"type": f.kind, "message": f.message},
-		"request_id": w.Header().Get("Request-Id"),
-	})
-	_, _ = w.Write(text)
+	t.cost = p.count(&h.cache)
+	return t, nil
 }
 
 // requestID returns an ID that is the same for the same body.

@@ -1,0 +1,79 @@
+package agent
+
+// What starts a skill.
+const (
+	SkillByUser  = "user"  // typed as a command
+	SkillByModel = "model" // called as a tool
+	SkillByPath  = "path"  // a file that it is for was touched
+
+	// SkillByCommand is a command of a file, which was typed and holds for the turn
+	// like a skill.
+	SkillByCommand = "command"
+)
+
+// Skills, from when they are in force to when they are done.
+type (
+	// SkillActivated is written before anything of a skill takes effect.
+	SkillActivated struct {
+		Run       string   `json:"run"`                 // ID of this activation
+		Skill     string   `json:"skill"`               // its name
+		Source    string   `json:"source,omitempty"`    // its file; "" = built in
+		By        string   `json:"by"`                  // user, model, path or command
+		Call      string   `json:"call,omitempty"`      // the call, or the input, that asked for it
+		Arguments string   `json:"arguments,omitempty"` // as they were written
+		Model     string   `json:"model,omitempty"`     // that it asks for
+		Effort    string   `json:"effort,omitempty"`    // that it asks for, for the turn
+		Tools     []string `json:"tools,omitempty"`     // rules that it allows for the turn
+		Without   []string `json:"without,omitempty"`   // tools that it takes away for the turn
+		Fork      bool     `json:"fork,omitempty"`      // it runs in a session of its own
+	}
+
+	// SkillCompleted records how it came out: of one that runs in the conversation,
+	// that its text has entered it.
+	SkillCompleted struct {
+		Run     string `json:"run"`
+		Skill   string `json:"skill"`
+		OK      bool   `json:"ok"`
+		Session string `json:"session,omitempty"` // that it ran in
+		Steps   int    `json:"steps,omitempty"`   // requests in that session
+		Error   string `json:"error,omitempty"`
+		Millis  int64  `json:"ms,omitempty"`
+
+		// Text is what the model is to read of it at its next request. Same is an
+		// earlier activation whose text is before the model already.
+		Text string `json:"text,omitempty"`
+		Same string `json:"same,omitempty"`
+	}
+)
+
+// Kind returns the kind's name on disk and on the wire.
+func (SkillActivated) Kind() string { return "skill.activated" }
+func (SkillCompleted) Kind() string { return "skill.completed" }
+
+// ListSkills asks for []SkillInfo: those of a folder that can be used first.
+type ListSkills struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+}
+
+// Query returns the name of the query on the wire.
+func (ListSkills) Query() string { return "skills" }
+
+// SkillInfo is a skill as it was found.
+type SkillInfo struct {
+	Name        string   `json:"name"` // what it is called by
+	Description string   `json:"description"`
+	Path        string   `json:"path"`     // of its SKILL.md; builtin:NAME comes with the program
+	Source      string   `json:"source"`   // managed, user, project, plugin or builtin
+	Valid       bool     `json:"valid"`    // it is as the open standard for skills wants it
+	Warnings    []string `json:"warnings"` // English
+
+	Usable bool     `json:"usable"`
+	Off    string   `json:"off,omitempty"` // why it is not, in English
+	Hint   string   `json:"argumentHint,omitempty"`
+	Paths  []string `json:"paths,omitempty"`        // of the files that it is for
+	Fork   bool     `json:"fork,omitempty"`         // it runs in a session of its own
+	Tools  []string `json:"allowedTools,omitempty"` // rules that it allows for the turn
+	Typed  bool     `json:"userInvocable"`          // a person may call it
+	Called bool     `json:"modelInvocable"`         // a model may
+	Text   string   `json:"text,omitempty"`         // where one was asked for
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// agentsCommand lists, shows, checks and makes types of agents.
+func (p *program) agentsCommand() *cobra.Command {
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error { return c.Agents(ctx, "", asJSON) }
+	cmd := p.command("agents", text.HelpAgents, 0, list)
+	show := p.command("show NAME", text.HelpAgentsShow, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.AgentsWhich), p.text.Say(text.AgentNamesWhich))
+		}
+		return c.Agents(ctx, args[0], asJSON)
+	})
+	show.ValidArgsFunction = p.first(p.agentNames)
+	validate := p.command("validate [FILE]...", text.HelpAgentsValidate, 1000, p.validateAgents)
+	validate.ValidArgsFunction = nil // files
+	cmd.AddCommand(p.command("list", text.HelpAgentsList, 0, list), show, validate, p.newAgentCommand())
+	return cmd
+}
+
+func (p *program) validateAgents(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	var list []agent.AgentInfo
+	for _, path := range args {
+		info, err := p.opened.CheckAgent(path)
+		if err != nil {
+			return err
+		}
+		list = append(list, info)
+	}
+	if len(args) == 0 {
+		var err error
+		if list, err = client.Query[[]agent.AgentInfo](ctx, c.Client, agent.ListAgents{}); err != nil {
+			return err
+		}
+	}
+	sound, err := c.CheckedAgents(list, asJSON)
+	if err == nil && !sound {
+		return &cli.Exited{Code: cli.ExitFailed}
+	}
+	return err
+}
+
+func (p *program) newAgentCommand() *cobra.Command {
+	about, ofProject := "", false
+	cmd := p.command("new NAME", text.HelpAgentsNew, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.AgentsWhich), "")
+		}
+		path, err := p.opened.NewAgent(args[0], about, ofProject)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(map[string]string{"path": path})
+		}
+		_, err = fmt.Fprintln(p.out, p.text.Say(text.AgentMade, "path", text.OneLine(path)))
+		return err
+	})
+	cmd.Flags().StringVar(&about, "description", "", p.text.Say(text.FlagAgentAbout))
+	cmd.Flags().BoolVar(&ofProject, "project", false, p.text.Say(text.FlagAgentProject))
+	cmd.Flags().SortFlags = false
+	complete(cmd, "description", values())
+	return cmd
+}
+
+// agentNames are the names of agents that can be used.
+func (p *program) agentNames(ctx context.Context) (names []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		list, _ := client.Query[[]agent.AgentInfo](ctx, a.Client(), agent.ListAgents{})
+		for _, info := range list {
+			if info.State == "active" {
+				names = append(names, info.Name)
+			}
+		}
+	})
+	return names
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"dure/internal/app"
+	"dure/internal/text"
+)
+
+func (p *program) contextCommand() *cobra.Command {
+	return p.group("context", text.HelpContext,
+		p.filter("eval", text.HelpContextEval, func(ctx context.Context) error { return app.ShortenLines(ctx, p.in, p.out) }))
+}

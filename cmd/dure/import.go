@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// importSources are the values of --from.
+var importSources = []string{"auto", "claude", "codex", "opencode", "jsonl"}
+
+func (p *program) importCommand() *cobra.Command {
+	var q agent.ImportSessions
+	cmd := p.command("import [FILE|FOLDER|ID]", text.HelpImport, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if q.From != "" && !slices.Contains(importSources, q.From) {
+			return p.badValue("--from", q.From, text.WantFrom)
+		}
+		q.Path, q.Only = "", ""
+		if len(args) == 1 {
+			path, err := filepath.Abs(args[0])
+			if _, missing := os.Stat(path); err == nil && missing != nil && !strings.ContainsAny(args[0], `/\.`) {
+				q.Only = args[0] // no file is called so: an ID of the list
+			} else {
+				q.Path = path
+			}
+		}
+		return c.Import(ctx, q, asJSON)
+	})
+	f := cmd.Flags()
+	f.StringVar(&q.From, "from", "", p.text.Say(text.FlagFrom))
+	f.BoolVar(&q.All, "all", false, p.text.Say(text.FlagImportAll))
+	f.BoolVar(&q.Dry, "dry-run", false, p.text.Say(text.FlagImportDry))
+	f.SortFlags = false
+	cmd.ValidArgsFunction = nil // files
+	complete(cmd, "from", values(importSources...))
+	return cmd
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// lessonsCommand shows and changes what was learnt from past tasks.
+func (p *program) lessonsCommand() *cobra.Command {
+	cmd := p.command("lessons [TYPE]", text.HelpLessons, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		var q agent.ListLessons
+		if len(args) == 1 {
+			q.Type = args[0]
+		}
+		list, err := p.opened.Lessons(q)
+		if err != nil {
+			return p.lessonError(err)
+		}
+		return c.Lessons(list, asJSON)
+	})
+	cmd.ValidArgsFunction = p.first(values(app.LessonTypes()...))
+	all := false
+	forget := p.command("delete [TYPE|ID]", text.HelpForget, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if (len(args) == 1) == all {
+			return p.usage(p.text.Say(text.LessonsWhich), "")
+		}
+		n, err := p.opened.DeleteLessons(strings.Join(args, ""))
+		if err != nil {
+			return p.lessonError(err)
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(map[string]int{"deleted": n})
+		}
+		_, err = fmt.Fprintln(p.out, p.text.Say(text.LessonsDeleted, "n", n))
+		return err
+	})
+	forget.Flags().BoolVar(&all, "all", false, p.text.Say(text.FlagAllLessons))
+	forget.ValidArgsFunction = p.first(values(app.LessonTypes()...))
+	add := p.command("add TYPE TEXT", text.HelpLearn, 2, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) < 2 {
+			return p.usage(p.text.Say(text.LessonsText), "")
+		}
+		if err := p.opened.AddLesson(args[0], args[1]); err != nil {
+			return p.lessonError(err)
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(map[string]string{"added": args[0]})
+		}
+		_, err := fmt.Fprintln(p.out, p.text.Say(text.LessonsAdded, "type", args[0]))
+		return err
+	})
+	add.ValidArgsFunction = p.first(values(app.LessonTypes()...))
+	checklist := p.command("checklist", text.HelpChecklist, 0, func(_ context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		list, err := p.opened.Checklist()
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			e := json.NewEncoder(p.out)
+			e.SetIndent("", "  ")
+			e.SetEscapeHTML(false)
+			return e.Encode(list)
+		}
+		lines := append([]string{text.Clean(list.Path)}, list.Code...)
+		for i, l := range append(lines, list.Files...) {
+			if i > 0 {
+				l = "  - " + text.OneLine(l)
+			}
+			if _, err := fmt.Fprintln(p.out, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.AddCommand(add, forget, checklist)
+	return cmd
+}
+
+// lessonError says in the user's language that there is no such type or lesson.
+func (p *program) lessonError(err error) error {
+	if pr := agent.ProblemOf(err); pr != nil && pr.Args["lesson"] != "" {
+		return p.usage(p.text.Say(text.LessonsUnknown, "what", text.OneLine(pr.Args["lesson"])), p.text.Say(text.FixLessons, "list", strings.Join(app.LessonTypes(), ", ")))
+	}
+	return err
+}

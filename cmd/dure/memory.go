@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+func (p *program) memoryCommand() *cobra.Command {
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		return c.Memory(ctx, p.flags.workdir, asJSON)
+	}
+	cmd := p.command("memory", text.HelpMemory, 0, list)
+	show := p.command("show [SCOPE]", text.HelpMemoryShow, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		scope := ""
+		if len(args) == 1 {
+			var err error
+			if scope, err = p.scope(args); err != nil {
+				return err
+			}
+		}
+		return c.MemoryText(ctx, p.flags.workdir, scope, asJSON)
+	})
+	path := p.command("path [SCOPE]", text.HelpMemoryPath, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		scope, err := p.scope(args)
+		if err != nil {
+			return err
+		}
+		place, err := p.opened.MemoryPlace("", scope)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.encode(place)
+		}
+		_, err = fmt.Fprintln(p.out, text.ExactLine(place.Path))
+		return err
+	})
+	edit := p.command("edit [SCOPE]", text.HelpMemoryEdit, 1, p.editMemory)
+	for _, c := range []*cobra.Command{show, path, edit} {
+		c.ValidArgsFunction = p.first(values(append(cli.MemoryScopes(), "global")...))
+	}
+	cmd.AddCommand(p.command("list", text.HelpMemoryList, 0, list), show, edit, path, p.agentNotesCommand())
+	return cmd
+}
+
+// scope is the scope that an argument names; without one, project.
+func (p *program) scope(args []string) (string, error) {
+	word := strings.Join(args, "")
+	scope, ok := cli.MemoryScope(word)
+	if !ok {
+		return "", p.usage(p.text.Say(text.MemoryNoScope, "name", text.OneLine(word)), p.text.Say(text.FixMemoryScope, "list", strings.Join(cli.MemoryScopes(), ", ")))
+	}
+	return scope, nil
+}
+
+// editMemory opens the file of a scope in the user's editor, or says where it is.
+func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	scope, err := p.scope(args)
+	if err != nil {
+		return err
+	}
+	place, err := p.opened.MakeMemory("", scope)
+	if err != nil {
+		return err
+	}
+	if asJSON || p.opened.Editor() == nil || !p.interactive() {
+		if asJSON {
+			return p.encode(place)
+		}
+		if _, err = fmt.Fprintln(p.out, text.ExactLine(place.Path)); err == nil && p.opened.Editor() == nil {
+			_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.MemoryNoEditor))
+		}
+		return err
+	}
+	return p.opened.Edit(ctx, place.Path, p.in, p.out, p.err)
+}

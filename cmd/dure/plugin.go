@@ -1,0 +1,357 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// pluginFlags are the flags of the commands on plugins.
+type pluginFlags struct {
+	yes, force, keep bool
+	hash, scope      string
+	set              []string // KEY=VALUE, or KEY of a secret
+}
+
+func (p *program) pluginCommand() *cobra.Command {
+	var f pluginFlags
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		return c.Plugins(ctx, "", asJSON)
+	}
+	cmd := p.command("plugin", text.HelpPlugin, 0, list)
+	cmd.Aliases = []string{"plugins"}
+	named := func(use string, short text.Key, run func(context.Context, *cli.CLI, string, bool) error) *cobra.Command {
+		sub := p.command(use+" NAME", short, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+			if len(args) == 0 {
+				return p.usage(p.text.Say(text.PluginName), "")
+			}
+			return run(ctx, c, args[0], asJSON)
+		})
+		sub.ValidArgsFunction = p.first(p.pluginNames)
+		return sub
+	}
+	install := p.command("install SOURCE", text.HelpPluginInstall, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.PluginWhich), p.text.Say(text.FixPluginWhich))
+		}
+		return p.installPlugin(ctx, c, args[0], f, asJSON)
+	})
+	install.ValidArgsFunction = nil // folders and archives
+	update := p.command("update [NAME]", text.HelpPluginUpdate, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		return p.updatePlugins(ctx, c, args, f, asJSON)
+	})
+	update.ValidArgsFunction = p.first(p.pluginNames)
+	update.Flags().BoolVar(&f.force, "force", false, p.text.Say(text.FlagPluginForce))
+	for _, sub := range []*cobra.Command{install, update} {
+		sub.Flags().BoolVarP(&f.yes, "yes", "y", false, p.text.Say(text.FlagPluginYes))
+		sub.Flags().StringVar(&f.hash, "sha256", "", p.text.Say(text.FlagPluginHash))
+		complete(sub, "sha256", values())
+	}
+	enable := named("enable", text.HelpPluginEnable, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		return p.switchPlugin(ctx, c, name, f, true, asJSON)
+	})
+	disable := named("disable", text.HelpPluginDisable, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		return p.switchPlugin(ctx, c, name, f, false, asJSON)
+	})
+	for _, sub := range []*cobra.Command{enable, disable} {
+		sub.Flags().StringVar(&f.scope, "scope", "user", p.text.Say(text.FlagPluginScope))
+		complete(sub, "scope", values(app.SettingScopes()...))
+	}
+	for _, sub := range []*cobra.Command{install, update, enable} {
+		sub.Flags().StringArrayVar(&f.set, "set", nil, p.text.Say(text.FlagPluginSet))
+		complete(sub, "set", values())
+	}
+	remove := named("remove", text.HelpPluginRemove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+		in, err := p.opened.RemovePlugin(name, f.keep)
+		return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "removed": true}, text.PluginRemoved, "id", in.ID)
+	})
+	remove.Aliases = []string{"uninstall"}
+	remove.Flags().BoolVar(&f.keep, "keep-data", false, p.text.Say(text.FlagKeepData))
+	rollback := named("rollback", text.HelpPluginRollback, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+		in, err := p.opened.RollbackPlugin(name)
+		return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "version": in.Now.Version, "sha256": in.Now.Tree}, text.PluginBack, "id", in.ID, "version", in.Now.Version)
+	})
+	show := named("show", text.HelpPluginShow, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		return c.Plugins(ctx, name, asJSON)
+	})
+	validate := p.command("validate [DIR]", text.HelpPluginValidate, 1, p.validatePlugin)
+	validate.ValidArgsFunction = nil // folders
+	set := p.command("set NAME [KEY=VALUE...]", text.HelpPluginSet, 100, p.setPlugin)
+	set.ValidArgsFunction = p.first(p.pluginNames)
+	cmd.AddCommand(p.command("list", text.HelpPluginList, 0, list), show, install, update, enable, disable, remove, rollback, set, validate, p.marketCommand())
+	return cmd
+}
+
+// pluginNames are the IDs of the plugins that are installed.
+func (p *program) pluginNames(ctx context.Context) (list []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		all, err := client.Query[[]agent.PluginInfo](ctx, a.Client(), agent.ListPlugins{})
+		if err != nil {
+			return
+		}
+		for _, info := range all {
+			list = append(list, described(info.ID, text.OneLine(info.Description)))
+		}
+	})
+	return list
+}
+
+// pluginDone says what was done, or what was in the way.
+func (p *program) pluginDone(err error, asJSON bool, object any, said text.Key, args ...any) error {
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.encode(object)
+	}
+	_, err = fmt.Fprintln(p.out, p.text.Say(said, args...))
+	return err
+}
+
+// consent is what became of a candidate.
+type consent struct {
+	app.PluginCandidate
+	Installed bool `json:"installed"`
+}
+
+// installPlugin fetches a plugin, shows what it can do, and installs it if somebody says
+// yes to that: here, or before, with the hash that was shown.
+func (p *program) installPlugin(ctx context.Context, c *cli.CLI, source string, f pluginFlags, asJSON bool) error {
+	if f.yes && f.hash == "" {
+		return p.usage(p.text.Say(text.PluginNeedsHash), "")
+	}
+	cand, err := p.opened.PreparePlugin(ctx, source)
+	if err != nil {
+		return err
+	}
+	return p.consent(ctx, c, cand, "dure plugin install "+shellWord(source), f, asJSON)
+}
+
+func (p *program) consent(ctx context.Context, c *cli.CLI, cand app.PluginCandidate, command string, f pluginFlags, asJSON bool) error {
+	tree := cand.Release.Tree
+	agreed := command + " --yes --sha256 " + tree
+	switch {
+	case f.hash != "" && f.hash != tree:
+		p.opened.DiscardPlugin(cand)
+		return p.usage(p.text.Say(text.PluginOtherHash, "have", tree, "want", text.Cut(text.OneLine(f.hash), 64)), "")
+	case f.yes: // and the hash is the one
+		command = agreed
+	case !p.interactive() || asJSON:
+		p.opened.DiscardPlugin(cand)
+		ask := p.usage(p.text.Say(text.PluginAskFirst), p.text.Say(text.FixPluginAsk, "command", agreed+setFlags(p.opened.PluginNeeds(cand))))
+		if asJSON {
+			if err := p.encode(consent{cand, false}); err != nil {
+				return err
+			}
+			return &cli.Exited{Code: cli.ExitUsage, Err: ask}
+		}
+		p.showCandidate(cand)
+		return ask
+	default:
+		p.showCandidate(cand)
+		fmt.Fprintln(p.out, p.text.Say(text.PluginAsk, "id", cand.ID))
+		if answer := strings.ToLower(c.AskLine("y/n> ")); answer != "y" && answer != "yes" {
+			p.opened.DiscardPlugin(cand)
+			_, err := fmt.Fprintln(p.out, p.text.Say(text.PluginNot))
+			return err
+		}
+	}
+	told, err := p.pluginValues(ctx, c, cand.ID, command, cand.Plugin.Options, p.opened.PluginNeeds(cand), f.set, asJSON)
+	if err != nil {
+		p.opened.DiscardPlugin(cand)
+		return err
+	}
+	if err = p.opened.InstallPlugin(cand); err == nil {
+		err = p.tellPlugin(cand.ID, told)
+	}
+	return p.pluginDone(err, asJSON, consent{cand, true}, text.PluginInstalledNow, "id", cand.ID, "version", text.OneLine(cand.Release.Version))
+}
+
+// shellWord is a word as a shell reads it whole.
+func shellWord(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("@%+=:,./-_#", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// showCandidate is the screen before somebody says yes or no. What a plugin says is
+// shown so that nothing of it is hidden.
+func (p *program) showCandidate(c app.PluginCandidate) {
+	var b strings.Builder
+	say := func(k text.Key, args ...any) { fmt.Fprintln(&b, p.text.Say(k, args...)) }
+	fmt.Fprintf(&b, "%s  %s\n", c.ID, text.ExactLine(c.Release.Version))
+	if d := c.Plugin.Description; d != "" {
+		fmt.Fprintln(&b, "  "+text.ExactLine(d))
+	}
+	from := c.Release.Source.String()
+	if c.Release.Commit != "" {
+		from += " " + c.Release.Commit
+	}
+	say(text.PluginFrom, "source", text.ExactLine(from))
+	say(text.PluginHash, "hash", c.Release.Tree)
+	switch {
+	case c.Before == nil && len(c.Release.Can) == 0:
+		say(text.PluginCanNothing)
+	case c.Before == nil:
+		say(text.PluginCan)
+		p.capabilities(&b, c.Release.Can, "  ")
+	case len(c.Change.Added)+len(c.Change.Removed) == 0:
+		say(text.PluginAsBefore)
+	}
+	if c.Before != nil && len(c.Change.Added) > 0 {
+		say(text.PluginMore)
+		p.capabilities(&b, c.Change.Added, "  + ")
+	}
+	if c.Before != nil && len(c.Change.Removed) > 0 {
+		say(text.PluginLess)
+		p.capabilities(&b, c.Change.Removed, "  - ")
+	}
+	if len(c.Plugin.Left) > 0 {
+		say(text.PluginLeft)
+	}
+	for _, l := range c.Plugin.Left {
+		fmt.Fprintf(&b, "  %s: %s\n", text.ExactLine(p.text.Phrase(l.What)), text.ExactLine(p.text.Phrase(l.Why)))
+	}
+	if len(c.Plugin.Warnings) > 0 {
+		say(text.PluginOdd)
+	}
+	for _, w := range c.Plugin.Warnings {
+		fmt.Fprintln(&b, "  "+text.ExactLine(p.text.Phrase(w)))
+	}
+	_, _ = p.out.WriteString(b.String()) // the question follows, or an error
+}
+
+func (p *program) capabilities(b *strings.Builder, list []app.PluginCapability, mark string) {
+	kind := ""
+	for _, c := range list {
+		if string(c.Kind) != kind {
+			kind = string(c.Kind)
+			fmt.Fprintf(b, "%s%s\n", mark, p.text.Capability(kind))
+		}
+		head := strings.Repeat(" ", len(mark)) + "  " + text.ExactLine(c.Name)
+		if c.Detail == "" {
+			fmt.Fprintln(b, head)
+			continue
+		}
+		for i, line := range strings.Split(strings.TrimSpace(c.Detail), "\n") {
+			if i > 0 {
+				head = strings.Repeat(" ", len(mark)+4)
+				fmt.Fprintf(b, "%s%s\n", head, text.Exact(line))
+				continue
+			}
+			fmt.Fprintf(b, "%s: %s\n", head, text.Exact(line))
+		}
+	}
+}
+
+// updatePlugins asks for what has become of plugins: one, or all of them.
+func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, f pluginFlags, asJSON bool) error {
+	names := args
+	if len(args) == 0 {
+		all, err := p.opened.ListPlugins("")
+		if err != nil {
+			return err
+		}
+		for _, info := range all {
+			if info.SHA256 != "" {
+				names = append(names, info.ID)
+			}
+		}
+	}
+	if f.yes && (f.hash == "" || len(names) != 1) {
+		return p.usage(p.text.Say(text.PluginNeedsHash), "")
+	}
+	for _, name := range names {
+		cand, err := p.opened.UpdatePlugin(ctx, name)
+		if err != nil {
+			return err
+		}
+		if cand.Same == "" || cand.Same == "same-set" && f.force {
+			if err := p.consent(ctx, c, cand, "dure plugin update "+shellWord(name), f, asJSON); err != nil {
+				return err
+			}
+			continue
+		}
+		said := text.PluginSame
+		if cand.Same == "same-set" {
+			said = text.PluginSameVersion
+		}
+		p.opened.DiscardPlugin(cand)
+		if err := p.pluginDone(nil, asJSON, consent{cand, false}, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// switchPlugin switches a plugin on or off, and says so when somebody stronger decides.
+func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f pluginFlags, on, asJSON bool) error {
+	if !slices.Contains(app.SettingScopes(), f.scope) {
+		return p.usage(p.text.Say(text.PluginUnknownScope, "scope", text.Cut(text.OneLine(f.scope), 40)), p.text.Say(text.FixPluginScope))
+	}
+	if on {
+		id, options, needs, err := p.opened.InstalledPluginNeeds(name)
+		if err != nil {
+			return err
+		}
+		told, err := p.pluginValues(ctx, c, id, "dure plugin enable "+shellWord(id), options, needs, f.set, asJSON)
+		if err == nil {
+			err = p.tellPlugin(id, told)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	in, now, by, err := p.opened.EnablePlugin(ctx, name, f.scope, on)
+	said := text.PluginDisabled
+	switch {
+	case now != on:
+		said = text.PluginStronger
+	case on:
+		said = text.PluginEnabled
+	}
+	return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "enabled": now, "by": by}, said, "id", in.ID, "by", p.text.PluginBy(by))
+}
+
+// validatePlugin reads a folder, and installs nothing.
+func (p *program) validatePlugin(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	dir := strings.Join(args, "")
+	check, err := p.opened.ValidatePlugin(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.encode(check)
+	}
+	var b strings.Builder
+	if m := check.Marketplace; m != nil {
+		fmt.Fprintln(&b, p.text.Say(text.PluginValidMarket, "path", text.OneLine(check.Path), "name", m.Name, "n", len(m.Plugins)))
+		for _, w := range m.Warnings {
+			fmt.Fprintln(&b, "  "+text.ExactLine(p.text.Phrase(w)))
+		}
+	}
+	if one := check.Plugin; one != nil {
+		fmt.Fprintln(&b, strings.TrimSpace(p.text.Say(text.PluginValid, "path", text.OneLine(check.Path), "name", one.Name, "version", text.OneLine(one.Version))))
+		p.capabilities(&b, one.Can, "  ")
+		for _, l := range one.Left {
+			fmt.Fprintf(&b, "  %s: %s\n", text.ExactLine(p.text.Phrase(l.What)), text.ExactLine(p.text.Phrase(l.Why)))
+		}
+		for _, w := range one.Warnings {
+			fmt.Fprintln(&b, "  "+text.ExactLine(p.text.Phrase(w)))
+		}
+	}
+	_, err = p.out.WriteString(b.String())
+	return err
+}

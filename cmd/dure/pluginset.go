@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// setPlugin shows what can be set for a plugin, or sets it. A secret is typed unseen, or
+// piped in: what stands on a command line is kept by shells and seen by others.
+func (p *program) setPlugin(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	if len(args) == 0 {
+		return p.usage(p.text.Say(text.PluginName), "")
+	}
+	id, options, err := p.opened.PluginOptions(args[0])
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return p.showOptions(id, options, asJSON)
+	}
+	for _, arg := range args[1:] {
+		key, value, given := strings.Cut(arg, "=")
+		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
+		secret := i >= 0 && options[i].Sensitive
+		switch {
+		case secret && given:
+			return p.usage(p.text.Say(text.PluginSecretInArgs, "key", key), "dure plugin set "+id+" "+key)
+		case !given && i >= 0:
+			if value, err = p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", key)); err != nil {
+				return err
+			}
+			if value == "" {
+				return p.usage(p.text.Say(text.PluginNoValue, "key", key), "dure plugin set "+id+" "+key+"=VALUE")
+			}
+		}
+		if err := p.opened.SetPlugin(id, key, value); err != nil {
+			return err
+		}
+		if !asJSON {
+			fmt.Fprintln(p.out, p.text.Say(text.PluginOptionSet, "id", id, "key", key))
+		}
+	}
+	if asJSON {
+		return p.encode(map[string]any{"id": id, "set": len(args) - 1})
+	}
+	return nil
+}
+
+func (p *program) showOptions(id string, options []app.PluginOption, asJSON bool) error {
+	if asJSON {
+		if options == nil {
+			options = []app.PluginOption{}
+		}
+		return p.encode(options)
+	}
+	var b strings.Builder
+	if len(options) == 0 {
+		fmt.Fprintln(&b, p.text.Say(text.PluginNoOptions, "id", id))
+	}
+	for _, o := range options {
+		line := o.Key + "  " + o.Type
+		if o.Sensitive {
+			line += "  " + p.text.Say(text.CanSecret)
+		}
+		fmt.Fprintln(&b, strings.TrimRight(line+"  "+text.OneLine(strings.TrimSpace(o.Title+" "+o.Description)), " "))
+	}
+	_, err := p.out.WriteString(b.String())
+	return err
+}
+
+// A pluginValue is what an option of a plugin is to be set to.
+type pluginValue struct{ key, value string }
+
+// pluginValues collects what a plugin is to be told before it is on: what the flags say,
+// and from whoever sits there what else it needs. Nothing is set by it.
+func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command string, options, needs []app.PluginOption, flags []string, asJSON bool) ([]pluginValue, error) {
+	var told []pluginValue
+	for _, flag := range flags {
+		key, value, given := strings.Cut(flag, "=")
+		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
+		if i < 0 {
+			return nil, p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
+		}
+		v, err := p.pluginValue(ctx, c, id, options[i], value, given)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, v)
+	}
+	var missing []app.PluginOption
+	for _, o := range needs {
+		if slices.ContainsFunc(told, func(v pluginValue) bool { return v.key == o.Key }) {
+			continue
+		}
+		if !p.interactive() || asJSON {
+			missing = append(missing, o)
+			continue
+		}
+		v, err := p.pluginValue(ctx, c, id, o, "", false)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, v)
+	}
+	if len(missing) > 0 {
+		var keys []string
+		for _, o := range missing {
+			keys = append(keys, o.Key)
+		}
+		return nil, p.usage(p.text.Say(text.PluginNeeds, "id", id, "list", strings.Join(keys, ", ")), p.text.Say(text.FixPluginNeeds, "command", command+setFlags(missing)))
+	}
+	return told, nil
+}
+
+// setFlags are the flags that say what is missing.
+func setFlags(missing []app.PluginOption) (flags string) {
+	for _, o := range missing {
+		flags += " --set " + o.Key
+		if !o.Sensitive {
+			flags += "=VALUE"
+		}
+	}
+	return flags
+}
+
+// pluginValue is the value of one option, checked: as it was given, or else typed. A secret
+// is typed unseen, or piped in, and not taken from a command line.
+func (p *program) pluginValue(ctx context.Context, c *cli.CLI, id string, o app.PluginOption, value string, given bool) (v pluginValue, err error) {
+	switch {
+	case o.Sensitive && given:
+		return v, p.usage(p.text.Say(text.PluginSecretInArgs, "key", o.Key), "dure plugin set "+id+" "+o.Key)
+	case given:
+	case o.Sensitive || !p.interactive():
+		value, err = p.readSecret(ctx, p.askOption(o))
+	default:
+		value = c.AskLine(p.askOption(o) + " ")
+	}
+	if err != nil {
+		return v, err
+	}
+	if value == "" {
+		return v, p.usage(p.text.Say(text.PluginNoValue, "key", o.Key), "dure plugin set "+id+" "+o.Key+"=VALUE")
+	}
+	return pluginValue{o.Key, value}, p.opened.CheckPluginValue(id, o, value)
+}
+
+// askOption is the question for an option, in the plugin's words.
+func (p *program) askOption(o app.PluginOption) string {
+	asked := strings.TrimSpace(o.Title + " " + o.Description)
+	if asked != "" {
+		asked = " (" + text.Cut(text.OneLine(asked), 200) + ")"
+	}
+	return p.text.Say(text.PluginPrompt, "key", o.Key+asked)
+}
+
+// tellPlugin sets what was collected.
+func (p *program) tellPlugin(id string, told []pluginValue) error {
+	for _, v := range told {
+		if err := p.opened.SetPlugin(id, v.key, v.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marketCommand is the commands on marketplaces.
+func (p *program) marketCommand() *cobra.Command {
+	list := func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 1 {
+			return p.showMarket(args[0], asJSON)
+		}
+		return p.listMarkets(asJSON)
+	}
+	cmd := p.command("marketplace [NAME]", text.HelpMarket, 1, list)
+	cmd.Aliases = []string{"market"}
+	add := p.command("add SOURCE", text.HelpMarketAdd, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.PluginWhich), p.text.Say(text.FixPluginWhich))
+		}
+		k, err := p.opened.AddPluginMarket(ctx, args[0])
+		return p.pluginDone(err, asJSON, k, text.MarketAdded, "name", k.Name, "n", k.Plugins)
+	})
+	add.ValidArgsFunction = nil // folders
+	remove := p.command("remove NAME", text.HelpMarketRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.MarketName), "")
+		}
+		err := p.opened.RemovePluginMarket(args[0])
+		return p.pluginDone(err, asJSON, map[string]any{"name": args[0], "removed": true}, text.MarketRemoved, "name", text.OneLine(args[0]))
+	})
+	update := p.command("update [NAME]", text.HelpMarketUpdate, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		all, err := p.opened.UpdatePluginMarkets(ctx, strings.Join(args, ""))
+		if err != nil {
+			return err
+		}
+		return p.sayMarkets(all, asJSON)
+	})
+	names := p.first(p.marketNames)
+	cmd.ValidArgsFunction, remove.ValidArgsFunction, update.ValidArgsFunction = names, names, names
+	listed := p.command("list [NAME]", text.HelpMarketList, 1, list)
+	listed.ValidArgsFunction = names
+	cmd.AddCommand(add, listed, remove, update)
+	return cmd
+}
+
+// marketNames are the marketplaces that were added.
+func (p *program) marketNames(context.Context) (list []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		all, err := a.PluginMarkets()
+		if err != nil {
+			return
+		}
+		for _, k := range all {
+			list = append(list, k.Name)
+		}
+	})
+	return list
+}
+
+func (p *program) listMarkets(asJSON bool) error {
+	all, err := p.opened.PluginMarkets()
+	if err != nil {
+		return err
+	}
+	return p.sayMarkets(all, asJSON)
+}
+
+func (p *program) sayMarkets(all []app.PluginMarket, asJSON bool) error {
+	if asJSON {
+		return p.encode(all)
+	}
+	var b strings.Builder
+	for _, k := range all {
+		fmt.Fprintln(&b, p.text.Say(text.MarketAdded, "name", k.Name, "n", k.Plugins)+"  "+text.OneLine(k.Source.String()))
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(&b, p.text.Say(text.MarketNone))
+	}
+	_, err := p.out.WriteString(b.String())
+	return err
+}
+
+func (p *program) showMarket(name string, asJSON bool) error {
+	m, err := p.opened.PluginMarket(name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.encode(m)
+	}
+	var b strings.Builder
+	for _, e := range m.Plugins {
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s@%s  %s  %s", e.Name, m.Name, text.OneLine(e.Version), text.OneLine(e.Description)), " "))
+	}
+	for _, w := range m.Warnings {
+		fmt.Fprintln(&b, p.text.Say(text.LabelNote)+text.OneLine(w))
+	}
+	_, err = p.out.WriteString(b.String())
+	return err
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+func (p *program) sandboxCommand() *cobra.Command {
+	explain := p.command("explain [COMMAND]", text.HelpSandboxExplain, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		r, err := p.opened.ExplainSandbox(strings.Join(args, ""))
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return p.encode(r)
+		}
+		return p.showSandbox(r)
+	})
+	run := p.command("run COMMAND [ARGUMENT...]", text.HelpSandboxRun, 1, p.runConfined)
+	run.Args = cobra.ArbitraryArgs
+	run.Flags().SetInterspersed(false) // what stands behind the command is its own
+	return p.group("sandbox", text.HelpSandbox, explain, run)
+}
+
+func (p *program) showSandbox(r app.SandboxReport) error {
+	var b strings.Builder
+	level := p.text.Word("level." + r.Level)
+	if r.Mechanism != "" {
+		level += " (" + r.Mechanism + ")"
+	}
+	fmt.Fprintln(&b, p.text.Say(text.SandboxLevel, "level", level))
+	if r.Off {
+		fmt.Fprintln(&b, p.text.Say(text.SandboxOff))
+	}
+	for _, part := range r.Parts {
+		sign := "-"
+		if part.Used {
+			sign = "+"
+		}
+		fmt.Fprintf(&b, "  %s %s: %s\n", sign, part.Name, p.text.Phrase(text.OneLine(part.Detail)))
+	}
+	for _, list := range []struct {
+		head  text.Key
+		lines []string
+	}{{text.SandboxEnforced, r.Enforced}, {text.SandboxMissing, r.Missing}, {text.SandboxMend, r.Mend}} {
+		if len(list.lines) > 0 {
+			fmt.Fprintln(&b, p.text.Say(list.head))
+		}
+		for _, l := range list.lines {
+			fmt.Fprintln(&b, "  "+p.text.Phrase(text.OneLine(l)))
+		}
+	}
+	if len(r.Mounts) > 0 {
+		fmt.Fprintln(&b, p.text.Say(text.SandboxMounts))
+	}
+	for _, m := range r.Mounts {
+		fmt.Fprintf(&b, "  %-8s %s\n", m.Access, text.OneLine(m.Path))
+	}
+	_, err := p.out.WriteString(b.String())
+	return err
+}
+
+// runConfined runs a command confined; its exit code is ours.
+func (p *program) runConfined(ctx context.Context, _ *cli.CLI, args []string, _ bool) error {
+	if len(args) == 0 {
+		return p.usage(p.text.Say(text.NoCommand), p.text.Say(text.FixNoCommand))
+	}
+	var in io.Reader
+	if !cli.IsTerminal(p.in) {
+		in = p.in
+	}
+	code, refused, err := p.opened.RunConfined(ctx, args, in, p.out, p.err)
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		fmt.Fprintln(p.err, text.Clean(refused))
+	}
+	if code != 0 {
+		return &cli.Exited{Code: code, Err: fmt.Errorf("%s ended with exit code %d", args[0], code)}
+	}
+	return nil
+}

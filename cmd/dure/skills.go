@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// skillsCommand lists, checks, makes and moves skills.
+func (p *program) skillsCommand() *cobra.Command {
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		return c.Skills(ctx, p.flags.workdir, asJSON)
+	}
+	cmd := p.command("skills", text.HelpSkills, 0, list)
+	show := p.command("show NAME", text.HelpSkillsShow, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.SkillNames), "")
+		}
+		s, err := p.opened.Skill(p.flags.workdir, args[0])
+		if err != nil {
+			return err
+		}
+		return c.Skill(s, asJSON)
+	})
+	check := p.command("validate PATH...", text.HelpSkillsValidate, maxSkillPaths, p.checkSkills)
+	scope := ""
+	fresh := p.command("new NAME", text.HelpSkillsNew, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		at, err := p.skillScope(scope, args)
+		if err != nil {
+			return err
+		}
+		s, err := p.opened.NewSkill(p.flags.workdir, args[0], at)
+		if err != nil {
+			return err
+		}
+		return p.skillSaid(s, asJSON, p.text.Say(text.SkillMade, "path", text.OneLine(s.Path)))
+	})
+	taken := p.command("import PATH", text.HelpSkillsImport, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		at, err := p.skillScope(scope, args)
+		if err != nil {
+			return err
+		}
+		s, unknown, err := p.opened.ImportSkill(p.flags.workdir, args[0], at)
+		if err != nil {
+			return err
+		}
+		said := p.text.Say(text.SkillTaken, "name", text.OneLine(s.Name), "path", text.OneLine(s.Path))
+		if len(unknown) > 0 {
+			said += "\n" + p.text.Say(text.SkillDrops, "list", text.OneLine(strings.Join(unknown, ", ")))
+		}
+		return p.skillSaid(s, asJSON, said)
+	})
+	for _, c := range []*cobra.Command{fresh, taken} {
+		c.Flags().StringVar(&scope, "scope", "", p.text.Say(text.FlagSkillScope))
+	}
+	given := p.command("export NAME [FOLDER]", text.HelpSkillsExport, 2, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.SkillNames), "")
+		}
+		into := p.flags.workdir
+		if len(args) == 2 {
+			into = args[1]
+		}
+		s, err := p.opened.ExportSkill(p.flags.workdir, args[0], into)
+		if err != nil {
+			return err
+		}
+		return p.skillSaid(s, asJSON, p.text.Say(text.SkillGiven, "name", text.OneLine(s.Name), "path", text.OneLine(s.Path)))
+	})
+	cmd.AddCommand(p.command("list", text.HelpSkillsList, 0, list), show, check, fresh, taken, given)
+	return cmd
+}
+
+// maxSkillPaths bounds the skills that are checked at once.
+const maxSkillPaths = 1000
+
+// checkSkills says of skills whether they are as the standard wants them. It fails when
+// one is not.
+func (p *program) checkSkills(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	if len(args) == 0 {
+		return p.usage(p.text.Say(text.SkillNames), "")
+	}
+	list := []agent.SkillInfo{}
+	for _, path := range args {
+		s, err := p.opened.CheckSkill(path)
+		if err != nil {
+			return err
+		}
+		list = append(list, s)
+	}
+	if err := c.CheckedSkills(list, asJSON); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(s agent.SkillInfo) bool { return !s.Valid }) {
+		return &cli.Exited{Code: cli.ExitFailed}
+	}
+	return nil
+}
+
+// skillScope is where a skill is to be kept.
+func (p *program) skillScope(scope string, args []string) (string, error) {
+	if len(args) == 0 {
+		return "", p.usage(p.text.Say(text.SkillNames), "")
+	}
+	if scope == "" {
+		scope = cli.SkillScopes()[0]
+	}
+	if !slices.Contains(cli.SkillScopes(), scope) {
+		return "", p.usage(p.text.Say(text.SkillScopes, "name", text.OneLine(scope)), p.text.Say(text.FixMemoryScope, "list", strings.Join(cli.SkillScopes(), ", ")))
+	}
+	return scope, nil
+}
+
+// skillSaid says what was done with a skill.
+func (p *program) skillSaid(s agent.SkillInfo, asJSON bool, said string) error {
+	if asJSON {
+		return p.encode(s)
+	}
+	_, err := fmt.Fprintln(p.out, said)
+	return err
+}

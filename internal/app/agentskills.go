@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"runtime"
+	"strings"
+
+	"dure/internal/skills"
+)
+
+// maxPreloaded bounds the bytes of all skills that a type of agents begins with. One that
+// does not fit is named, so that it can be loaded.
+const maxPreloaded = 100_000
+
+// notPreloaded stands in the place of commands in the text of skills that an agent begins
+// with: nobody has called them.
+const notPreloaded = "[this command is run when the skill is called]"
+
+// preloaded returns the skills that a type of agents begins with, as a part of what it is
+// told to be. Why one is missing is told to the people who look at the log.
+func (k *skillset) preloaded(names []string) string {
+	if k == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range names {
+		text, why := k.whole(name)
+		if why == "" && b.Len()+len(text) > maxPreloaded {
+			why = "the skills before it take all the room that there is"
+		}
+		if why != "" {
+			k.note("warn", "an agent begins without the skill "+oneLine(name, 100)+": "+why)
+			continue
+		}
+		b.WriteString("\n\n## Skill: " + name + "\n\n" + text)
+	}
+	return b.String()
+}
+
+// whole returns the text of a skill without its commands, or why it cannot be had.
+func (k *skillset) whole(name string) (text, why string) {
+	s, like := k.set.Find(name)
+	switch {
+	case len(like) > 0:
+		return "", "it may be one of " + strings.Join(like, ", ")
+	case s.Name == "":
+		return "", "there is none of this name"
+	case s.Off != "":
+		return "", s.Off
+	case s.NoModel:
+		return "", "it is for people to call"
+	}
+	text, err := k.set.Prepare(context.Background(), s, skills.Request{Vars: k.vars(), NotRun: notPreloaded, Windows: runtime.GOOS == "windows"})
+	if err != nil {
+		return "", err.Error()
+	}
+	return k.app.patterns.Redact(text), ""
+}

@@ -1,0 +1,112 @@
+package app_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/journal"
+	"dure/internal/models/script"
+)
+
+// kept makes a session with events.
+func kept(t *testing.T, store *journal.Local, m agent.SessionInfo, events ...agent.Body) {
+	t.Helper()
+	ctx := t.Context()
+	if err := store.Create(ctx, journal.Meta{SessionInfo: m}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := store.Acquire(ctx, m.ID, journal.Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []agent.Event{{Body: agent.SessionOpened{Session: m.ID, Parent: m.Parent, Workdir: m.Workdir}}}
+	for _, b := range events {
+		list = append(list, agent.Event{Body: b})
+	}
+	if _, err := lease.Append(ctx, journal.Batch{Events: list, Seal: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(ctx, journal.Done, journal.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the calls of children and of their children were answered stands with their
+// decisions, though a person was asked in the log of the first session.
+func TestAuditOfChildren(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS, Now: func() time.Time {
+		at = at.Add(time.Second)
+		return at
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prop := func(who, command string) agent.Proposal {
+		return agent.Proposal{Call: agent.Call{ID: "1", Tool: "bash__exec", Input: input(fields{"command": command})}, Agent: who}
+	}
+	by := func(v agent.Verdict, who, why string) agent.Decision {
+		return agent.Decision{Verdict: v, By: who, Reason: why}
+	}
+	kept(
+		t, store, agent.SessionInfo{ID: "front", Workdir: w.work},
+		agent.ApprovalAsked{ID: "q1", Proposal: prop("tester", "make"), Child: "child"},
+		agent.ApprovalResolved{ID: "q1", Decision: by(agent.Allow, "user", ""), Remember: agent.RememberSession, Rules: []string{"Bash(make)"}},
+		agent.ApprovalAsked{ID: "q2", Proposal: prop("helper", "make x"), Child: "child"},
+		agent.ApprovalResolved{ID: "q2", Decision: by(agent.Deny, "user", "not now")},
+		agent.ApprovalAsked{ID: "q3", Proposal: prop("", "make")},
+		agent.ApprovalResolved{ID: "q3", Decision: by(agent.Deny, "user", "mine")},
+		agent.CallDecided{Proposal: prop("", "make"), Decision: by(agent.Deny, "user", "mine")},
+	)
+	kept(
+		t, store, agent.SessionInfo{ID: "child", Parent: "front", Workdir: w.work},
+		agent.CallDecided{Proposal: prop("tester", "ls"), Decision: by(agent.Allow, "read-only", "")},
+		agent.CallDecided{Proposal: prop("tester", "make"), Decision: by(agent.Allow, "user", "")},
+	)
+	kept(
+		t, store, agent.SessionInfo{ID: "grandchild", Parent: "child", Workdir: w.work},
+		agent.CallDecided{Proposal: prop("helper", "make x"), Decision: by(agent.Deny, "user", "not now")},
+		agent.CallDecided{Proposal: prop("helper", "make x"), Decision: by(agent.Deny, "user", "not now")}, // nobody was asked again
+	)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
+	for _, tt := range []struct {
+		query agent.ListDecisions
+		want  []string
+	}{
+		{agent.ListDecisions{}, []string{
+			"front : deny mine q3", "child tester: allow  ", "child tester: allow  q1 session [Bash(make)]",
+			"grandchild helper: deny not now q2", "grandchild helper: deny not now ",
+		}},
+		{agent.ListDecisions{Session: "grandchild", Limit: 1}, []string{"grandchild helper: deny not now "}},
+		{agent.ListDecisions{Session: "child", By: "user"}, []string{"child tester: allow  q1 session [Bash(make)]"}},
+		{agent.ListDecisions{By: "nobody"}, nil},
+	} {
+		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range list {
+			line := fmt.Sprintf("%s %s: %s %s ", r.Session, r.Proposal.Agent, r.Decision.Verdict, r.Decision.Reason)
+			if r.Answer != nil {
+				if line += r.Answer.ID; r.Answer.Remember != "" {
+					line += fmt.Sprintf(" %s %v", r.Answer.Remember, r.Answer.Rules)
+				}
+			}
+			got = append(got, line)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v:\n%q, want\n%q", tt.query, got, tt.want)
+		}
+	}
+}

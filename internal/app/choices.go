@@ -1,0 +1,174 @@
+package app
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/config"
+)
+
+// byRepository reports whether the files of the project gave a value.
+func byRepository(o config.Origin) bool { return o.Layer == config.Project || o.Layer == config.Local }
+
+// choices are the settings that say which models are asked.
+func choices(c config.Config) []string {
+	list := []string{"model", "fallbackModel", "smallModel"}
+	for name := range maps.Keys(c.Profiles) {
+		list = append(list, modelKey(name))
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(list, func(key string) bool { return !byRepository(c.Origins[key]) })
+}
+
+// modelKey is the setting that names the model of a profile.
+func modelKey(profile string) string { return "profiles." + profile + ".model" }
+
+// profileOf returns the profile whose model a setting names.
+func profileOf(key string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(key, "profiles."); ok {
+		name, ok = strings.CutSuffix(name, ".model")
+	}
+	return name, ok
+}
+
+// ownChoices takes back what a repository says about models where that would
+// send the conversation to a provider that its user did not choose. src is where
+// the settings came from. A repository may choose among the models of whom the
+// user's own settings name; where they name nobody, of whom would be asked
+// without the repository.
+func (a *App) ownChoices(src config.Sources) error {
+	list := choices(a.cfg)
+	if len(list) == 0 {
+		return nil
+	}
+	read, owned := src.ReadFile, a.cfg.OwnFolders(src)
+	src.ReadFile = func(path string) ([]byte, error) {
+		dir := filepath.Dir(path)
+		if name := filepath.Base(dir); filepath.Dir(dir) == src.Workdir && (name == ".dure" || name == ".claude") && !slices.Contains(owned, dir) {
+			return nil, fs.ErrNotExist
+		}
+		return read(path)
+	}
+	own, err := config.Load(src)
+	if err != nil {
+		return err
+	}
+	may := a.chosen(own)
+	for _, key := range list {
+		if slices.ContainsFunc(modelsIn(a.cfg, key), func(m string) bool { return !may(a.servedBy(m)) }) {
+			a.take(own, key)
+		}
+	}
+	return nil
+}
+
+// borrowedModel takes back a model that was chosen in a .claude folder, for another
+// program, where there is no key for it here.
+func (a *App) borrowedModel() {
+	if !slices.Contains(a.cfg.Borrowed, a.cfg.Origins["model"].Where) {
+		return
+	}
+	if p, ok := a.provider(a.servedBy(a.cfg.Model)); ok {
+		if _, err := a.keyed(p); p.Local || err == nil {
+			return
+		}
+	}
+	a.cfg.Model, a.cfg.Origins["model"] = config.DefaultModel, config.Origin{Layer: config.BuiltIn}
+}
+
+// modelsIn returns the models that a setting names.
+func modelsIn(c config.Config, key string) []string {
+	switch key {
+	case "model":
+		return []string{c.Model}
+	case "fallbackModel":
+		return c.Fallback
+	case "smallModel":
+		return []string{c.SmallModel}
+	}
+	if name, ok := profileOf(key); ok && c.Profiles[name].Model != nil {
+		return []string{*c.Profiles[name].Model}
+	}
+	return nil
+}
+
+// chosen returns whether a provider is one that own settings choose.
+func (a *App) chosen(own config.Config) func(provider string) bool {
+	var names []string
+	for key, origin := range own.Origins {
+		if !origin.BuiltIn() {
+			names = append(names, modelsIn(own, key)...)
+		}
+	}
+	var list []string
+	for _, name := range names {
+		list = append(list, a.servedBy(name))
+	}
+	if own.Origins["model"].BuiltIn() && own.BaseURL == "" {
+		p, ok := a.firstKeyed()
+		if !ok {
+			return func(string) bool { return true } // without a key nobody is asked but this machine
+		}
+		list = append(list, p.Name)
+	}
+	if own.BaseURL != "" {
+		list = append(list, "anthropic")
+	}
+	return func(provider string) bool { return slices.Contains(list, provider) }
+}
+
+// firstKeyed is the first provider elsewhere that there is a key for.
+func (a *App) firstKeyed() (provider, bool) {
+	for _, p := range a.providers() {
+		if _, err := a.keyed(p); !p.Local && err == nil {
+			return p, true
+		}
+	}
+	return provider{}, false
+}
+
+// servedBy returns the name of the provider whom a model is asked from; "" = it is
+// looked for on this machine.
+func (a *App) servedBy(model string) string {
+	if info, ok := a.models.Lookup(model); ok {
+		return info.Provider
+	}
+	if prefix, _, ok := strings.Cut(model, "/"); ok {
+		if p, ok := a.provider(prefix); ok {
+			return p.Name
+		}
+	}
+	if a.cfg.BaseURL != "" {
+		return "anthropic"
+	}
+	return ""
+}
+
+// take takes a setting from own settings, and says so.
+func (a *App) take(own config.Config, key string) {
+	a.cfg.Notes = append(a.cfg.Notes, agent.Note{Level: "warn", Code: "settings", Text: fmt.Sprintf(
+		"%s: %s is not taken from a repository; set it in your own settings", a.cfg.Origins[key].Where, key)})
+	switch key {
+	case "model":
+		a.cfg.Model = own.Model
+	case "fallbackModel":
+		a.cfg.Fallback = own.Fallback
+	case "smallModel":
+		a.cfg.SmallModel = own.SmallModel
+	default:
+		name, _ := profileOf(key)
+		p := a.cfg.Profiles[name]
+		p.Model = own.Profiles[name].Model
+		a.cfg.Profiles[name] = p
+	}
+	if origin, ok := own.Origins[key]; ok {
+		a.cfg.Origins[key] = origin
+	} else {
+		delete(a.cfg.Origins, key)
+	}
+}

@@ -1,0 +1,60 @@
+package app
+
+import (
+	"errors"
+	"slices"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/keys"
+	"dure/internal/sandbox"
+	"dure/internal/session"
+	"dure/internal/workspace"
+)
+
+// ToolNames returns the names of the built-in tools in the dialect of the
+// settings, sorted. Nothing is started for it.
+func (a *App) ToolNames() []string {
+	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir})
+	if err != nil {
+		return nil
+	}
+	dialect := catalog.Dialect(a.cfg.Dialect)
+	cat := catalog.New(catalog.Config{Dialect: dialect})
+	box := sandbox.New(sandbox.Config{})
+	set, err := a.tools(toolConfig{Build: session.Build{}, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: a.cfg.Profile, find: sandbox.Find})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range cat.List() {
+		names = append(names, dialect.Name(e.Spec.Name))
+	}
+	set.close()
+	if err := box.Close(); err != nil {
+		a.opts.Logger.Debug("closing the process box", "error", err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ProviderNames returns the names of the providers.
+func (a *App) ProviderNames() []string {
+	var names []string
+	for _, p := range a.providers() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Forget forgets the key of a provider, and reports whether there was one.
+func (a *App) Forget(name string) (removed bool, err error) {
+	err = a.Logout(name)
+	switch {
+	case errors.Is(err, keys.ErrNone):
+		return false, nil
+	case err != nil && agent.ProblemOf(err) == nil:
+		return false, a.keysProblem(err)
+	}
+	return err == nil, err
+}

@@ -1,0 +1,176 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"dure/agent"
+	"dure/internal/checkpoint"
+	"dure/internal/replay"
+)
+
+// What a comparison shows of files at most.
+const (
+	maxCompared = 200 // files
+	maxFileDiff = 1 << 20
+)
+
+// compare puts two sessions side by side.
+func (a *App) compare(ctx context.Context, q agent.CompareSessions) (agent.Comparison, error) {
+	of := func(id string) replay.Config {
+		return replay.Config{Session: id, Events: a.store.Read(ctx, id, 0)}
+	}
+	out, wrote, err := replay.Compare(ctx, of(q.A), of(q.B))
+	if err != nil {
+		return out, err
+	}
+	sides := [2]*ending{{wrote: wrote[0]}, {wrote: wrote[1]}}
+	for i, s := range []agent.ComparedSession{out.A, out.B} {
+		if err := a.end(ctx, s, out.Shared, sides[i]); err != nil {
+			return out, err
+		}
+	}
+	paths := maps.Clone(sides[0].changed)
+	for path := range sides[1].changed {
+		paths[path] = true
+	}
+	list := slices.Sorted(maps.Keys(paths))
+	if len(list) > maxCompared {
+		list, out.Cut = list[:maxCompared], true
+	}
+	for i, s := range []agent.ComparedSession{out.A, out.B} {
+		if err := a.contents(ctx, s, list, sides[i]); err != nil {
+			return out, err
+		}
+	}
+	for _, path := range list {
+		if f, differs := comparedFile(path, sides[0], sides[1]); differs {
+			out.Files = append(out.Files, f)
+		}
+	}
+	return masked(out)
+}
+
+// An ending is how a session left its files. Paths are those of the wire.
+type ending struct {
+	root    string
+	wrote   map[string]agent.FileState // what its calls said, by path of the system
+	own     map[string]agent.FileState // the same, by path
+	changed map[string]bool            // what it changed
+	gone    map[string]bool            // of it, what is not there any more
+	texts   map[string][]byte          // contents that are known
+	empty   map[string]bool            // nothing is there, and that is known
+}
+
+// end finds what a session changed: by its snapshots, and what its calls said.
+func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e *ending) error {
+	e.changed, e.gone, e.own = map[string]bool{}, map[string]bool{}, map[string]agent.FileState{}
+	e.texts, e.empty = map[string][]byte{}, map[string]bool{}
+	stand, err := a.sessionAt(ctx, agent.SessionAt{Session: s.Session, Seq: 1})
+	if err != nil {
+		return err
+	}
+	e.root = stand.Workdir
+	err = a.snapshotsOf(ctx, s.Session, false, func(g gaze) error {
+		e.root = g.root
+		from, to := g.snapshotAt(max(shared, 1)), g.snapshotAt(s.Events)
+		if from == "" || to == "" || from == to {
+			return nil
+		}
+		all, err := g.store.Diff(ctx, from, to)
+		if err != nil {
+			return nil // it was dropped; what the calls said is left
+		}
+		for _, c := range all {
+			if c.Before.Kind == checkpoint.File || c.After.Kind == checkpoint.File {
+				path := wirePath(g.root, c.Path)
+				e.changed[path], e.gone[path] = true, c.After.Kind == checkpoint.None
+			}
+			if c.From != "" {
+				path := wirePath(g.root, c.From)
+				e.changed[path], e.gone[path] = true, true
+			}
+		}
+		return nil
+	})
+	for path, f := range e.wrote {
+		path = wirePath(e.root, path)
+		e.own[path] = f
+		if !e.changed[path] {
+			e.changed[path], e.gone[path] = true, f.Gone
+		}
+	}
+	return unkept(err)
+}
+
+// contents reads what files held in the end.
+func (a *App) contents(ctx context.Context, s agent.ComparedSession, paths []string, e *ending) error {
+	return unkept(a.snapshotsOf(ctx, s.Session, false, func(g gaze) error {
+		to := g.snapshotAt(s.Events)
+		if to == "" {
+			return nil
+		}
+		for _, path := range paths {
+			data, err := g.store.Content(ctx, to, systemPath(g.root, path))
+			switch {
+			case err == nil:
+				e.texts[path] = data
+			case errors.Is(err, fs.ErrNotExist):
+				e.empty[path] = true
+			case ctx.Err() != nil:
+				return ctx.Err()
+			}
+		}
+		return nil
+	}))
+}
+
+// unkept is what is wrong with snapshots that a comparison can do without: their
+// folder is gone, or they cannot be read.
+func unkept(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+func (e *ending) state(path string) string {
+	switch {
+	case !e.changed[path]:
+		return "untouched"
+	case e.gone[path]:
+		return "deleted"
+	}
+	return "changed"
+}
+
+// comparedFile tells the ends of a file apart.
+func comparedFile(path string, a, b *ending) (agent.ComparedFile, bool) {
+	f := agent.ComparedFile{Path: path, A: a.state(path), B: b.state(path)}
+	x, okX := a.texts[path]
+	y, okY := b.texts[path]
+	switch knownX, knownY := okX || a.empty[path], okY || b.empty[path]; {
+	case knownX && knownY:
+		if okX == okY && bytes.Equal(x, y) {
+			return f, false
+		}
+		if !isBinary(x) && !isBinary(y) && len(x)+len(y) <= maxFileDiff {
+			if d := diff.Diff(path, x, path, y); len(d) <= maxPreview {
+				f.Diff = string(d)
+			}
+		}
+	case f.A == "deleted" && f.B == "deleted":
+		return f, false
+	case a.own[path].SHA256 != "" && a.own[path].SHA256 == b.own[path].SHA256:
+		return f, false
+	}
+	return f, true
+}
+
+func isBinary(data []byte) bool { return bytes.IndexByte(data, 0) >= 0 }

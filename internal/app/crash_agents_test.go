@@ -1,0 +1,171 @@
+//go:build unix
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+	"dure/internal/transcript"
+)
+
+// agentStory is what the models of a session and of its agents say: two agents work
+// beside each other, one in the background, and each writes a line.
+func agentStory(r script.Request) script.Reply {
+	if strings.Contains(string(r.Body), "Do all the steps.") {
+		switch r.Step {
+		case 0:
+			return script.Reply{Calls: []script.Call{hand("one", fields{"prompt": "Part one."}), hand("two", fields{"prompt": "Part two."})}}
+		case 1:
+			return script.Reply{Calls: []script.Call{hand("three", fields{"prompt": "Part three.", "run_in_background": true})}}
+		}
+		return script.Reply{Text: "Noted.", Stop: agent.StopEnd}
+	}
+	for _, part := range []string{"one", "two", "three"} {
+		if !strings.Contains(string(r.Body), "Part "+part+".") {
+			continue
+		}
+		if r.Step == 0 {
+			return script.Reply{Calls: []script.Call{{ID: "w", Tool: "Bash", Input: input(fields{"command": "echo " + part + " >> ledger"})}}}
+		}
+		return script.Reply{Text: part + " is done.", Stop: agent.StopEnd}
+	}
+	return script.Reply{Text: "What?", Stop: agent.StopEnd}
+}
+
+func newAgentRun(dir string) (*crashRun, error) {
+	r, err := newCrashRun(dir, newCrashScript(0), 0)
+	if err != nil {
+		return nil, err
+	}
+	_ = r.model.Close() // it tells another story
+	r.model, err = script.NewServer(script.Script{}, script.Options{Func: agentStory})
+	return r, err
+}
+
+// checkAgents looks at the logs of the session and of its agents, and at what these did.
+func (r *crashRun) checkAgents(ctx context.Context) (v verdict, err error) {
+	a, err := app.New(options(r.work(), r.home(), r.model.URL(), app.Flags{}))
+	if err != nil {
+		return v, err
+	}
+	defer a.Close()
+	c := a.Client()
+	s, err := c.Open(ctx, agent.Open{Session: crashID}) // what is pending is settled by now
+	if err != nil {
+		return v, err
+	}
+	var events []agent.Event
+	state := transcript.New()
+	for e, err := range s.Events(ctx, 0) {
+		if err != nil {
+			return v, err
+		}
+		events = append(events, e)
+		if state.Apply(e); e.Seq == s.Info.Head {
+			break
+		}
+	}
+	v.events = len(events)
+	v.problems = slices.Concat(numbering(events), gated(events), verified(ctx, c, crashID), refusals(r.model))
+	children := map[string]bool{} // and whether they came to an end: one that is lost is left as it was
+	for _, b := range all[agent.ChildOpened](events) {
+		children[b.Child] = false
+	}
+	for _, b := range all[agent.ChildEnded](events) {
+		children[b.Child] = true
+	}
+	for id, over := range children {
+		var own []agent.Event
+		for e, err := range c.Attach(id).Events(ctx, 0) {
+			if err != nil {
+				return v, fmt.Errorf("reading the log of an agent: %w", err)
+			}
+			own = append(own, e)
+		}
+		v.problems = append(v.problems, numbering(own)...)
+		if over {
+			v.problems = append(v.problems, gated(own)...)
+		}
+	}
+	if len(children) != 3 || state.Turn.Open || len(state.Pending) > 0 || len(all[agent.CallSettled](events)) != 1 {
+		v.fail("%d children, turn open %v, %d pending\n%s", len(children), state.Turn.Open, len(state.Pending), names(events))
+	}
+	for _, b := range all[agent.CallFinished](events) {
+		want := b.Result.ID + " is done."
+		if b.Result.Status != agent.StatusPending && !strings.HasPrefix(b.Result.Text, want) {
+			v.fail("%s came to %q", b.Result.ID, b.Result.Text)
+		}
+	}
+	ledger, err := os.ReadFile(filepath.Join(r.work(), "ledger"))
+	for line, n := range count(string(ledger)) {
+		if n > 1 {
+			v.fail("%q was written %d times", line, n)
+		}
+	}
+	return v, err
+}
+
+// agentRun is one session with agents that is killed at a boundary and goes on.
+func agentRun(ctx context.Context, dir string, p crashPoint) (v verdict, err error) {
+	r, err := newAgentRun(dir)
+	if err != nil {
+		return v, err
+	}
+	defer r.close()
+	died, _, err := r.child(childTask{Die: p.n, Torn: p.torn})
+	if err != nil {
+		return v, err
+	}
+	if died {
+		if again, _, err := r.child(childTask{}); again || err != nil {
+			return v, fmt.Errorf("resuming: died %v, %w", again, err)
+		}
+	}
+	return r.checkAgents(ctx)
+}
+
+// TestCrashWithAgents kills a session whose agents work at every boundary of its log and
+// of theirs, or at some in the short form, and has it go on: each agent is found again,
+// does nothing twice, and has one outcome; one in the background is settled once, as it
+// came out or as lost.
+func TestCrashWithAgents(t *testing.T) {
+	dir, begun, stride := t.TempDir(), time.Now(), int64(1)
+	if !long() {
+		stride = 40
+	}
+	r, err := newAgentRun(filepath.Join(dir, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lines, err := r.child(childTask{List: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	points := pointsOf(lines)
+	runs, events := 0, 0
+	for i := rand.Int64N(stride); i < int64(len(points)); i += stride {
+		v, err := agentRun(t.Context(), filepath.Join(dir, fmt.Sprint(i+1)), points[i])
+		if err != nil {
+			v.fail("%v", err)
+		}
+		for _, problem := range v.problems {
+			t.Errorf("killed at boundary %+v: %s", points[i], problem)
+		}
+		runs, events = runs+1, events+v.events
+	}
+	t.Logf("%v: %d places, %d visited, %d events", time.Since(begun).Round(time.Second), len(points), runs, events)
+}

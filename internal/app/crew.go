@@ -1,0 +1,210 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/loop"
+	"dure/internal/policy"
+	"dure/internal/session"
+)
+
+// members are the sessions that are open, as far as their children depend on them: a
+// child has no tool that its parent has not, no wider mode, and what is allowed for the
+// session of one holds for the other. It is safe for concurrent use.
+type members struct {
+	mu  sync.Mutex
+	all map[string]*member // by session
+}
+
+type member struct {
+	parent string
+	has    func(agent.Spec) bool // nil = all tools
+	pol    *policy.Policy
+	rules  []string // that were granted for the session
+}
+
+// join takes a session in, and gives it what was granted to its parent.
+func (m *members) join(id, parent string, has func(agent.Spec) bool, pol *policy.Policy) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := &member{parent: parent, has: has, pol: pol}
+	if p := m.all[parent]; p != nil && len(p.rules) > 0 {
+		one.rules = slices.Clone(p.rules)
+		if err := pol.Grant(one.rules, policy.Session); err != nil {
+			return fmt.Errorf("granting an agent what its session was granted: %w", err)
+		}
+	}
+	if m.all == nil {
+		m.all = map[string]*member{}
+	}
+	m.all[id] = one
+	return nil
+}
+
+func (m *members) leave(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, id)
+}
+
+// has returns which tools an open session has; nil = all.
+func (m *members) has(id string) func(agent.Spec) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one := m.all[id]; one != nil {
+		return one.has
+	}
+	return nil
+}
+
+// clamp returns a mode, or that of an open session if it is narrower.
+func (m *members) clamp(id string, mode agent.Mode) agent.Mode {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one := m.all[id]; one != nil && slices.Index(restraint, one.pol.Mode()) < slices.Index(restraint, mode) {
+		return one.pol.Mode()
+	}
+	return mode
+}
+
+// below calls f for all that work for a session, each behind the one that it works for.
+// mu is held.
+func (m *members) below(id string, f func(*member)) {
+	for _, child := range slices.Sorted(maps.Keys(m.all)) {
+		if one := m.all[child]; one.parent == id {
+			f(one)
+			m.below(child, f)
+		}
+	}
+}
+
+// mode sets the mode of a session. Those that work for it keep theirs where it is
+// narrower.
+func (m *members) mode(id string, set func(agent.Mode) error) func(agent.Mode) error {
+	return func(mode agent.Mode) error {
+		if err := set(mode); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		var failed error
+		m.below(id, func(one *member) {
+			if slices.Index(restraint, mode) < slices.Index(restraint, one.pol.Mode()) && failed == nil {
+				failed = one.pol.SetMode(mode)
+			}
+		})
+		return failed
+	}
+}
+
+// grant makes what is allowed for a session hold for those that work for it.
+func (m *members) grant(id string, grant func(string, []string) error) func(string, []string) error {
+	return func(remember string, rules []string) error {
+		if err := grant(remember, rules); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		var failed error
+		give := func(one *member) {
+			one.rules = append(one.rules, rules...)
+		}
+		if one := m.all[id]; one != nil {
+			give(one)
+		}
+		m.below(id, func(one *member) {
+			give(one)
+			if err := one.pol.Grant(rules, policy.Session); err != nil && failed == nil {
+				failed = err
+			}
+		})
+		return failed
+	}
+}
+
+// toolsOf returns which tools a list of names means, nil = all; and those of which it
+// has only a part, as in Bash(git diff *), with the rules for that.
+func toolsOf(cat *catalog.Catalog, names []string) (has func(agent.Spec) bool, parts map[string][]string) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	wanted, prefixes := map[string]bool{}, []string{}
+	whole := map[string]bool{}
+	for _, entry := range names {
+		name, _, part := strings.Cut(entry, "(")
+		canonical, ok := cat.Canonical(name)
+		if !ok {
+			canonical = name
+		}
+		if server, ok := strings.CutPrefix(canonical, "mcp__"); ok && (!strings.Contains(server, "__") || strings.HasSuffix(server, "__*")) {
+			prefixes = append(prefixes, "mcp__"+strings.TrimSuffix(server, "__*")+"__")
+		}
+		wanted[canonical] = true
+		if part {
+			if parts == nil {
+				parts = map[string][]string{}
+			}
+			parts[canonical] = append(parts[canonical], entry)
+		} else {
+			whole[canonical] = true
+		}
+	}
+	maps.DeleteFunc(parts, func(tool string, _ []string) bool { return whole[tool] })
+	return func(s agent.Spec) bool {
+		return wanted[s.Name] || wanted["group:"+s.Group] || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s.Name, p) })
+	}, parts
+}
+
+// both is what two lists of tools have in common; nil = all.
+func both(a, b func(agent.Spec) bool) func(agent.Spec) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(s agent.Spec) bool { return a(s) && b(s) }
+}
+
+// enlist takes a session in, with the tools that it has, and returns the stages of its
+// gate that are its type's own.
+func (a *App) enlist(b session.Build, d *decider, who role, has func(agent.Spec) bool) ([]loop.Stage, error) {
+	stages, err := d.partsStage(who.parts)
+	if err != nil {
+		return nil, err
+	}
+	return stages, a.members.join(b.Session, b.Parent, has, d.pol)
+}
+
+// partsStage denies calls of tools of which an agent has only a part, but for that part
+// and what is harmless anyway.
+func (d *decider) partsStage(parts map[string][]string) ([]loop.Stage, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	cfg, _ := d.config()
+	cfg.Mode, cfg.Rules, cfg.ManagedOnly = agent.ModeDontAsk, nil, false
+	for _, tool := range slices.Sorted(maps.Keys(parts)) {
+		for _, rule := range parts[tool] {
+			cfg.Rules = append(cfg.Rules, policy.Rule{Text: rule, Verdict: agent.Allow, Source: policy.Source{Layer: policy.Flags}})
+		}
+	}
+	only, err := policy.New(cfg)
+	if err != nil {
+		return nil, settingsProblem("agents", err)
+	}
+	return []loop.Stage{{Name: "agent.tools", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+		rules, part := parts[p.Call.Tool]
+		if !part || only.Decide(p).Verdict == agent.Allow {
+			return agent.Decision{}, nil
+		}
+		return agent.Decision{Verdict: agent.Deny, Reason: "this agent has only " + strings.Join(rules, ", ")}, nil
+	}}}, nil
+}

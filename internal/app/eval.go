@@ -1,0 +1,325 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/loop"
+	"dure/internal/policy"
+	"dure/internal/sandbox"
+	"dure/internal/tools"
+	"dure/internal/tools/code"
+	"dure/internal/tools/files"
+	"dure/internal/tools/git"
+	"dure/internal/tools/shell"
+	"dure/internal/tools/web"
+	"dure/internal/workspace"
+)
+
+// EvalCase is a call that is to be decided on, with the rules to go by.
+type EvalCase struct {
+	ID    json.RawMessage `json:"id"` // goes back as it came
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input"`
+	Rules EvalRules       `json:"rules"`
+	Mode  string          `json:"mode"` // "" = default
+
+	Cwd   string   `json:"cwd"` // workspace, current folder and place of the rules; "" = that of the evaluator
+	Extra []string `json:"additional_dirs"`
+	Home  string   `json:"home"` // "" = that of the evaluator
+}
+
+// EvalRules are rules as settings have them.
+type EvalRules struct {
+	Allow []string `json:"allow"`
+	Deny  []string `json:"deny"`
+	Ask   []string `json:"ask"`
+}
+
+// EvalVerdict is what was decided: allow, ask or deny.
+type EvalVerdict struct {
+	ID      json.RawMessage `json:"id"`
+	Verdict agent.Verdict   `json:"verdict"`
+	By      string          `json:"by"`
+	Reason  string          `json:"reason"`
+}
+
+// Evaluator decides on calls that nobody makes, by the same gate as on all
+// others. It takes full confinement for given, reads no settings, runs nothing,
+// and looks at the disk only to find out where paths lead. It is for one
+// goroutine.
+type Evaluator struct {
+	Dir  string // absolute; the folder of cases that name none
+	Home string // "" = none is known
+
+	places map[string]*evalPlace
+}
+
+// The limits of an evaluation.
+const (
+	maxEvalLine   = 16 << 20 // bytes of one case
+	maxEvalPlaces = 64       // that are kept at hand
+)
+
+// evalPlace is what cases with one folder have in common.
+type evalPlace struct {
+	ws    *workspace.Workspace
+	extra []string
+	cat   *catalog.Catalog
+	step  *catalog.Step
+}
+
+// Run decides on the cases of in, one a line, and writes a verdict for each, in
+// their order. A line that is no case is denied. Its errors are those of reading
+// and writing.
+func (v *Evaluator) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	return eachLine(ctx, in, out, func(line []byte) any {
+		var c EvalCase
+		if err := json.Unmarshal(line, &c); err != nil {
+			var id struct{ ID json.RawMessage }
+			_ = json.Unmarshal(line, &id) // of what is wrong, the name may be right
+			return EvalVerdict{ID: known(id.ID), Verdict: agent.Deny, By: "input", Reason: "the case cannot be read: " + err.Error()}
+		}
+		return v.Decide(ctx, c)
+	})
+}
+
+// GuardLines guards the texts of in, one a line, and writes what is left of each, in
+// their order. A line that is none is answered with an error.
+func GuardLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	return eachLine(ctx, in, out, func(line []byte) any {
+		g, err := guardLine(line)
+		if err != nil {
+			return map[string]any{"id": g.ID, "error": err.Error()}
+		}
+		return g
+	})
+}
+
+// eachLine answers every line of in that is not empty with one line of JSON.
+func eachLine(ctx context.Context, in io.Reader, out io.Writer, answer func(line []byte) any) error {
+	lines := bufio.NewReaderSize(in, 64<<10)
+	w := bufio.NewWriterSize(out, 64<<10)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for {
+		line, err := readLine(lines)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return errors.Join(fmt.Errorf("reading the input: %w", err), w.Flush())
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if err := e.Encode(answer(line)); err != nil {
+				return fmt.Errorf("writing the answer: %w", err)
+			}
+		}
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), w.Flush())
+		}
+		if lines.Buffered() == 0 { // somebody may be waiting for the answer
+			if err := w.Flush(); err != nil {
+				return fmt.Errorf("writing the answer: %w", err)
+			}
+		}
+	}
+}
+
+// readLine returns the next line; of one that is too long, nothing but its start.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if room := maxEvalLine - len(line); room > 0 {
+			line = append(line, part[:min(len(part), room)]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// Decide decides on one case.
+func (v *Evaluator) Decide(ctx context.Context, c EvalCase) EvalVerdict {
+	d, err := v.decide(ctx, c)
+	if err != nil {
+		d = agent.Decision{Verdict: agent.Deny, By: "input", Reason: err.Error()}
+	}
+	return EvalVerdict{ID: known(c.ID), Verdict: d.Verdict, By: d.By, Reason: d.Reason}
+}
+
+func known(id json.RawMessage) json.RawMessage {
+	if len(id) == 0 {
+		return json.RawMessage("null")
+	}
+	return id
+}
+
+// decide takes a case through what every call goes through before it runs. An
+// error is a call that would not have come to the gate.
+func (v *Evaluator) decide(ctx context.Context, c EvalCase) (agent.Decision, error) {
+	dir := c.Cwd
+	switch {
+	case dir == "":
+		dir = v.Dir
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join(v.Dir, dir)
+	}
+	home := c.Home
+	if home == "" {
+		home = v.Home
+	}
+	place, err := v.place(dir, c.Extra, home)
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	prop, err := place.propose(ctx, c, dir)
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	mode := c.Mode
+	if mode == "manual" { // another name for it
+		mode = string(agent.ModeDefault)
+	}
+	cfg := place.config(dir, home)
+	cfg.Mode, cfg.Allow, cfg.Deny, cfg.Ask = agent.Mode(mode), c.Rules.Allow, c.Rules.Deny, c.Rules.Ask
+	pol, err := policy.New(cfg)
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	return pol.Decide(prop), nil
+}
+
+// place returns what cases in a folder have in common.
+func (v *Evaluator) place(dir string, extra []string, home string) (*evalPlace, error) {
+	key := strings.Join(append([]string{dir, home}, extra...), "\x00")
+	if p, ok := v.places[key]; ok {
+		return p, nil
+	}
+	abs := make([]string, len(extra))
+	for i, e := range extra {
+		switch {
+		case e == "~" || strings.HasPrefix(e, "~/"):
+			e = filepath.Join(home, e[1:])
+		case !filepath.IsAbs(e):
+			e = filepath.Join(dir, e)
+		}
+		abs[i] = e
+	}
+	ws, err := workspace.New(workspace.Config{Root: dir, Extra: abs, Absent: true})
+	if err != nil {
+		return nil, err
+	}
+	p := &evalPlace{ws: ws, extra: abs, cat: catalog.New(catalog.Config{})}
+	for _, t := range planners(ws, home) {
+		if err := p.cat.Register(t, catalog.BuiltIn, ""); err != nil {
+			return nil, err
+		}
+	}
+	p.step = p.cat.Step(nil)
+	if len(v.places) >= maxEvalPlaces || v.places == nil {
+		v.places = map[string]*evalPlace{}
+	}
+	v.places[key] = p
+	return p, nil
+}
+
+// config is a policy without rules.
+func (p *evalPlace) config(dir, home string) policy.Config {
+	return policy.Config{
+		Canonical: p.cat.Canonical, Resolve: p.ws.Resolve, Inside: p.ws.Inside, Key: p.ws.Key,
+		Dir: dir, Extra: p.extra, Home: home, PowerShell: runtime.GOOS == "windows",
+	}
+}
+
+// planners returns the built-in tools, of which nothing but their plans is used.
+func planners(ws *workspace.Workspace, home string) []agent.Tool {
+	box := sandbox.New(sandbox.Config{})
+	reads := reader(home, "")
+	list := files.Files{Workspace: ws, Home: home}.Tools()
+	list = append(list, shell.New(shell.Config{Box: box, Reads: reads}).Tools()...)
+	list = append(list, code.New(code.Config{Workspace: ws, Box: box, Reads: reads}).Tools()...)
+	list = append(list, git.New(git.Config{Box: box, Root: ws.Root()}).Tools()...)
+	list = append(list, web.New(web.Config{}).Tools()...)
+	return append(list, new(tools.Todos).Tool(), tools.Ask())
+}
+
+// usual are inputs that a case may leave out, because no decision depends on
+// them.
+var usual = map[string]json.RawMessage{
+	"content": json.RawMessage(`""`), "old_string": json.RawMessage(`"a"`), "new_string": json.RawMessage(`"b"`),
+	"edits":      json.RawMessage(`[{"old_string":"a","new_string":"b"}]`),
+	"new_source": json.RawMessage(`""`), "pattern": json.RawMessage(`"*"`), "prompt": json.RawMessage(`"a"`),
+}
+
+// propose plans a call.
+func (p *evalPlace) propose(ctx context.Context, c EvalCase, dir string) (agent.Proposal, error) {
+	call := agent.Call{ID: "call", Tool: c.Tool, Input: c.Input}
+	if len(call.Input) == 0 {
+		call.Input = json.RawMessage(`{}`)
+	}
+	name, _ := p.cat.Canonical(c.Tool)
+	tool, ok := p.step.Lookup(name)
+	if !ok {
+		return foreign(call)
+	}
+	spec := tool.Spec()
+	call.Tool = spec.Name
+	input, bad := p.step.Check(spec, completed(spec, call.Input), false)
+	if bad != nil {
+		return agent.Proposal{}, bad
+	}
+	call.Input = input
+	effects, err := tool.Plan(ctx, agent.ToolContext{Workdir: dir}, call)
+	if err != nil {
+		return agent.Proposal{}, err
+	}
+	return loop.Propose(call, spec, effects), nil
+}
+
+// completed fills in what a case has left out.
+func completed(spec agent.Spec, input json.RawMessage) json.RawMessage {
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(spec.Input, &schema) != nil || json.Unmarshal(input, &object) != nil || object == nil {
+		return input
+	}
+	changed := false
+	for _, name := range schema.Required {
+		if value, ok := usual[name]; ok && object[name] == nil {
+			object[name], changed = value, true
+		}
+	}
+	if !changed {
+		return input
+	}
+	full, err := json.Marshal(object)
+	if err != nil {
+		return input
+	}
+	return full
+}
+
+// foreign is a call of a tool that comes from elsewhere: a server, a skill, an
+// agent. Nothing is known of what it does but that it may be asked for.
+func foreign(call agent.Call) (agent.Proposal, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(call.Input, &object); err != nil {
+		return agent.Proposal{}, fmt.Errorf("the input is not a JSON object: %w", err)
+	}
+	switch {
+	case strings.HasPrefix(call.Tool, "mcp__"), call.Tool == "Agent", call.Tool == "Task", call.Tool == "Skill":
+		return agent.Proposal{Call: call, Class: agent.Unsafe, Group: "custom", Risk: agent.RiskMedium}, nil
+	}
+	return agent.Proposal{}, fmt.Errorf("unknown tool: %s", call.Tool)
+}

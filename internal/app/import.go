@@ -1,0 +1,383 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dure/agent"
+	others "dure/internal/archive/foreign"
+	"dure/internal/catalog"
+	"dure/internal/journal"
+	"dure/internal/workspace"
+)
+
+// What an import is bounded by, besides what its readers are.
+const (
+	maxImported = 1000    // sessions of one query
+	maxRemarks  = 20      // warnings that are kept of a session
+	headBytes   = 1 << 20 // of a file, to tell whose it is
+	importBatch = 60_000  // events of one append
+)
+
+// sources are the products by the names that people give them.
+var sourceNames = map[string]others.Source{
+	"claude": others.ClaudeCode, "claude-code": others.ClaudeCode, "codex": others.Codex, "opencode": others.OpenCode, "jsonl": others.Neutral,
+}
+
+// A place is a folder of a product, or one file.
+type place struct {
+	others.Config
+	dir  string // as people know it
+	root *os.Root
+	file string // within dir; "" = the whole folder
+
+	// usual says that the product keeps its sessions here, so that a session keeps the
+	// folder that it was held in. A file may come from anybody.
+	usual bool
+}
+
+// importSessions looks for sessions and imports those that are asked for.
+func (a *App) importSessions(ctx context.Context, q agent.ImportSessions) (agent.ImportReport, error) {
+	report := agent.ImportReport{Found: []agent.ImportedSession{}}
+	places, err := a.places(q)
+	defer func() {
+		for _, p := range places {
+			_ = p.root.Close() // only read
+		}
+	}()
+	if err != nil {
+		return report, err
+	}
+	have := map[string]bool{}
+	for m, err := range a.store.List(ctx, journal.Query{}) {
+		if err != nil {
+			return report, err
+		}
+		have[m.ID] = true
+	}
+	for _, p := range places {
+		rows, err := a.importFrom(ctx, p, q, have)
+		report.Found = append(report.Found, rows...)
+		if err != nil {
+			return report, err
+		}
+	}
+	slices.SortStableFunc(report.Found, func(x, y agent.ImportedSession) int { return cmp.Compare(y.Updated, x.Updated) })
+	if n := len(report.Found) - maxImported; n > 0 {
+		report.Found, report.Left = report.Found[:maxImported], n
+	}
+	if q.Only != "" && len(report.Found) == 0 {
+		return report, importProblem(q.Only, errors.New("no session of another product has this ID"))
+	}
+	return report, nil
+}
+
+// importFrom lists the sessions of a place, and imports those that are asked for.
+func (a *App) importFrom(ctx context.Context, p place, q agent.ImportSessions, have map[string]bool) ([]agent.ImportedSession, error) {
+	listed := []others.Listed{{Source: p.Source, Path: p.file}}
+	if p.file == "" {
+		var err error
+		if listed, err = p.Discover(); err != nil {
+			return nil, importProblem(p.dir, err)
+		}
+	}
+	var rows []agent.ImportedSession
+	for _, l := range listed {
+		if q.Only != "" && !strings.HasPrefix(l.ID, q.Only) {
+			continue
+		}
+		row := foundRow(p, l)
+		switch wanted := p.file != "" || q.Only != "" || q.All; {
+		case wanted:
+			if err := a.importOne(ctx, p, l, q.Dry, &row); err != nil {
+				if ctx.Err() != nil {
+					return rows, context.Cause(ctx)
+				}
+				row.State, row.Session, row.Error = "failed", "", err.Error()
+			}
+		case have[row.Session]:
+			row.State = "exists"
+		default:
+			row.Session = ""
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func foundRow(p place, l others.Listed) agent.ImportedSession {
+	row := agent.ImportedSession{
+		Source: string(l.Source), ID: l.ID, Path: filepath.Join(p.dir, filepath.FromSlash(l.Path)), Title: l.Title, Workdir: l.Workdir,
+		Bytes: l.Bytes, State: "new", Session: importedID(l),
+	}
+	if id, ok := strings.CutPrefix(l.Path, others.InDatabase); ok {
+		row.Path = p.Database + "#" + id
+	}
+	if !l.Updated.IsZero() {
+		row.Updated = l.Updated.UTC().Format(time.RFC3339)
+	}
+	return row
+}
+
+// importedID is what a session is called here: the same one always gets the same.
+func importedID(l others.Listed) string {
+	sum := sha256.Sum256([]byte(string(l.Source) + "\x00" + l.ID))
+	return string(l.Source) + "-" + hex.EncodeToString(sum[:10])
+}
+
+// importOne reads a session and stores it, unless it is there already.
+func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool, row *agent.ImportedSession) error {
+	s, err := p.Open(l.Path)
+	if err != nil {
+		return err
+	}
+	if len(s.Entries) == 0 {
+		return errors.New("it holds no conversation")
+	}
+	*row = foundRow(p, s.Listed)
+	row.Messages, row.Warnings = len(s.Entries), s.Warnings[:min(len(s.Warnings), maxRemarks)]
+	row.Hidden = len(s.Warnings) - len(row.Warnings)
+	there, err := a.isImported(ctx, row.Session)
+	if err != nil {
+		return err
+	}
+	switch {
+	case there:
+		row.State = "exists"
+		return nil
+	case dry:
+		row.State, row.Session = "readable", ""
+		return nil
+	}
+	if info, err := os.Stat(s.Workdir); !p.usual || err != nil || !info.IsDir() || !filepath.IsAbs(s.Workdir) {
+		s.Workdir = a.opts.Workdir
+	}
+	if _, err := a.info(s.Model); err != nil {
+		s.Model = "" // it goes on with the one of the settings
+	}
+	a.maskImported(&s)
+	row.Title = s.Title
+	if err := a.storeImported(ctx, row, s); err != nil {
+		return errors.Join(err, a.forget(context.WithoutCancel(ctx), row.Session))
+	}
+	row.State, row.Workdir = "imported", s.Workdir
+	return nil
+}
+
+// imported is the note that ends an import. Without it a crash has cut it short.
+const imported = "imported"
+
+// isImported reports whether a session was imported to its end. What is left of one
+// that was not is removed.
+func (a *App) isImported(ctx context.Context, id string) (bool, error) {
+	there := false
+	for e, err := range a.store.Read(ctx, id, 0) {
+		if errors.Is(err, journal.ErrMissing) {
+			return false, nil
+		}
+		if err != nil {
+			return true, nil //nolint:nilerr // it is there, and damaged: it is not ours to replace
+		}
+		there = true
+		if n, ok := e.Body.(agent.Note); ok && n.Code == imported {
+			return true, nil
+		}
+	}
+	if there {
+		a.opts.Logger.Warn("removing an import that was cut short", "session", id)
+	}
+	return false, a.forget(ctx, id)
+}
+
+func (a *App) forget(ctx context.Context, id string) error {
+	err := a.store.Discard(ctx, id)
+	if errors.Is(err, journal.ErrMissing) {
+		return nil
+	}
+	if err == nil {
+		_, err = a.store.Sweep(ctx, a.forgetFiles)
+	}
+	return err
+}
+
+// storeImported writes the log of a session that was held elsewhere.
+func (a *App) storeImported(ctx context.Context, row *agent.ImportedSession, s others.Session) (err error) {
+	host, _ := os.Hostname() // for messages only
+	events := others.Events(s, agent.SessionOpened{
+		Session: row.Session, Workdir: s.Workdir, Dialect: a.cfg.Dialect, Profile: a.cfg.Profile, Lane: "main",
+		Version: a.opts.Version, Host: host, PID: os.Getpid(),
+		Origin: &agent.Origin{Source: row.Source, ID: row.ID, At: time.Now().UTC().Truncate(time.Millisecond)},
+	})
+	said := fmt.Sprintf("imported from %s: %d messages", row.Source, row.Messages)
+	if n := len(s.Warnings); n > 0 {
+		said += fmt.Sprintf("; %d things were left out or mended:\n%s", n, strings.Join(row.Warnings, "\n"))
+	}
+	events = append(events, agent.Event{Time: events[len(events)-1].Time, Body: agent.Note{Level: "info", Code: imported, Text: said}})
+	meta := journal.Meta{SessionInfo: agent.SessionInfo{ID: row.Session, Workdir: s.Workdir}}
+	if at := events[0].Time; !at.IsZero() {
+		meta.Created = at.UTC().Format(time.RFC3339Nano)
+	}
+	if err := a.store.Create(ctx, meta); err != nil {
+		return err
+	}
+	lease, err := a.store.Acquire(ctx, row.Session, journal.Owner{ID: fmt.Sprintf("%s/%d", host, os.Getpid())})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, lease.Release(context.WithoutCancel(ctx), journal.Parked, journal.Meta{}))
+	}()
+	for part := range slices.Chunk(events, importBatch) {
+		if _, err := lease.Append(ctx, journal.Batch{Events: part, Sync: journal.Barrier, Seal: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// places are where to look. Those of the user that do not exist are left out.
+func (a *App) places(q agent.ImportSessions) ([]place, error) {
+	from, ok := sourceNames[q.From]
+	if q.From != "" && q.From != "auto" && !ok {
+		return nil, importProblem(q.From, errors.New("no such product: claude, codex, opencode or jsonl"))
+	}
+	cat := catalog.New(catalog.Config{})
+	tool := func(name string) string {
+		known, _ := cat.Canonical(name)
+		return known
+	}
+	if q.Path != "" {
+		return placesAt(q.Path, from, tool)
+	}
+	getenv := getenv(a.opts.Environ)
+	home := a.opts.UserHome
+	var all []place
+	for _, dir := range []struct {
+		source others.Source
+		path   string
+	}{
+		{others.ClaudeCode, filepath.Join(cmp.Or(getenv("CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude")), "projects")},
+		{others.Codex, filepath.Join(cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex")), "sessions")},
+		{others.OpenCode, filepath.Join(cmp.Or(getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share")), "opencode", "storage")},
+	} {
+		if from != "" && from != dir.source || !filepath.IsAbs(dir.path) {
+			continue
+		}
+		c := others.Config{Source: dir.source, Tool: tool}
+		if dir.source == others.OpenCode {
+			c.Database = databaseAt(dir.path)
+		}
+		root, err := os.OpenRoot(dir.path)
+		if err != nil && c.Database != "" {
+			dir.path = filepath.Dir(c.Database) // newer versions have no files
+			root, err = os.OpenRoot(dir.path)
+		}
+		if err != nil {
+			continue // the user has none
+		}
+		c.FS = root.FS()
+		all = append(all, place{Config: c, dir: dir.path, root: root, usual: true})
+	}
+	return all, nil
+}
+
+// databaseAt returns OpenCode's database in its folder, or beside the folder of its
+// files; "" when there is none.
+func databaseAt(dir string) string {
+	const name = "opencode.db"
+	for _, path := range []string{filepath.Join(dir, name), filepath.Join(filepath.Dir(dir), name)} {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// placesAt are a file or a folder that the user has named.
+func placesAt(path string, from others.Source, tool func(string) string) ([]place, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, importProblem(path, err)
+	}
+	if !info.IsDir() {
+		return fileAt(path, from, tool)
+	}
+	for _, sub := range []string{"", "sessions", "storage", "projects"} {
+		root, err := os.OpenRoot(filepath.Join(path, sub))
+		if err != nil {
+			continue
+		}
+		for _, source := range []others.Source{others.Codex, others.OpenCode, others.ClaudeCode} {
+			c := others.Config{Source: source, FS: root.FS(), Tool: tool}
+			if source == others.OpenCode {
+				c.Database = databaseAt(filepath.Join(path, sub))
+			}
+			if from != "" && from != source {
+				continue
+			}
+			if found, err := c.Discover(); err == nil && len(found) > 0 {
+				return []place{{Config: c, dir: filepath.Join(path, sub), root: root, usual: true}}, nil
+			}
+		}
+		_ = root.Close() // only read
+	}
+	return nil, importProblem(path, errors.New("it holds no sessions that can be read"))
+}
+
+func fileAt(path string, from others.Source, tool func(string) string) ([]place, error) {
+	path, err := filepath.EvalSymlinks(path) // the user has named the link
+	if err != nil {
+		return nil, importProblem(path, err)
+	}
+	dir, name := filepath.Split(path)
+	root, err := os.OpenRoot(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, importProblem(path, err)
+	}
+	if name == filepath.Base(databaseAt(dir)) && (from == "" || from == others.OpenCode) {
+		return []place{{Config: others.Config{Source: others.OpenCode, FS: root.FS(), Tool: tool, Database: path}, dir: dir, root: root, usual: true}}, nil
+	}
+	if from == "" {
+		if from, err = sniff(root, name); err == nil && from == "" {
+			err = errors.New("whose session it is cannot be told; --from says it: claude, codex, opencode or jsonl")
+		}
+		if err != nil {
+			return nil, errors.Join(importProblem(path, err), root.Close())
+		}
+	}
+	return []place{{Config: others.Config{Source: from, FS: root.FS(), Tool: tool}, dir: dir, root: root, file: name}}, nil
+}
+
+func sniff(root *os.Root, name string) (others.Source, error) {
+	f, err := workspace.OpenRegular(root, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	head, err := io.ReadAll(io.LimitReader(f, headBytes))
+	return others.Sniff(head), err
+}
+
+func importProblem(path string, err error) error {
+	return &agent.Problem{
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: %v", path, unwrapPath(err)), Err: err,
+		Fix: "see what there is with: dure import",
+	}
+}
+
+func unwrapPath(err error) error {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"dure/agent"
+	"dure/internal/memory"
+	"dure/internal/text"
+)
+
+// remember keeps the instructions of a session while it is open; nil = it is not any
+// more.
+func (a *App) remember(id string, in *instructions) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if in == nil {
+		delete(a.known, id)
+		return
+	}
+	if a.known == nil {
+		a.known = map[string]*instructions{}
+	}
+	a.known[id] = in
+}
+
+// listMemory tells what instruction files there are for a session or a folder.
+func (a *App) listMemory(q agent.ListMemory) agent.MemoryReport {
+	a.mu.Lock()
+	in := a.known[q.Session]
+	a.mu.Unlock()
+	if in == nil {
+		dir := a.opts.Workdir
+		if q.Workdir != "" {
+			dir = q.Workdir
+		}
+		in = a.instructions(dir, nil)
+	}
+	return in.report(q)
+}
+
+func (in *instructions) report(q agent.ListMemory) agent.MemoryReport {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	c := in.cfg
+	r := agent.MemoryReport{
+		Root: c.Root, Trusted: c.Trusted, Off: in.off, Files: []agent.MemoryFile{}, Findings: []agent.Finding{}, Places: in.places(),
+	}
+	if !in.load() {
+		if in.err != nil {
+			r.Findings = append(r.Findings, agent.Finding{
+				Group: "memory", Name: "memory", State: warn, Code: memory.FindingRefused, Detail: in.err.Error(),
+				Args: args{"path": c.Root, "error": in.err.Error()},
+			})
+		}
+		return r
+	}
+	if n := above(c.Root); n > 0 {
+		r.Findings = append(r.Findings, untold(gitTop(c.Root), n))
+	}
+	untrusted := 0
+	for _, f := range in.set.Files() {
+		r.Files = append(r.Files, agent.MemoryFile{
+			Path: f.Path, Scope: string(f.Scope), State: string(f.State), Why: f.Why, Note: f.Note,
+			Rule: f.Rule, Name: f.Name, Paths: f.Paths, Chars: f.Chars, Includes: f.Includes, Trigger: f.Trigger,
+		})
+		switch f.State {
+		case memory.Active:
+			r.Chars += f.Chars
+		case memory.Untrusted:
+			untrusted++
+		}
+	}
+	if untrusted > 0 {
+		r.Findings = append(r.Findings, untold(c.Root, untrusted))
+	}
+	r.Findings = append(r.Findings, in.set.Findings()...)
+	for i, f := range r.Findings { // one text for each, whoever has found it
+		if _, detail, fix := text.For("en").Finding(f); detail != "" {
+			r.Findings[i].Detail, r.Findings[i].Fix = detail, fix
+		}
+	}
+	if q.Text {
+		r.Text = in.merged
+		if q.Scope != "" {
+			var some []memory.File
+			for _, f := range in.set.Level(memory.Scope(q.Scope)) {
+				if f.State == memory.Active && f.Why == memory.AtStart {
+					some = append(some, f)
+				}
+			}
+			r.Text, _ = memory.Render(some, cmp.Or(c.Chars, memory.MaxText))
+		}
+	}
+	return r
+}
+
+// untold are instruction files that are not read because nobody trusts their folder.
+func untold(dir string, n int) agent.Finding {
+	return agent.Finding{
+		Group: "memory", Name: dir, State: warn, Code: "memory-untrusted", Args: args{"path": dir, "n": strconv.Itoa(n)},
+	}
+}
+
+// above returns how many instruction files the repository has whose root is above a
+// folder, in its root.
+func above(root string) (n int) {
+	top := gitTop(root)
+	if top == "" || top == root {
+		return 0
+	}
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
+		if _, err := os.Lstat(filepath.Join(top, name)); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// places are the files in which a person writes instructions: those that are there,
+// else the preferred ones.
+func (in *instructions) places() (list []agent.MemoryPlace) {
+	c := in.cfg
+	add := func(scope memory.Scope, paths ...string) {
+		p := agent.MemoryPlace{Scope: string(scope), Path: paths[0]}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				p.Path, p.Exists = path, true
+				break
+			}
+		}
+		list = append(list, p)
+	}
+	if c.Own != "" {
+		add(memory.User, c.Own)
+	} else {
+		home := c.User[len(c.User)-1]
+		add(memory.User, filepath.Join(home, "AGENTS.md"), filepath.Join(home, "DURE.md"))
+	}
+	add(memory.Project, filepath.Join(c.Root, "AGENTS.md"), filepath.Join(c.Root, "CLAUDE.md"), filepath.Join(c.Root, "DURE.md"), filepath.Join(c.Root, "AX.md"))
+	add(memory.Local, filepath.Join(c.Root, "AGENTS.local.md"), filepath.Join(c.Root, "CLAUDE.local.md"))
+	if c.Managed != "" {
+		add(memory.Managed, filepath.Join(c.Managed, "AGENTS.md"))
+	}
+	return list
+}

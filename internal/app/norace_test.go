@@ -1,0 +1,6 @@
+//go:build !race
+
+package app
+
+// raced says that the race detector watches.
+const raced = false

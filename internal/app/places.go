@@ -1,0 +1,68 @@
+package app
+
+import (
+	"path/filepath"
+	"slices"
+
+	"dure/internal/front"
+)
+
+// The kinds of files that extend the program, by the folders that they lie in.
+const (
+	inSkills   = "skills"
+	inCommands = "commands"
+	inAgents   = "agents"
+)
+
+// ownerFolders are the folders in which files that extend programs of this sort lie,
+// ours first. The third is for skills alone.
+var ownerFolders = []string{".dure", ".claude", ".agents"}
+
+// extensions returns where files of a kind are looked for by a session in a folder, each
+// once: the administrator's, the user's, and those of the project from the folder
+// itself up to the root of its repository, nearest first. Nothing of it is read, and
+// none of them need be there. What counts of two files of one name is for the kind to
+// say.
+func (a *App) extensions(workdir, kind string) []front.Place {
+	return append(a.filePlaces(workdir, kind), a.pluginPlaces(workdir, kind)...)
+}
+
+// filePlaces are those of [App.extensions] that are no plugin's.
+func (a *App) filePlaces(workdir, kind string) []front.Place {
+	owners := ownerFolders
+	if kind != inSkills {
+		owners = owners[:2]
+	}
+	var all []front.Place
+	add := func(scope front.Scope, trusted bool, base string, owners ...string) {
+		if base == "" {
+			return
+		}
+		for _, owner := range owners {
+			dir := filepath.Join(base, owner, kind)
+			if !slices.ContainsFunc(all, func(p front.Place) bool { return p.Dir == dir }) {
+				p := front.Place{Scope: scope, Dir: dir, Trusted: trusted}
+				if trusted && scope == front.Project {
+					p.Covers = a.covered
+				}
+				all = append(all, p)
+			}
+		}
+	}
+	if managed := a.cfg.Memory.Managed; managed != "" {
+		add(front.Managed, true, managed, "")
+		add(front.Managed, true, managed, owners...)
+	}
+	add(front.User, true, a.cfg.Home, "")
+	add(front.User, true, a.opts.UserHome, owners[1:]...)
+	top, trusted := a.project(workdir)
+	if up := gitTop(workdir); !trusted && up != "" {
+		top = up
+	}
+	for dir := workdir; ; dir = filepath.Dir(dir) {
+		add(front.Project, trusted, dir, owners...)
+		if dir == top || dir == filepath.Dir(dir) {
+			return all
+		}
+	}
+}

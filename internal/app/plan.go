@@ -1,0 +1,37 @@
+package app
+
+import (
+	"dure/agent"
+	"dure/internal/session"
+	"dure/internal/tools"
+)
+
+// planTools are how the model of a session ends plan mode, with the user's agreement, and
+// how it begins it, where the settings leave that to it and somebody is there to agree.
+func (a *App) planTools(c toolConfig) []agent.Tool {
+	cfg := tools.PlanConfig{
+		Planning: func() bool { return c.pol.Mode() == agent.ModePlan },
+		Agreed:   c.PlanAgreed,
+		Enter:    c.PlanFirst,
+		May: func() bool {
+			return c.Open.Approver && c.Planning() == agent.PlanAuto && c.pol.Mode() != agent.ModeBypass
+		},
+	}
+	return []agent.Tool{tools.ExitPlan(cfg), tools.EnterPlan(cfg)}
+}
+
+// plans is how plans come into a session. What holds after one is the mode of the
+// settings, but for one that asks nothing.
+func (a *App) plans(b session.Build, d *decider) session.Plans {
+	if b.Child != nil {
+		return session.Plans{}
+	}
+	usual := a.cfg.Mode
+	if usual == "" || usual == agent.ModePlan || usual == agent.ModeBypass {
+		usual = agent.ModeDefault
+	}
+	return session.Plans{
+		Of: tools.PlanOf, With: tools.WithPlan, Agree: tools.AgreePlan, Another: tools.AnotherPlan,
+		Mode: a.cfg.Plan.Mode, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
+	}
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/front"
+	"dure/internal/plugins"
+)
+
+// A besidePlugin is a plugin that lies in a folder of skills.
+type besidePlugin struct {
+	dir    string
+	covers func(path string, data []byte) bool // nil = it is not a project's
+}
+
+// beside returns the plugins that lie in folders of skills: the administrator's, the
+// user's, and those of a project that is trusted.
+func (a *App) beside(workdir string) (all []besidePlugin) {
+	for _, place := range a.filePlaces(workdir, inSkills) {
+		if !place.Trusted {
+			continue
+		}
+		entries, err := os.ReadDir(place.Dir)
+		if err != nil {
+			continue // there is none
+		}
+		for _, e := range entries {
+			dir := filepath.Join(place.Dir, e.Name())
+			if place.Scope == front.Project && !e.IsDir() || !plugins.Beside(dir) {
+				continue
+			}
+			all = append(all, besidePlugin{dir, place.Covers})
+		}
+	}
+	return all
+}
+
+// besideStamp changes when another plugin lies in a folder of skills, or another manifest.
+func (a *App) besideStamp(list []besidePlugin) string {
+	var b strings.Builder
+	for _, one := range list {
+		b.WriteString("\n" + one.dir + " " + stampOfFile(filepath.Join(one.dir, filepath.FromSlash(front.PluginManifest))))
+		if one.covers != nil {
+			b.WriteString(" " + a.trustMark())
+		}
+	}
+	return b.String()
+}
+
+// findBeside returns the plugin of a name or an ID that lies in a folder of skills.
+func (a *App) findBeside(name string) (plugins.Loaded, bool) {
+	s := a.pluginStore()
+	for _, one := range a.beside(a.opts.Workdir) {
+		if l, err := s.LoadBeside(one.dir, one.covers); err == nil && (l.ID == name || l.Name == name) {
+			return l, true
+		}
+	}
+	return plugins.Loaded{}, false
+}
+
+// listBeside describes the plugins that lie in folders of skills.
+func (a *App) listBeside(workdir string, choices plugins.Choices) (all []agent.PluginInfo) {
+	s := a.pluginStore()
+	for _, one := range a.beside(workdir) {
+		l, err := s.LoadBeside(one.dir, one.covers)
+		info := agent.PluginInfo{ID: l.ID, Name: strings.TrimSuffix(l.ID, "@"+plugins.SkillsDir), Source: one.dir}
+		if err != nil {
+			info.Problem = err.Error()
+		}
+		info.Enabled, info.By = choices.Enabled(plugins.Installed{ID: l.ID}, l.Off, workdir)
+		all = append(all, a.described(info, l, nil))
+	}
+	return all
+}
+
+// foundPlugin is the plugin of a name that a person has said: installed, or beside skills.
+func (a *App) foundPlugin(s *plugins.Store, name string) (in PluginInstalled, l plugins.Loaded, beside bool, err error) {
+	if in, err = s.Find(name); err == nil {
+		return in, l, false, nil
+	}
+	if errors.Is(err, plugins.ErrUnknown) {
+		if l, ok := a.findBeside(name); ok {
+			return PluginInstalled{ID: l.ID}, l, true, nil
+		}
+	}
+	return in, l, false, pluginProblem(name, err)
+}

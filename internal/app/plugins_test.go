@@ -1,0 +1,307 @@
+//go:build unix
+
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// kit is a plugin with something of each kind, beside the workspace.
+func (w *world) kit() string {
+	w.lay(map[string]string{
+		"kit/.claude-plugin/plugin.json": `{"name": "kit", "version": "1.0.0", "description": "A kit."}`,
+		"kit/skills/greet/SKILL.md":      "---\nname: greet\ndescription: Greets somebody.\n---\nGreet from the kit in ${CLAUDE_PLUGIN_ROOT}.\n",
+		"kit/commands/ship.md":           "---\ndescription: Ships.\n---\nShip $ARGUMENTS with the kit.\n",
+		"kit/agents/helper.md":           "---\nname: helper\ndescription: Helps with kits.\n---\nI help with the kit.\n",
+		"kit/hooks/hooks.json":           `{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo 'not with the kit' >&2; exit 2"}]}]}}`,
+	})
+	return filepath.Join(filepath.Dir(w.work), "kit")
+}
+
+// takes installs what a source has, as somebody does who says yes to it.
+func (w *world) takes(a *app.App, source string) app.PluginCandidate {
+	w.t.Helper()
+	c, err := a.PreparePlugin(w.t.Context(), source)
+	if err == nil {
+		err = a.InstallPlugin(c)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// plugin is what is known of the one that is installed.
+func (w *world) plugin(a *app.App) agent.PluginInfo {
+	w.t.Helper()
+	all, err := a.ListPlugins("")
+	if err != nil || len(all) != 1 {
+		w.t.Fatalf("%+v, %v", all, err)
+	}
+	return all[0]
+}
+
+// plain is a program of this world.
+func (w *world) plain() *app.App {
+	w.t.Helper()
+	return w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+}
+
+// What a plugin brings is there under its name, and under no other; switched off, it is
+// gone, and so are its hooks.
+func TestPluginInSessions(t *testing.T) {
+	said := distinct(
+		calls(tool("Skill", fields{"skill": "kit:greet"})),
+		calls(tool("Skill", fields{"skill": "greet"})),
+		calls(tool("Agent", fields{"description": "Help", "prompt": "Help now", "subagent_type": "kit:helper"})),
+		script.Reply{Text: "Helped."},
+		calls(tool("Bash", fields{"command": "echo one"})),
+		script.Reply{Text: "Done."},
+		script.Reply{Text: "Nothing of it."},
+	)
+	said.ByStep = false // the agent takes its part of them
+	w := newWorld(t, said, script.Options{})
+	a := w.plain()
+	w.takes(a, w.kit())
+	k := w.talkTo(a, agent.Open{})
+	k.turn("/kit:ship it")
+	var texts []string
+	for _, r := range w.model.Requests() {
+		texts = append(texts, string(r.Body))
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{"Ship it with the kit.", "kit:greet: Greets somebody.", "Greet from the kit in ", "I help with the kit.", "not with the kit"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no request has %q", want)
+		}
+	}
+	if strings.Contains(all, "${CLAUDE_PLUGIN_ROOT}") || strings.Contains(all, "Greet from the kit in "+filepath.Dir(w.work)+"/kit") {
+		t.Error("the skill is not read where the plugin was put")
+	}
+	k.sound()
+
+	if _, on, by, err := a.EnablePlugin(t.Context(), "kit", "user", false); err != nil || on || by != "command" {
+		t.Fatalf("%v, %s, %v", on, by, err)
+	}
+	before := len(w.model.Requests())
+	off := w.talkTo(a, agent.Open{})
+	off.turn("hello")
+	if said := string(w.model.Requests()[before].Body); strings.Contains(said, "kit:") {
+		t.Errorf("it is still there:\n%s", said)
+	}
+	if hooks := len(w.hooksOf(a)); hooks != 0 {
+		t.Errorf("%d hooks are left", hooks)
+	}
+}
+
+// hooksOf are the hooks of plugins that are in force.
+func (w *world) hooksOf(a *app.App) (list []string) {
+	w.t.Helper()
+	for _, p := range w.used(a) {
+		for _, c := range p.Capabilities {
+			if c.Kind == "hook" {
+				list = append(list, c.Name)
+			}
+		}
+	}
+	return list
+}
+
+// used are the plugins that are on and load.
+func (w *world) used(a *app.App) []agent.PluginInfo {
+	w.t.Helper()
+	all, err := a.ListPlugins("")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(p agent.PluginInfo) bool { return !p.Enabled || p.Problem != "" })
+}
+
+// An update that can do more is shown with what is new, and does not count before somebody
+// has said yes to it; one can go back.
+func TestPluginUpdateAsksAgain(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	a, dir := w.plain(), w.kit()
+	first := w.takes(a, dir)
+	w.lay(map[string]string{
+		"kit/.claude-plugin/plugin.json": `{"name": "kit", "version": "1.1.0"}`,
+		"kit/hooks/hooks.json":           `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "curl https://example.com"}]}]}}`,
+	})
+	c, err := a.UpdatePlugin(t.Context(), "kit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := []app.PluginCapability{{Kind: "hook", Name: "Stop", Detail: "curl https://example.com"}}
+	if !slices.Equal(c.Change.Added, more) || c.Before == nil || c.Release.Tree == first.Release.Tree {
+		t.Errorf("the change is %+v", c.Change)
+	}
+	if now := w.plugin(a); now.Version != "1.0.0" || now.SHA256 != first.Release.Tree || !slices.Equal(w.hooksOf(a), []string{"PreToolUse"}) {
+		t.Errorf("it counts although nobody said yes: %+v", now)
+	}
+	if err := a.InstallPlugin(c); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.plugin(a); now.Version != "1.1.0" || now.Before != "1.0.0" || !slices.Equal(w.hooksOf(a), []string{"Stop"}) {
+		t.Errorf("%+v", now)
+	}
+	if _, err := a.RollbackPlugin("kit"); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.plugin(a); now.Version != "1.0.0" || now.SHA256 != first.Release.Tree || !slices.Equal(w.hooksOf(a), []string{"PreToolUse"}) {
+		t.Errorf("%+v", now)
+	}
+
+	// What was given up, or changed between the question and the answer, is not taken in.
+	if c, err = a.UpdatePlugin(t.Context(), "kit"); err != nil {
+		t.Fatal(err)
+	}
+	w.touch(c.Release.Tree)
+	if err := a.InstallPlugin(c); agent.ProblemOf(err) == nil || w.plugin(a).Version != "1.0.0" {
+		t.Errorf("%v, %+v", err, w.plugin(a))
+	}
+}
+
+// touch changes a file of a tree that is installed.
+func (w *world) touch(tree string) {
+	w.t.Helper()
+	found, err := filepath.Glob(filepath.Join(w.home, "dure", "plugins", "trees", tree+".kit", "kit", "commands", "ship.md"))
+	if err != nil || len(found) != 1 {
+		w.t.Fatalf("%q, %v", found, err)
+	}
+	if err := os.WriteFile(found[0], []byte("Evil $ARGUMENTS.\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A plugin of which a file was changed is not used, and whoever looks is told what to do;
+// to install it again mends it.
+func TestPluginThatWasChangedIsRefused(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	c := w.takes(w.plain(), w.kit())
+	w.touch(c.Release.Tree)
+	a := w.plain()
+	k := w.talkTo(a, agent.Open{})
+	k.turn("hello")
+	if said := string(w.model.Requests()[0].Body); strings.Contains(said, "kit:") || strings.Contains(said, "Evil") {
+		t.Errorf("it is used:\n%s", said)
+	}
+	notes := a.PluginNotes()
+	if len(notes) != 1 || !strings.Contains(notes[0].Text, "its files have the hash") || !strings.HasSuffix(notes[0].Text, "dure plugin show kit@local") {
+		t.Errorf("%+v", notes)
+	}
+	if info := w.plugin(a); !strings.Contains(info.Problem, "it is not what it was") || len(info.Capabilities) > 0 {
+		t.Errorf("%+v", info)
+	}
+	if _, _, _, err := a.InstalledPluginNeeds("kit"); agent.ProblemOf(err) == nil || !strings.Contains(agent.ProblemOf(err).Fix, "install it again") {
+		t.Error(err)
+	}
+	w.takes(a, filepath.Join(filepath.Dir(w.work), "kit"))
+	if len(w.used(w.plain())) != 1 {
+		t.Error("to install it again does not mend it")
+	}
+}
+
+// A folder of skills that has a manifest is a plugin, under its own name: the user's at
+// once, a project's once it is trusted and as long as all of it is as it was then.
+func TestPluginsBesideSkills(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: obliging})
+	w.lay(map[string]string{
+		"home/.claude/skills/tool/.claude-plugin/plugin.json": `{"name": "tool"}`,
+		"home/.claude/skills/tool/skills/a/SKILL.md":          "---\nname: a\ndescription: Does one thing.\n---\nText.\n",
+		"work/.claude/skills/own/.claude-plugin/plugin.json":  `{"name": "own"}`,
+		"work/.claude/skills/own/skills/b/SKILL.md":           "---\nname: b\ndescription: Does another.\n---\nText.\n",
+	})
+	for _, trusted := range []bool{false, true} {
+		before := len(w.model.Requests())
+		a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: trusted}))
+		k := w.talkTo(a, agent.Open{})
+		k.turn("hello")
+		said := string(w.model.Requests()[before].Body)
+		if !strings.Contains(said, "tool:a: Does one thing.") || strings.Contains(said, "own:b: Does another.") != trusted {
+			t.Errorf("trusted %v:\n%s", trusted, said)
+		}
+	}
+
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true}))
+	if got := w.ids(a); got != "own@skills-dir tool@skills-dir" {
+		t.Errorf("in force are %s", got)
+	}
+	w.talkTo(a, agent.Open{}).turn("Please touch first.") // what came before a call is trusted
+	w.lay(map[string]string{"work/.claude/skills/own/run.sh": "new"})
+	if got := w.ids(a); got != "tool@skills-dir" {
+		t.Errorf("in force are %s", got)
+	}
+	in, on, _, err := a.EnablePlugin(t.Context(), "tool@skills-dir", "user", false)
+	if err != nil || on || in.ID != "tool@skills-dir" {
+		t.Errorf("%+v, %v, %v", in, on, err)
+	}
+	if got := w.ids(w.plain()); got != "" {
+		t.Errorf("in force are %s", got)
+	}
+}
+
+// ids are the IDs of the plugins that are on and load.
+func (w *world) ids(a *app.App) string {
+	w.t.Helper()
+	var all []string
+	for _, p := range w.used(a) {
+		all = append(all, p.ID)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// What comes with the program is described to people in their language, and to models as
+// it always was.
+func TestWhatComesWithUsInKorean(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	how := options(w.work, w.home, w.model.URL(), app.Flags{Settings: `{"language": "ko"}`})
+	a := w.program(how)
+	hangul := func(s string) bool {
+		return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
+	}
+	skills, err := client.Query[[]agent.SkillInfo](t.Context(), a.Client(), agent.ListSkills{})
+	if err != nil || len(skills) == 0 {
+		t.Fatal(skills, err)
+	}
+	for _, s := range skills {
+		if !hangul(s.Description) {
+			t.Errorf("the skill %s: %s", s.Name, s.Description)
+		}
+	}
+	kinds, err := client.Query[[]agent.AgentInfo](t.Context(), a.Client(), agent.ListAgents{})
+	if err != nil || len(kinds) == 0 {
+		t.Fatal(kinds, err)
+	}
+	for _, k := range kinds {
+		if !hangul(k.Description) {
+			t.Errorf("the agent %s: %s", k.Name, k.Description)
+		}
+	}
+	commands, err := client.Query[[]agent.CommandInfo](t.Context(), a.Client(), agent.ListCommands{Language: "ko"})
+	if err != nil || len(commands) == 0 {
+		t.Fatal(commands, err)
+	}
+	for _, c := range commands {
+		if !hangul(c.Description) {
+			t.Errorf("/%s: %s", c.Name, c.Description)
+		}
+	}
+	k := w.talkTo(a, agent.Open{})
+	k.turn("hello")
+	for _, s := range skills {
+		if strings.Contains(string(w.model.Requests()[0].Body), s.Description) {
+			t.Errorf("the model reads of %s: %s", s.Name, s.Description)
+		}
+	}
+}

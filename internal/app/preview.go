@@ -1,0 +1,87 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"dure/agent"
+	"dure/internal/workspace"
+)
+
+// The limits of a preview, in bytes. Beyond them there is none.
+const (
+	maxPreviewed = 1 << 20  // of a file
+	maxPreview   = 64 << 10 // of a difference
+)
+
+// preview returns what an edit would change, in unified form, or "". It is for the
+// eyes: whether the edit fits the file is for the tool to say.
+func preview(ws *workspace.Workspace, c agent.Call) string {
+	type edit struct {
+		Old string `json:"old_string"`
+		New string `json:"new_string"`
+		All bool   `json:"replace_all"`
+	}
+	var in struct {
+		edit
+		Path    string  `json:"file_path"`
+		Content *string `json:"content"`
+		Edits   []edit  `json:"edits"`
+	}
+	if json.Unmarshal(c.Input, &in) != nil || in.Path == "" {
+		return ""
+	}
+	edits := in.Edits
+	switch {
+	case in.Content != nil && len(edits) == 0 && in.Old == "":
+	case in.Old != "":
+		edits = append(edits, in.edit)
+	case len(edits) == 0:
+		return ""
+	}
+	before, ok := previewed(ws, in.Path)
+	if !ok {
+		return ""
+	}
+	after := before
+	if in.Content != nil {
+		after = *in.Content
+	}
+	for _, e := range edits {
+		if e.Old == "" || !strings.Contains(after, e.Old) {
+			return ""
+		}
+		n := 1
+		if e.All {
+			n = -1
+		}
+		after = strings.Replace(after, e.Old, e.New, n)
+	}
+	if d := diff.Diff(in.Path, []byte(before), in.Path, []byte(after)); len(d) <= maxPreview {
+		return string(d)
+	}
+	return ""
+}
+
+// previewed reads a file as it is now; one that does not exist is empty.
+func previewed(ws *workspace.Workspace, path string) (string, bool) {
+	_, resolved, err := ws.Resolve(path)
+	if err != nil || !ws.Inside(resolved) { // what is elsewhere is not opened unasked
+		return "", false
+	}
+	f, err := ws.Open(path)
+	if err != nil {
+		return "", errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPreviewed+1))
+	if err != nil || len(data) > maxPreviewed {
+		return "", false
+	}
+	return string(data), true
+}

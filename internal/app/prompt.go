@@ -1,0 +1,373 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/compact"
+	"dure/internal/config"
+	"dure/internal/prompt"
+	"dure/internal/sandbox"
+	"dure/internal/session"
+	"dure/internal/workspace"
+)
+
+// promptShare is the part of the model's window that the system prompt may have: one
+// token in so many.
+const promptShare = 8
+
+// work is what holds for a kind of work.
+func (a *App) work(name string) (config.Work, error) {
+	w, ok := a.cfg.Work(name)
+	if ok {
+		return w, nil
+	}
+	list := strings.Join(a.cfg.ProfileNames(), ", ")
+	return w, &agent.Problem{
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("--profile: %q is none of: %s", name, list),
+		Fix: "name another one with --profile", Args: map[string]string{"flag": "--profile", "value": name, "wanted": list},
+	}
+}
+
+// workOf is what holds for the work of a session, with the model and the mode that it
+// is opened with. A session that is only edited needs no model.
+func (a *App) workOf(b session.Build) (config.Work, error) {
+	name := cmp.Or(b.Open.Profile, a.cfg.Profile)
+	w, err := a.work(name)
+	if err != nil {
+		if !b.Open.Edit {
+			return w, err
+		}
+		w, _ = a.cfg.Work(a.cfg.Profile) // it is not worked with
+		w.Name = name
+	}
+	m, err := a.modelOf(name)(b.Open.Model)
+	switch {
+	case err == nil:
+		w.Model = m.Info().ID
+	case !b.Open.Edit:
+		return w, err
+	}
+	if mode := b.Open.Mode; mode != "" && (b.Child != nil || a.opts.Flags.Mode == "" && !a.opts.Flags.Skip) { // a child has its parent's
+		w.Mode = mode
+	}
+	return w, nil
+}
+
+// snapshot is what the log keeps of the work of a session; nil when none is done.
+func (a *App) snapshot(w config.Work, o agent.Open) *agent.Profile {
+	if o.Edit {
+		return nil
+	}
+	if m := a.cfg.Plan.Mode; m != agent.PlanOff {
+		w.Plan = m
+	}
+	return &w.Profile
+}
+
+// prompt returns what writes the system prompt of a session. wanted is which tools a
+// child may have, nil = all; it becomes those that its kind of work has too. A
+// session that is only edited has no prompt.
+func (a *App) prompt(cat *catalog.Catalog, s setting, wanted *func(agent.Spec) bool, edit bool) (func(opened time.Time, model string) []agent.Section, error) {
+	if edit {
+		return func(time.Time, string) []agent.Section { return nil }, nil
+	}
+	has, err := offered(cat, s.work)
+	if err != nil {
+		return nil, err
+	}
+	if may := *wanted; may != nil && has != nil {
+		*wanted = func(s agent.Spec) bool { return may(s) && has(s) }
+	} else if has != nil {
+		*wanted = has
+	}
+	s.tools = cat.Step(*wanted).Specs()
+	compose, err := a.composer(s)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := compose(time.Now()); err != nil {
+		return nil, err
+	}
+	return func(opened time.Time, model string) []agent.Section {
+		if model != s.work.Model { // the session has gone over to it
+			other := s
+			other.work.Model = model
+			if compose, err := a.composer(other); err == nil {
+				if p, err := compose(opened); err == nil {
+					return p.System()
+				}
+			} // what does not fit another model is what the first one got
+		}
+		p, _ := compose(opened) // a date is as long as the other
+		return p.System()
+	}, nil
+}
+
+// readOnly is the word for all tools that change nothing.
+const readOnly = "read-only"
+
+// offered returns which tools a kind of work has; nil = all.
+func offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) bool, error) {
+	if len(w.Tools) == 0 || slices.Contains(w.Tools, "all") {
+		return nil, nil
+	}
+	names := map[string]bool{}
+	for _, name := range w.Tools {
+		canonical, ok := cat.Canonical(name)
+		switch {
+		case ok:
+			names[canonical] = true
+		case name == readOnly, strings.HasPrefix(name, "mcp__"): // servers come later
+			names[name] = true
+		default:
+			return nil, settingsProblem("profiles."+w.Name+".tools", fmt.Errorf("there is no tool %q; dure prompt --tools --profile code lists them", name))
+		}
+	}
+	return func(s agent.Spec) bool {
+		return names[s.Name] || names["group:"+s.Group] || names[readOnly] && s.Class == agent.Read
+	}, nil
+}
+
+// OwnPrompt returns where the user's own text for a kind of work stands; "" = that of
+// the settings.
+func (a *App) OwnPrompt(profile string) (path string, err error) {
+	w, err := a.work(cmp.Or(profile, a.cfg.Profile))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(a.cfg.Home, "prompts", w.Name+".md"), nil
+}
+
+// ResetPrompt takes the user's own text for a kind of work away, and reports whether
+// there was one. What it was stays beside it, under its name and .bak.
+func (a *App) ResetPrompt(profile string) (path string, found bool, err error) {
+	if path, err = a.OwnPrompt(profile); err != nil {
+		return "", false, err
+	}
+	err = os.Rename(path, path+".bak")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return path, false, nil
+	}
+	if err != nil {
+		return path, false, settingsProblem(path, err)
+	}
+	return path, true, nil
+}
+
+// readOwn reads a text of the user's own; one that is not there says nothing.
+func readOwn(path string) (prompt.Own, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return prompt.Own{}, nil
+	}
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = errors.New("it is no file")
+	}
+	if err != nil {
+		return prompt.Own{}, settingsProblem(path, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return prompt.Own{}, settingsProblem(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, prompt.MaxOwn+1))
+	if err != nil {
+		return prompt.Own{}, settingsProblem(path, err)
+	}
+	own, err := prompt.ParseOwn(data)
+	if err != nil {
+		return prompt.Own{}, settingsProblem(path, err)
+	}
+	return own, nil
+}
+
+// custom is the user's own text for a kind of work: of those that replace what dure
+// says, that of the command line, else of the settings, else of the file; and behind
+// it all those that are added.
+func (a *App) custom(w config.Work) (text string, replace bool, err error) {
+	own, err := readOwn(filepath.Join(a.cfg.Home, "prompts", w.Name+".md"))
+	if err != nil {
+		return "", false, err
+	}
+	var all []string
+	switch flag := a.opts.Flags.System; {
+	case flag != nil:
+		all, replace = append(all, *flag), true
+	case w.Prompt != "":
+		all, replace = append(all, w.Prompt), true
+	case own.Replace:
+		all, replace = append(all, own.Text), true
+	}
+	if !own.Replace {
+		all = append(all, own.Text)
+	}
+	all = append(all, w.Append, a.opts.Flags.SystemAppend)
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n"), replace, nil
+}
+
+// setting is what the system prompt of a session depends on beside the settings.
+type setting struct {
+	work  config.Work // of a model "", none is known
+	dir   string      // as the user named it
+	ws    *workspace.Workspace
+	tools []agent.Spec
+
+	system string // of an agent, in place of what dure says of itself; "" = that
+}
+
+// composer reads what the system prompt is made of, and returns what writes it for a
+// session that was opened at a time.
+func (a *App) composer(s setting) (func(opened time.Time) (prompt.Prompt, error), error) {
+	text, replace, err := a.custom(s.work)
+	if err != nil {
+		return nil, err
+	}
+	if s.system != "" {
+		text, replace = s.system, true
+	}
+	info := agent.ModelInfo{}
+	if s.work.Model != "" {
+		if info, err = a.info(s.work.Model); err != nil {
+			return nil, err
+		}
+		info.ID = s.work.Model
+	}
+	c := prompt.Context{
+		Kind: s.work.Kind, Verify: s.work.Verify, Model: info,
+		User: a.cfg.User.Name, About: a.cfg.User.About, Channel: "terminal", Chat: "direct",
+		Custom: text, Replace: replace, Memory: true,
+		Workdir: s.dir, Extra: a.cfg.AddDirs, Git: hasGit(s.ws.Root()), OS: runtime.GOOS, Shell: shellName(s.ws),
+		Count: compact.NewEstimator(info.Provider).Text,
+	}
+	if !a.cfg.Origins["language"].BuiltIn() { // that of the locale is not chosen for answers
+		c.Language = a.cfg.Language
+	}
+	if v := a.cfg.Investment; v != nil {
+		c.Investment = &prompt.Investment{Risk: v.Risk, Markets: v.Markets, Compliance: v.Compliance}
+	}
+	for _, t := range s.tools {
+		c.Tools = append(c.Tools, t.Name)
+	}
+	return func(opened time.Time) (prompt.Prompt, error) {
+		c.Opened = opened.Local() // a log has it in another zone than the one that began it
+		p, err := prompt.Build(c, info.Window/promptShare)
+		return p, promptProblem(err, s.work.Name, s.work.Model)
+	}, nil
+}
+
+// promptProblem says that what a prompt has to have does not fit.
+func promptProblem(err error, profile, model string) error {
+	long, ok := errors.AsType[*prompt.TooLong](err)
+	if !ok {
+		return err
+	}
+	return &agent.Problem{
+		Code: agent.ProblemPrompt, Err: err,
+		Message: fmt.Sprintf("the system prompt of profile %s has to have about %d tokens, and %s has room for %d", profile, long.Tokens, model, long.Budget),
+		Fix:     "shorten your own text, see: dure prompt --profile " + profile + "; or choose a model with a larger window",
+		Args:    map[string]string{"profile": profile, "model": model, "tokens": fmt.Sprint(long.Tokens), "budget": fmt.Sprint(long.Budget)},
+	}
+}
+
+// shellName is what the shell of commands is called.
+func shellName(ws *workspace.Workspace) string {
+	switch {
+	case runtime.GOOS == "windows":
+		return "PowerShell"
+	case usualShell(finder(ws)) != "":
+		return "bash"
+	}
+	return "sh"
+}
+
+// promptReport says what the system prompt of a session would be. Nothing is started
+// for it, and no model is needed.
+func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
+	w, err := a.work(cmp.Or(q.Profile, a.cfg.Profile))
+	if err != nil {
+		return agent.PromptReport{}, err
+	}
+	s := setting{work: w, dir: cmp.Or(q.Workdir, a.opts.Workdir)}
+	if s.work.Model = q.Model; q.Model == "" {
+		s.work.Model, _ = a.usual(w.Name) // without a key there is none
+	}
+	if s.work.Model != "" {
+		info, err := a.info(s.work.Model)
+		if err != nil {
+			return agent.PromptReport{}, err
+		}
+		s.work.Model = info.ID
+	}
+	if s.ws, err = workspace.New(workspace.Config{Root: s.dir}); err != nil {
+		return agent.PromptReport{}, workdirProblem(s.dir, err)
+	}
+	step, err := a.offeredTools(s.ws, w)
+	if err != nil {
+		return agent.PromptReport{}, err
+	}
+	s.tools = step.Specs()
+	compose, err := a.composer(s)
+	if err != nil {
+		return agent.PromptReport{}, err
+	}
+	opened := q.Opened
+	if opened.IsZero() {
+		opened = time.Now()
+	}
+	p, err := compose(opened)
+	if err != nil && p.Sections == nil { // what does not fit is shown all the same
+		return agent.PromptReport{}, err
+	}
+	r := agent.PromptReport{
+		Profile: w.Name, Kind: w.Kind, Model: s.work.Model, Path: filepath.Join(a.cfg.Home, "prompts", w.Name+".md"),
+		Budget: p.Budget, Tokens: p.Tokens, Hash: prompt.Hash(p.System()), Sections: p.Sections,
+	}
+	if q.Tools {
+		r.Tools = a.promptTools(step, s.work.Model)
+	}
+	return r, nil
+}
+
+// offeredTools are the built-in tools of a kind of work.
+func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (*catalog.Step, error) {
+	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
+	box := sandbox.New(sandbox.Config{})
+	defer box.Close()
+	build := session.Build{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
+	set, err := a.tools(toolConfig{Build: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find})
+	if err != nil {
+		return nil, err
+	}
+	defer set.close()
+	keep, err := offered(cat, w)
+	if err != nil {
+		return nil, err
+	}
+	return cat.Step(keep), nil
+}
+
+// promptTools are the tools of a step as the model is told of them.
+func (a *App) promptTools(step *catalog.Step, model string) (list []agent.PromptTool) {
+	info, _ := a.info(model)
+	est, names := compact.NewEstimator(info.Provider), step.Names()
+	for _, s := range step.Specs() {
+		name := cmp.Or(names[s.Name], s.Name)
+		list = append(list, agent.PromptTool{Name: name, Description: s.Description, Tokens: est.Fixed(nil, []agent.Spec{s})})
+	}
+	return list
+}

@@ -1,0 +1,266 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/guard"
+	"dure/internal/policy"
+	"dure/internal/trust/grants"
+	"dure/internal/workspace"
+)
+
+// policyConfig is what a session in a folder is decided by, apart from what was
+// granted in it.
+func policyConfig(cfg config.Config, files []policy.File, cat *catalog.Catalog, ws *workspace.Workspace, workdir, home string) policy.Config {
+	c := policy.Config{
+		Mode: cfg.Mode, Rules: rulesOf(cfg), SafeVars: cfg.SafeVars,
+		ManagedOnly: cfg.ManagedOnly, DisableBypass: cfg.NoBypass,
+		Canonical: cat.Canonical, Shown: catalog.Claude.Name,
+		Resolve: ws.Resolve, Inside: ws.Inside, Key: ws.Key,
+		Dir: workdir, Extra: cfg.AddDirs, Home: home, PowerShell: runtime.GOOS == "windows",
+	}
+	for _, f := range files {
+		mode := c.Mode // the settings choose the mode
+		c = f.Apply(c)
+		c.Mode = mode
+	}
+	return c
+}
+
+// rulesOf returns the rules of the settings, with where they stand.
+func rulesOf(cfg config.Config) []policy.Rule {
+	layers := map[config.Layer]policy.Layer{
+		config.Managed: policy.Managed, config.Flags: policy.Flags, config.Environment: policy.Flags, config.Inline: policy.Flags,
+		config.Local: policy.Local, config.Project: policy.Project, config.User: policy.User, config.BuiltIn: policy.Managed,
+	}
+	var rules []policy.Rule
+	for _, r := range cfg.Rules() {
+		rule := policy.Rule{
+			Text: r.Text, Verdict: r.Verdict, Reason: r.Reason, Priority: r.Priority,
+			Scope:  policy.Scope{Stage: r.Scope.Stage, Subject: r.Scope.Subject},
+			Source: policy.Source{Layer: layers[r.Origin.Layer], File: r.File, Line: r.Line, Column: r.Column, Dir: r.Dir},
+		}
+		switch {
+		case r.Malformed: // it forbids something, and nobody knows what
+			rule.Text, rule.Reason = "*", "a rule that cannot be read: "+r.Text
+		case r.Tool != "" || r.Pattern != "":
+			rule.Text, rule.Tool, rule.Pattern = "", r.Tool, r.Pattern
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// policyFiles reads the policy of the user and that of the machine, where there
+// are any. One that cannot be read is an error: what it forbids would be allowed.
+func policyFiles(cfg config.Config) ([]policy.File, error) {
+	var files []policy.File
+	user, managed := cfg.PolicyFiles(runtime.GOOS)
+	for _, at := range []struct {
+		path  string
+		layer policy.Layer
+	}{{user, policy.User}, {managed, policy.Managed}} {
+		data, err := config.ReadFile(at.path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		var f policy.File
+		if err == nil {
+			f, err = policy.ParsePolicy(data, at.path)
+		}
+		if err != nil {
+			return nil, policyProblem(err)
+		}
+		for i := range f.Rules {
+			f.Rules[i].Source.Layer, f.Rules[i].Source.Dir = at.layer, filepath.Dir(at.path)
+		}
+		if at.layer != policy.Managed {
+			f.ManagedOnly = false
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// checkRules refuses rules that the policy cannot honour before anything runs, and
+// notes what is odd about the others.
+func checkRules(cfg *config.Config, files []policy.File) error {
+	c := policy.Config{
+		Mode: cfg.Mode, Rules: rulesOf(*cfg), Canonical: catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)}).Canonical,
+		Resolve: func(p string) (string, string, error) { return p, p, nil },
+		Inside:  func(string) bool { return false },
+		Dir:     cfg.Home, Home: cfg.Home, DisableBypass: cfg.NoBypass,
+	}
+	for _, f := range files {
+		f.Mode = ""
+		c = f.Apply(c)
+	}
+	pol, err := policy.New(c)
+	if err != nil {
+		return settingsProblem("permissions", err)
+	}
+	for _, w := range pol.Warnings() {
+		text := w.String()
+		if w.Unknown {
+			text = fmt.Sprintf("the rule %q matches no tool that is known", w.Rule)
+		}
+		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: text})
+	}
+	return nil
+}
+
+// permissions are the settings that decide on calls. They are read again when
+// their files have changed.
+type permissions struct {
+	mu      sync.Mutex
+	src     config.Sources
+	flags   Flags
+	stamp   config.Stamp
+	cfg     config.Config
+	files   []policy.File
+	version int // counts changes
+}
+
+// current returns the permissions as they are now, and their version. What cannot
+// be read denies every call until somebody mends it.
+func (p *permissions) current() (config.Config, []policy.File, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stamp, changed := config.Changed(p.src, p.stamp)
+	if !changed {
+		return p.cfg, p.files, p.version
+	}
+	p.stamp = stamp
+	p.version++
+	cfg, err := load(p.src, p.flags)
+	files := p.files
+	if err == nil {
+		files, err = policyFiles(cfg)
+	}
+	if err == nil {
+		err = checkRules(&cfg, files)
+	}
+	if err == nil {
+		err = cfg.Lost(p.cfg)
+	}
+	if err != nil {
+		p.cfg = p.cfg.Closed(err)
+		return p.cfg, p.files, p.version
+	}
+	p.cfg, p.files = cfg, files
+	return cfg, files, p.version
+}
+
+// decider decides on the calls of one session.
+type decider struct {
+	app     *App
+	pol     *policy.Policy
+	cat     *catalog.Catalog
+	ws      *workspace.Workspace
+	workdir string
+	session string
+	confine func() string // how far commands are confined
+	own     func(tool, path string) bool
+
+	mu      sync.Mutex
+	version int // of the permissions that are in force
+}
+
+// newDecider returns the decider of a session in a mode.
+func (a *App) newDecider(cat *catalog.Catalog, ws *workspace.Workspace, workdir, session string, mode agent.Mode, confine func() string) (*decider, error) {
+	d := &decider{app: a, cat: cat, ws: ws, workdir: workdir, session: session, confine: confine, own: a.ownNotes(workdir)}
+	cfg, version := d.config()
+	cfg.Mode = mode
+	pol, err := policy.New(cfg)
+	if err != nil {
+		return nil, settingsProblem("permissions", err)
+	}
+	d.pol, d.version = pol, version
+	return d, d.granted()
+}
+
+func (d *decider) config() (policy.Config, int) {
+	cfg, files, version := d.app.permissions.current()
+	c := policyConfig(cfg, files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
+	c.Confined, c.Own = d.confine, d.own
+	return c, version
+}
+
+// granted puts in force what the user has allowed in this folder for good.
+func (d *decider) granted() error {
+	list, err := d.app.grantStore().List(d.workdir)
+	if err != nil {
+		d.app.opts.Logger.Warn("reading what was allowed", "folder", d.workdir, "error", err)
+		return nil // nothing is granted then
+	}
+	for _, g := range list {
+		if err := d.pol.Grant([]string{g.Rule}, policy.Local); err != nil {
+			d.app.opts.Logger.Warn("putting what was allowed in force", "rule", g.Rule, "error", err)
+		}
+	}
+	return nil
+}
+
+// refresh takes over settings that have changed. The mode stays the session's.
+func (d *decider) refresh() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	cfg, version := d.config()
+	if version == d.version {
+		return
+	}
+	d.version = version
+	if cfg.Mode = d.pol.Mode(); cfg.Mode == agent.ModeBypass && cfg.DisableBypass {
+		cfg.Mode = agent.ModeDefault
+	}
+	if err := d.pol.Update(cfg); err != nil {
+		d.app.opts.Logger.Warn("taking over settings", "error", err)
+	}
+}
+
+// grant makes what the user allows hold: for the session, or for good.
+func (d *decider) grant(remember string, rules []string) error {
+	layer := policy.Session
+	if remember == agent.RememberAlways {
+		layer = policy.Local
+	}
+	if err := d.pol.Grant(rules, layer); err != nil || remember != agent.RememberAlways {
+		return err
+	}
+	more := make([]grants.Grant, len(rules))
+	for i, r := range rules {
+		more[i] = grants.Grant{Rule: r, Behavior: string(agent.Allow), Session: d.session}
+	}
+	return d.app.grantStore().Add(d.workdir, more...)
+}
+
+// offer is what a question shows beside the call.
+func (d *decider) offer(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
+	return d.pol.Suggest(p), preview(d.ws, p.Call)
+}
+
+// patternsOf compiles the secrets of the user's own.
+func patternsOf(cfg config.Config) (*guard.Patterns, error) {
+	if len(cfg.Patterns) == 0 {
+		return nil, nil
+	}
+	list := make([]guard.Pattern, len(cfg.Patterns))
+	for i, p := range cfg.Patterns {
+		list[i] = guard.Pattern{Name: p.Name, Regexp: p.Expr}
+	}
+	patterns, err := guard.Compile(list)
+	if err != nil {
+		return nil, settingsProblem("guard.patterns", err)
+	}
+	return patterns, nil
+}

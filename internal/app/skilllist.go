@@ -1,0 +1,165 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/front"
+	"dure/internal/skills"
+	"dure/internal/skills/builtin"
+	"dure/internal/skills/shelf"
+)
+
+// listSkills returns the skills of a folder, "" = the program's.
+func (a *App) listSkills(workdir string) []agent.SkillInfo {
+	list := []agent.SkillInfo{}
+	for _, s := range a.skillsIn(cmp.Or(workdir, a.opts.Workdir)).List() {
+		info := skillInfo(s)
+		if s.Place.Scope == front.BuiltIn {
+			info.Description = ownAbout(a.cfg.Language, s.Name, s.Description)
+		}
+		list = append(list, info)
+	}
+	return list
+}
+
+func skillInfo(s skills.Skill) agent.SkillInfo {
+	return agent.SkillInfo{
+		Name: s.Name, Description: s.Description, Path: s.File, Source: s.Source(), Valid: s.Valid, Warnings: s.Warnings(),
+		Usable: s.Off == "", Off: s.Off, Hint: s.Hint, Paths: s.Paths, Fork: s.Fork, Tools: s.Allowed, Typed: !s.NoUser, Called: !s.NoModel,
+	}
+}
+
+// find returns a skill by its name, or by a folder that it lies in.
+func (a *App) findSkill(set *skills.Set, name string) (skills.Skill, error) {
+	if strings.ContainsAny(name, `/\.`) && !strings.HasPrefix(name, "/") || filepath.IsAbs(name) && !strings.Contains(name, ":") {
+		s, err := skills.Read(name)
+		if err == nil {
+			s.Place.Scope = front.Flag
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return s, skillProblem(name, err)
+		}
+	}
+	s, like := set.Find(name)
+	switch {
+	case len(like) > 0:
+		return s, skillProblem(name, fmt.Errorf("it may be one of %s", strings.Join(like, ", ")))
+	case s.Name == "":
+		return s, skillProblem(name, errors.New("there is none of this name"))
+	}
+	return s, nil
+}
+
+// Skill returns a skill of a folder with its text, by its name or its folder.
+func (a *App) Skill(workdir, name string) (agent.SkillInfo, error) {
+	set := a.skillsIn(cmp.Or(workdir, a.opts.Workdir))
+	s, err := a.findSkill(set, name)
+	if err != nil {
+		return agent.SkillInfo{}, err
+	}
+	info := skillInfo(s)
+	if s.Place.Scope == front.BuiltIn {
+		info.Description = ownAbout(a.cfg.Language, s.Name, s.Description)
+	}
+	if text, err := set.Text(s); err == nil {
+		info.Text = text
+	}
+	return info, nil
+}
+
+// CheckSkill reads the skill of a folder.
+func (a *App) CheckSkill(path string) (agent.SkillInfo, error) {
+	s, err := skills.Read(path)
+	if err != nil {
+		return agent.SkillInfo{}, skillProblem(path, err)
+	}
+	s.Place.Scope = front.Flag
+	return skillInfo(s), nil
+}
+
+// skillHome is the folder of skills of a scope: user or project.
+func (a *App) skillHome(workdir, scope string) string {
+	if scope == string(front.User) {
+		return filepath.Join(a.cfg.Home, inSkills)
+	}
+	root, _ := a.project(cmp.Or(workdir, a.opts.Workdir))
+	return filepath.Join(root, ownerFolders[0], inSkills)
+}
+
+// NewSkill makes a skill from a template.
+func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
+	file, err := shelf.Create(a.skillHome(workdir, scope), name)
+	if err != nil {
+		return agent.SkillInfo{}, skillProblem(name, err)
+	}
+	return a.kept(file, scope)
+}
+
+// ImportSkill takes over the skill of a folder: a copy of it, with the names of tools that
+// it has. It returns those that nobody knows here.
+func (a *App) ImportSkill(workdir, path, scope string) (agent.SkillInfo, []string, error) {
+	s, err := skills.Read(path)
+	if err != nil {
+		return agent.SkillInfo{}, nil, skillProblem(path, err)
+	}
+	file, unknown, err := shelf.Copy(s, builtin.Files, a.skillHome(workdir, scope), toolNames())
+	if err != nil {
+		return agent.SkillInfo{}, nil, skillProblem(s.Name, err)
+	}
+	info, err := a.kept(file, scope)
+	return info, unknown, err
+}
+
+// ExportSkill copies a skill into a folder.
+func (a *App) ExportSkill(workdir, name, into string) (agent.SkillInfo, error) {
+	set := a.skillsIn(cmp.Or(workdir, a.opts.Workdir))
+	s, err := a.findSkill(set, name)
+	if err != nil {
+		return agent.SkillInfo{}, err
+	}
+	file, _, err := shelf.Copy(s, builtin.Files, into, toolNames())
+	if err != nil {
+		return agent.SkillInfo{}, skillProblem(name, err)
+	}
+	return a.kept(file, string(front.Flag))
+}
+
+func (a *App) kept(file, scope string) (agent.SkillInfo, error) {
+	s, err := skills.Read(file)
+	if err != nil {
+		return agent.SkillInfo{}, skillProblem(file, err)
+	}
+	s.Place.Scope = front.Scope(scope)
+	return skillInfo(s), nil
+}
+
+// toolNames returns what writes the name of a tool as other programs know it, too.
+func toolNames() func(string) (string, bool) {
+	cat := catalog.New(catalog.Config{})
+	return func(name string) (string, bool) {
+		if strings.HasPrefix(name, "mcp__") {
+			return name, true
+		}
+		canonical, ok := cat.Canonical(name)
+		return catalog.Claude.Name(canonical), ok
+	}
+}
+
+func skillProblem(name string, err error) error {
+	what := err
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		what = pe.Err
+	}
+	return &agent.Problem{
+		Code: agent.ProblemSkill, Message: fmt.Sprintf("skill %s: %v", name, what), Fix: "dure skills list shows those that there are",
+		Args: map[string]string{"name": name, "error": what.Error()}, Err: err,
+	}
+}

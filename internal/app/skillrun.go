@@ -1,0 +1,374 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dure/agent"
+	"dure/internal/commands"
+	"dure/internal/front"
+	"dure/internal/mention"
+	"dure/internal/skills"
+	"dure/internal/transcript"
+)
+
+const (
+	forkSteps  = 10 // requests of a skill that runs in a session of its own
+	skillShell = "bash__exec"
+	notCalled  = "[not run: the skill was not called, it is for a file that was touched]"
+)
+
+// use carries out a skill that the model has called.
+func (k *skillset) use(ctx context.Context, tc agent.ToolContext, s skills.Skill, arguments string) (agent.Result, error) {
+	done, err := k.start(ctx, s, starting{arguments: arguments, by: agent.SkillByModel, call: tc.ToolCallID, key: agent.CallEnvOf(ctx).Key})
+	if err != nil {
+		return agent.Result{}, err
+	}
+	text := done.Text
+	if s.Fork {
+		done.Text = "" // the result has it
+	}
+	if err := k.b.Record(done); err != nil {
+		return agent.Result{}, err
+	}
+	output, _ := json.Marshal(map[string]any{"success": done.OK, "commandName": s.Name, "allowedTools": s.Allowed, "model": s.Model}) // plain values
+	switch {
+	case !done.OK:
+		return agent.Result{}, &agent.ToolError{Code: agent.ErrTool, Message: "The skill " + s.Name + " did not come to its end: " + done.Error, Suggestion: "Go on without it, or tell the user."}
+	case done.Same != "":
+		text = "The skill " + s.Name + " was read before. Its text stands above and holds."
+	case !s.Fork:
+		text = "The instructions of the skill " + s.Name + " follow."
+	}
+	return agent.Result{Status: agent.StatusOK, Text: text, Output: output}, nil
+}
+
+// starting says how a skill is started.
+type starting struct {
+	arguments, by, call string
+	key                 string // of the session that it may run in
+}
+
+// start carries a skill out, and returns what is to be recorded as its end. What goes
+// wrong with it is in there; the error is about the log.
+func (k *skillset) start(ctx context.Context, s skills.Skill, how starting) (done agent.SkillCompleted, err error) {
+	begun := time.Now()
+	done = agent.SkillCompleted{Run: "sk_" + rand.Text()[:16], Skill: s.Name}
+	if k.hooks != nil {
+		if err := k.hooks.beforeSkill(ctx, s.Name, how.arguments, how.by); err != nil {
+			done.Error = err.Error()
+			return done, nil
+		}
+		defer func() { k.hooks.afterSkill(ctx, s.Name, done.OK, done.Error) }()
+	}
+	if s.Powerless {
+		k.note("warn", "the skill "+s.Name+": "+s.Warnings()[0])
+	}
+	activated := k.activated(done.Run, s, how)
+	if err := k.b.Record(activated); err != nil {
+		return done, err
+	}
+	if err := k.inForce(activated, s); err != nil {
+		done.Error = err.Error()
+		return done, nil
+	}
+	text, err := k.prepare(ctx, s, how.arguments, k.runner(s), "")
+	switch {
+	case ctx.Err() != nil:
+		return done, context.Cause(ctx)
+	case err != nil:
+		done.Error = err.Error()
+	case s.Fork:
+		k.apart(ctx, s, text, how, activated.Tools, &done)
+	default:
+		done.OK = true
+		k.read(&done, s, text)
+	}
+	if !done.OK {
+		k.withdraw(done.Run)
+	}
+	done.Millis = time.Since(begun).Milliseconds()
+	return done, nil
+}
+
+func (k *skillset) activated(run string, s skills.Skill, how starting) agent.SkillActivated {
+	return agent.SkillActivated{
+		Run: run, Skill: s.Name, Source: sourceOf(s), By: how.by, Call: how.call, Arguments: how.arguments,
+		Model: k.modelOf(s), Effort: s.Effort, Tools: s.Rules(k.vars()), Without: s.Without, Fork: s.Fork,
+	}
+}
+
+func sourceOf(s skills.Skill) string {
+	if s.Dir == "" {
+		return ""
+	}
+	return s.File
+}
+
+// inForce puts what a skill allows in force for what is done in its name from now on.
+func (k *skillset) inForce(a agent.SkillActivated, s skills.Skill) error {
+	if s.Fork {
+		return nil // it has a session of its own
+	}
+	k.mu.Lock()
+	active := append(slices.Clone(k.active), transcript.TurnSkill{SkillActivated: a})
+	k.active = active
+	k.uses[s.Name]++
+	k.mu.Unlock()
+	k.hook(a.Run, s)
+	return k.lend(active)
+}
+
+// withdraw takes back what a skill allows that came to nothing.
+func (k *skillset) withdraw(run string) {
+	k.mu.Lock()
+	k.active = slices.DeleteFunc(slices.Clone(k.active), func(t transcript.TurnSkill) bool { return t.Run == run })
+	active := k.active
+	k.mu.Unlock()
+	k.lending(active)
+}
+
+// modelOf is the model that a skill asks for; "" when it asks for none, or there is no
+// such model.
+func (k *skillset) modelOf(s skills.Skill) string {
+	if s.Model == "" {
+		return ""
+	}
+	m, err := k.model(s.Model)
+	if err != nil {
+		k.note("warn", "the skill "+s.Name+" asks for a model that cannot be asked, and runs with that of the session: "+err.Error())
+		return ""
+	}
+	return m.Info().ID
+}
+
+// vars are the values of ${NAME} in the texts of skills.
+func (k *skillset) vars() map[string]string {
+	root, _ := k.app.project(k.workdir)
+	return map[string]string{
+		"CLAUDE_SESSION_ID": k.b.Session, "DURE_SESSION_ID": k.b.Session,
+		"CLAUDE_PROJECT_DIR": root, "DURE_PROJECT_DIR": root, "CLAUDE_EFFORT": cmp.Or(k.app.cfg.Effort, "medium"),
+	}
+}
+
+// prepare makes of a skill what a model reads.
+func (k *skillset) prepare(ctx context.Context, s skills.Skill, arguments string, run func(context.Context, skills.Command) (skills.Output, error), notRun string) (string, error) {
+	text, err := k.set.Prepare(ctx, s, skills.Request{Arguments: arguments, Vars: k.vars(), Run: run, NotRun: notRun, Windows: runtime.GOOS == "windows"})
+	if err != nil {
+		return "", err
+	}
+	if k.named != nil {
+		if body, err := k.set.Text(s); err == nil {
+			if found := k.named.resolve(ctx, body, []string{agent.WithoutPlain}); len(found) > 0 {
+				text += "\n\n" + mention.Render(found)
+			}
+		}
+	}
+	return k.app.patterns.Redact(text), nil
+}
+
+// runner runs the commands in the text of a skill: through the gate, without asking
+// anybody, in the box that all commands have. It is nil where settings forbid them.
+func (k *skillset) runner(s skills.Skill) func(context.Context, skills.Command) (skills.Output, error) {
+	own := s.Place.Scope == front.BuiltIn || s.Place.Scope == front.Managed
+	if k.app.cfg.Extend.NoSkillShell && !own {
+		return nil
+	}
+	return func(ctx context.Context, c skills.Command) (skills.Output, error) {
+		if c.Shell == "powershell" && runtime.GOOS != "windows" {
+			return skills.Output{Denied: "it is for PowerShell, and commands run in bash here"}, nil
+		}
+		input, err := json.Marshal(map[string]any{"command": c.Line, "timeout": c.Limit.Milliseconds()})
+		if err != nil {
+			return skills.Output{}, err
+		}
+		r, err := k.b.Reach.Invoke(ctx, agent.Invocation{Origin: "skill:" + s.Name, Tool: skillShell, Input: input, Alone: true})
+		if err != nil {
+			return skills.Output{}, err
+		}
+		return outputOf(r), nil
+	}
+}
+
+// outputOf is what came of a command.
+func outputOf(r agent.Result) skills.Output {
+	var answer struct {
+		ExitCode int `json:"exitCode"`
+	}
+	out := skills.Output{Text: r.Text}
+	if json.Unmarshal(r.Output, &answer) == nil {
+		out.Code = answer.ExitCode
+	}
+	if r.Error == nil {
+		return out
+	}
+	switch r.Error.Code {
+	case agent.ErrTimeout:
+		out.TimedOut = true
+	case agent.ErrDenied:
+		out.Denied = strings.TrimSpace(r.Error.Message)
+	default:
+		if out.Code == 0 {
+			out.Code = 1
+		}
+	}
+	return out
+}
+
+// read is what the model is to read of a skill: its text, or that it has it.
+func (k *skillset) read(done *agent.SkillCompleted, s skills.Skill, text string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if was, ok := k.texts[s.Name]; ok && was.text == text && slices.Contains(k.present, was.run) {
+		done.Same = was.run
+		return
+	}
+	k.texts[s.Name] = called{done.Run, text}
+	done.Text = "<skill name=" + quoteName(s.Name) + ">\n"
+	if s.Dir != "" {
+		done.Text += "Its files are in " + s.Dir + "\n\n"
+	}
+	done.Text += text + "\n</skill>"
+}
+
+func quoteName(s string) string {
+	return `"` + strings.NewReplacer(`"`, "'", "\n", " ").Replace(s) + `"`
+}
+
+// apart runs a skill in a session of its own. Where its file says so and a person is there
+// to hear of its end, nobody waits for it: what came of it wakes the session.
+func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
+	if !s.Background || !k.b.Open.Approver {
+		k.fork(ctx, s, text, how, rules, done)
+		return
+	}
+	done.OK = true
+	done.Text = s.Name + " works in the background now. What comes of it will be said when it ends: do not wait for it, and do not do its work."
+	run, name := done.Run, s.Name
+	k.wg.Go(func() {
+		later := agent.SkillCompleted{Run: run, Skill: name}
+		k.fork(k.life, s, text, how, rules, &later)
+		said := later.Text
+		if !later.OK {
+			said = "[Fork skill result] " + name + "\nIt did not come to its end: " + later.Error
+		}
+		if err := k.b.Wake(k.life, said, how.origin(name)); err != nil && k.life.Err() == nil {
+			k.app.opts.Logger.Warn("telling what became of a skill", "session", k.b.Session, "skill", name, "error", err)
+		}
+	})
+}
+
+// origin names what was started.
+func (s starting) origin(name string) string {
+	if s.by == agent.SkillByCommand {
+		return commandOrigin + name
+	}
+	return "skill:" + name
+}
+
+// title is what a session is called that it runs in.
+func (s starting) title(name string) string {
+	if s.by == agent.SkillByCommand {
+		return "/" + name
+	}
+	return "skill " + name
+}
+
+// command puts in force what a command of a file asks for beside its text, like a skill:
+// until the turn ends, or for a session of its own. It returns what the model is to read.
+func (k *skillset) command(ctx context.Context, c commands.Command, text, arguments, input string) (string, error) {
+	s := skills.Skill{
+		Name: c.Name, Allowed: c.Allowed, Without: c.Forbidden, Model: c.Model, Effort: c.Effort, Agent: c.Agent,
+		Fork: c.Fork, Background: c.Background, Hooks: c.Hooks, Place: c.Place, Dir: filepath.Dir(c.Path), File: c.Path,
+	}
+	if c.Powerless {
+		k.note("warn", "the command "+c.Name+": "+c.Warnings[0].Message+"; "+c.Warnings[0].Fix)
+	}
+	if !s.Fork && s.Hooks == nil && len(s.Allowed)+len(s.Without) == 0 && s.Model == "" && s.Effort == "" {
+		return text, nil
+	}
+	how := starting{arguments: arguments, by: agent.SkillByCommand, call: input, key: "command:" + input + ":" + c.Name}
+	done := agent.SkillCompleted{Run: "sk_" + rand.Text()[:16], Skill: c.Name, OK: !s.Fork}
+	a := k.activated(done.Run, s, how)
+	if err := k.b.Record(a); err != nil {
+		return "", err
+	}
+	failed := k.inForce(a, s)
+	if s.Fork {
+		if k.named != nil {
+			if found := k.named.resolve(ctx, c.Body, []string{agent.WithoutPlain}); len(found) > 0 {
+				text += "\n\n" + mention.Render(found)
+			}
+		}
+		k.apart(ctx, s, k.app.patterns.Redact(text), how, a.Tools, &done)
+		text, done.Text = done.Text, "" // the input has it
+	}
+	if failed != nil {
+		done.OK, done.Error = false, failed.Error()
+	}
+	if !done.OK {
+		k.withdraw(done.Run)
+		failed = errors.New(done.Error)
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return text, errors.Join(failed, k.b.Record(done))
+}
+
+// fork runs a skill in a session of its own, with the tools that it allows.
+func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
+	var tools []string
+	for _, rule := range s.Allowed {
+		name, _, _ := strings.Cut(rule, "(")
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(tools, name) {
+			tools = append(tools, name)
+		}
+	}
+	var child agent.Child
+	if s.Agent != "" {
+		var err error
+		if child, err = k.childOf(s.Agent); err != nil {
+			done.Error = err.Error()
+			return
+		}
+	}
+	child.Agent, child.Title, child.Prompt, child.Rules, child.Key = s.Agent, how.title(s.Name), text, rules, cmp.Or(how.key, done.Run)
+	child.Model, child.Effort = cmp.Or(k.modelOf(s), child.Model), cmp.Or(s.Effort, child.Effort)
+	child.MaxSteps = cmp.Or(child.MaxSteps, forkSteps)
+	if len(tools) > 0 && child.Tools == nil { // those of a type are its bounds
+		child.Tools = tools
+	}
+	child.Without = slices.Concat(child.Without, s.Without, []string{skills.ToolName})
+	child.Hooks, child.HooksFrom = s.Hooks, s.File
+	out, err := k.b.Reach.Spawn(ctx, child)
+	done.Session, done.Steps = out.Session, out.Steps
+	switch {
+	case err != nil:
+		done.Error = err.Error()
+	case out.Reason == agent.EndDone, out.Reason == agent.EndLimit && out.Text != "":
+		done.OK = true
+		done.Text = "[Fork skill result] " + s.Name + "\n" + out.Text
+	default:
+		done.Error = cmp.Or(out.Error, "it ended: "+string(out.Reason))
+	}
+}
+
+// errFor is why a skill cannot be started by whom.
+func (k *skillset) errFor(s skills.Skill) error {
+	switch {
+	case s.Off != "":
+		return errors.New(s.Off)
+	case s.NoUser:
+		return errors.New("it is for the model alone")
+	}
+	return nil
+}

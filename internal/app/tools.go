@@ -1,0 +1,216 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/guard"
+	"dure/internal/loop"
+	"dure/internal/policy"
+	"dure/internal/sandbox"
+	"dure/internal/session"
+	"dure/internal/swarm"
+	"dure/internal/tools"
+	"dure/internal/tools/code"
+	"dure/internal/tools/files"
+	"dure/internal/tools/git"
+	"dure/internal/tools/lsp"
+	"dure/internal/tools/shell"
+	"dure/internal/tools/web"
+	"dure/internal/workspace"
+)
+
+// toolConfig is what the built-in tools of a session are made from.
+type toolConfig struct {
+	session.Build
+	cat     *catalog.Catalog
+	ws      *workspace.Workspace
+	tracker *workspace.Tracker
+	keeper  *keeper
+	box     *sandbox.Box
+	profile string
+	find    func(program string) string // of programs that are started without asking
+	left    func() []string             // what hooks have left for commands
+	types   *swarm.Types
+	as      swarm.Definition // the type of agents that the session is of
+	pol     *policy.Policy
+	skills  *skillset // nil = their tool is only shown
+}
+
+// toolSet is what comes with the tools of a session.
+type toolSet struct {
+	wrap  []func(agent.Tool, loop.Run) loop.Run
+	heard func() // the user has said something
+	todos *tools.Todos
+	crew  *crew
+	close func()
+}
+
+// tools fills the catalog with the built-in tools.
+func (a *App) tools(c toolConfig) (toolSet, error) {
+	dialect := catalog.Dialect(a.cfg.Dialect)
+	env, reads := a.commandEnv(), reader(a.opts.UserHome, usualShell(c.find))
+	crew := a.newCrew(c)
+	sh := shell.New(shell.Config{
+		Other: crew.Output, StopOther: crew.Stop,
+		Box: c.box, Env: a.withPluginPrograms(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
+		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
+	})
+	all := files.Files{
+		Workspace: c.ws, Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
+		Blob: func(handle string) (string, bool) {
+			path := a.store.BlobPath(c.Session, strings.TrimPrefix(handle, "output:"))
+			return path, path != ""
+		},
+	}.Tools()
+	all = append(all, sh.Tools()...)
+	list := new(tools.Todos)
+	restore(list, c.Session, c.Past)
+	all = append(all, list.Tool(), tools.Ask(), tools.Recall(c.Events), a.skillTool(c.skills))
+	if c.pol != nil && c.Child == nil {
+		all = append(all, a.planTools(c)...)
+	}
+	if !a.cfg.NoTaskState {
+		all = append(all, tools.Note())
+	}
+	check := code.New(code.Config{Workspace: c.ws, Box: c.box, Env: env, Reads: reads, Shell: usualShell(c.find)})
+	all = append(all, check.Tools()...)
+	all = append(all, git.New(git.Config{Box: c.box, Git: c.find("git"), Env: env, Root: c.ws.Root()}).Tools()...)
+	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: starter(c.box, outsidePath(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
+	all = append(all, servers.Tools()...)
+	all = append(all, a.notebook(c.ws.Root(), cmp.Or(childName(c.Child), c.as.Name)).tools()...)
+	if c.Depth < deepest {
+		all = append(all, crew.Tool())
+	}
+	pages, err := a.web(c)
+	if err != nil {
+		return toolSet{}, err
+	}
+	all = append(all, pages.Tools()...)
+	for _, t := range all {
+		if err := c.cat.Register(t, catalog.BuiltIn, ""); err != nil {
+			return toolSet{}, err
+		}
+	}
+	wrap := []func(agent.Tool, loop.Run) loop.Run{func(t agent.Tool, next loop.Run) loop.Run {
+		return loop.Run(servers.Wrap(t, lsp.Run(next)))
+	}}
+	if c.keeper != nil {
+		wrap = append(wrap, c.keeper.wrap)
+	}
+	return toolSet{
+		wrap:  wrap,
+		heard: check.Reset,
+		todos: list,
+		crew:  crew,
+		close: func() {
+			crew.Close()
+			sh.Close()
+			_ = servers.Close() // they are ended, whatever they say
+		},
+	}, nil
+}
+
+// commandEnv is the environment of what tools start: with the variables of the
+// settings, and without the keys of all providers and what settings name.
+func (a *App) commandEnv() []string {
+	scrub := slices.Clone(a.cfg.ScrubEnv)
+	for _, p := range a.providers() {
+		scrub = append(scrub, p.Keys...)
+	}
+	env := slices.Clone(a.opts.Environ)
+	for _, name := range slices.Sorted(maps.Keys(a.cfg.Env)) {
+		env = append(env, name+"="+string(a.cfg.Env[name])) // of two, the last counts
+	}
+	return sandbox.Scrub(env, scrub)
+}
+
+// web makes the tools that speak HTTP.
+func (a *App) web(c toolConfig) (*web.Web, error) {
+	cfg := web.Config{
+		Transport: a.transport, UserAgent: "dure/" + a.opts.Version,
+		Mode: web.Mode(a.cfg.Network.Mode), AllowHosts: a.cfg.Network.AllowHosts,
+	}
+	if s := a.cfg.Search; s.Kind != "" {
+		cfg.Search = web.SearchConfig{Kind: s.Kind, URL: s.URL, Key: strings.TrimSpace(getenv(a.opts.Environ)(s.KeyEnv))}
+	}
+	if !a.cfg.NoAI {
+		cfg.Ask = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
+			q.Model = a.small(c.Model()) // a page is for nobody but the session's provider
+			return c.Reach.Ask(ctx, q)
+		}
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, settingsProblem("network", err)
+	}
+	return web.New(cfg), nil
+}
+
+// quietly keeps a language server from reaching out for what a repository names:
+// other toolchains, modules, crates.
+var quietly = []string{"GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOVCS=*:off", "CARGO_NET_OFFLINE=true"}
+
+// outsidePath returns an environment whose PATH has no folders inside, and no
+// relative ones: a language server starts what it finds there unasked, as gopls
+// does go.
+func outsidePath(env []string, inside func(path string) bool) []string {
+	env = slices.Clone(env)
+	for i, entry := range env {
+		name, list, ok := strings.Cut(entry, "=")
+		if !ok || !strings.EqualFold(name, "PATH") {
+			continue
+		}
+		kept := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
+			real, err := filepath.EvalSymlinks(dir)
+			return err != nil || !filepath.IsAbs(dir) || inside(dir) || inside(real)
+		})
+		env[i] = name + "=" + strings.Join(kept, string(filepath.ListSeparator))
+	}
+	return env
+}
+
+// starter starts language servers in the box.
+func starter(box *sandbox.Box, env []string) func(context.Context, []string, string) (io.ReadWriteCloser, error) {
+	env = append(slices.Clone(env), quietly...)
+	return func(ctx context.Context, argv []string, dir string) (io.ReadWriteCloser, error) {
+		p, err := box.Start(ctx, sandbox.Cmd{Argv: argv, Dir: dir, Env: env, PipeIn: true, PipeOut: true})
+		if err != nil {
+			return nil, err
+		}
+		return talker{p}, nil
+	}
+}
+
+// talker is a process that is spoken with.
+type talker struct{ p *sandbox.Process }
+
+func (t talker) Read(b []byte) (int, error)  { return t.p.Out().Read(b) }
+func (t talker) Write(b []byte) (int, error) { return t.p.In().Write(b) }
+
+func (t talker) Close() error {
+	_, err := t.p.Stop()
+	return errors.Join(err, t.p.Out().Close())
+}
+
+// finder returns what finds programs, and none in a workspace: PATH may have its
+// folders, and a repository may have brought a git of its own.
+func finder(ws *workspace.Workspace) func(program string) string {
+	return func(program string) string { return sandbox.FindOutside(program, ws.Inside) }
+}
+
+// usualShell is the shell that commands run in; "" = the usual one of the system.
+func usualShell(find func(program string) string) string {
+	if runtime.GOOS == "windows" {
+		return ""
+	}
+	return find("bash")
+}

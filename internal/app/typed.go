@@ -1,0 +1,281 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/commands"
+	"dure/internal/loop"
+	"dure/internal/policy"
+	"dure/internal/session"
+	"dure/internal/workspace"
+)
+
+// The tool by which the texts of commands run theirs, and how long each may take.
+const (
+	shellTool  = "bash__exec"
+	inlineTime = 120_000 // milliseconds
+)
+
+// commandOrigin begins the origin of the calls that commands from files make.
+const commandOrigin = "command:"
+
+// typed makes prompts of the commands that are typed in one session. It is safe for
+// concurrent use.
+type typed struct {
+	app     *App
+	b       session.Build
+	workdir string
+	cat     *catalog.Catalog
+	ws      *workspace.Workspace
+
+	find  func(program string) string
+	known *skillset // puts in force what commands hold for the turn
+	hooks *hooked   // are asked before a command becomes a prompt; nil = there are none
+
+	deciding *decider // on the calls of the session
+
+	mu       sync.Mutex
+	allowed  map[string]*policy.Policy // what the commands that are made ready allow, by origin; guarded by mu
+	verbatim string                    // the newest input whose text names nothing that is to be read; guarded by mu
+	draft    *draft                    // of a commit, as it was shown last; guarded by mu
+	kept     string                    // the instructions that /init may change only when somebody agrees; guarded by mu
+}
+
+func (a *App) newTyped(b session.Build, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider) *typed {
+	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, allowed: map[string]*policy.Policy{}}
+}
+
+// into takes its place in a session: behind the hooks, which see what was typed.
+func (t *typed) into(parts *session.Parts) {
+	if t.b.Child != nil || t.b.Open.Edit {
+		return // what a model writes to a child is text
+	}
+	h := &parts.Hooks
+	hooked, screens := h.Heard, h.Screens
+	h.Heard = func(ctx context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
+		if hooked != nil {
+			text, drop := hooked(ctx, q)
+			if drop != nil || ctx.Err() != nil {
+				return text, drop
+			}
+			q.Text = text
+		}
+		return t.heard(ctx, q)
+	}
+	h.Screens = func() bool { return hooked != nil && (screens == nil || screens()) }
+	h.Takes = func(q agent.InputQueued) bool {
+		_, ok := t.prompts(q.Text)
+		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0)
+	}
+	over := parts.Close
+	parts.Close = func() {
+		t.app.typing(t.b.Session, nil)
+		over()
+	}
+	ended := parts.Ended
+	parts.Ended = func(end agent.TurnEnded, answer string) {
+		t.over()
+		ended(end, answer)
+	}
+	t.app.typing(t.b.Session, t)
+	last := slices.IndexFunc(parts.Gate, func(s loop.Stage) bool { return s.Name == "policy.after" })
+	parts.Gate = append(slices.Insert(parts.Gate, last, loop.Stage{Name: "command.allowed", Decide: t.allows}),
+		loop.Stage{Name: "command.unasked", Decide: unasked})
+}
+
+// stack returns the commands of files that an input names.
+func (t *typed) stack(text string) []commands.Command {
+	if !strings.HasPrefix(text, "/") {
+		return nil
+	}
+	stack, _ := commands.Stack(text, t.command())
+	return stack
+}
+
+// command returns what finds the commands of files by name. Of two of a name the skill
+// counts.
+func (t *typed) command() func(name string) (commands.Command, bool) {
+	find, taken := commands.Lookup(t.app.customCommands(t.workdir)), t.app.typableSkills(t.workdir)
+	return func(name string) (commands.Command, bool) {
+		c, ok := find(name)
+		if ok && slices.ContainsFunc(taken, func(s agent.CommandInfo) bool { return strings.EqualFold(s.Name, c.Name) }) {
+			return commands.Command{}, false
+		}
+		return c, ok
+	}
+}
+
+// heard makes a prompt of an input that names commands of files.
+func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
+	if q.Origin != "" || !strings.HasPrefix(q.Text, "/") {
+		return q.Text, nil
+	}
+	if name, ok := t.prompts(q.Text); ok {
+		_, arguments, _ := commands.Split(q.Text)
+		text, err := map[string]func(context.Context, string) (string, error){"review": t.review, "init": t.begins}[name](ctx, arguments)
+		if err != nil {
+			return "", &agent.InputDropped{Reason: "/" + name + ": " + err.Error(), By: commandOrigin + name}
+		}
+		t.aloud(q.Input)
+		return q.Text + "\n\n" + text, nil
+	}
+	stack, arguments := commands.Stack(q.Text, t.command())
+	if len(stack) == 0 {
+		return q.Text, nil
+	}
+	for _, c := range stack { // nothing of any of them runs before all may
+		if off := c.Info().Off; off != "" {
+			return "", commands.Without(c, errors.New(off))
+		}
+		if err := t.hooks.expanding(ctx, "slash_command", c.Name, arguments, string(c.Place.Scope), q.Text); err != nil {
+			return "", commands.Without(c, err)
+		}
+	}
+	var texts []string
+	for _, c := range stack {
+		text, err := t.prepare(ctx, c, arguments)
+		if err != nil {
+			return "", commands.Without(c, err)
+		}
+		if text, err = t.known.command(ctx, c, text, arguments, q.Input); err != nil {
+			return "", commands.Without(c, err)
+		}
+		if c.Fork { // what a model has answered names nothing that is to be read
+			t.aloud(q.Input)
+		}
+		texts = append(texts, text)
+	}
+	return commands.Joined(q.Text, stack, texts), nil
+}
+
+// aloud has an input read as it is: what it names is not read.
+func (t *typed) aloud(input string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.verbatim = input
+}
+
+// prompts returns the built-in command of which an input makes a prompt.
+func (t *typed) prompts(text string) (string, bool) {
+	name, _, ok := commands.Split(text)
+	if !ok {
+		return "", false
+	}
+	b, ok := commands.Find(name)
+	return b.Name, ok && b.Prompt
+}
+
+// prepare makes the text of one command ready.
+func (t *typed) prepare(ctx context.Context, c commands.Command, arguments string) (string, error) {
+	rules, err := t.rules(c)
+	if err != nil {
+		return "", err
+	}
+	t.allow(c.Source(), rules)
+	defer t.allow(c.Source(), nil)
+	vars := map[string]string{"CLAUDE_SESSION_ID": t.b.Session, "CLAUDE_PROJECT_DIR": t.workdir, "DURE_SESSION_ID": t.b.Session, "DURE_PROJECT_DIR": t.workdir}
+	return c.Prepare(ctx, commands.Preparing{Arguments: arguments, Vars: vars, Run: func(ctx context.Context, line string) (string, error) {
+		if c.Powerless {
+			return "", errors.New("the file of the command came or changed after its folder was trusted; look at it, then: dure trust")
+		}
+		input, err := json.Marshal(map[string]any{"command": line, "timeout": inlineTime})
+		if err != nil {
+			return "", err
+		}
+		res, err := t.b.Reach.Invoke(ctx, agent.Invocation{Origin: c.Source(), Tool: shellTool, Input: input})
+		switch {
+		case err != nil:
+			return "", err
+		case res.Failed() && res.Error != nil:
+			return "", errors.New(res.Error.Message)
+		case res.Failed():
+			return "", errors.New(oneLine(res.Unfenced(), 400))
+		case exited(res) != 0:
+			return "", errors.New(oneLine(res.Unfenced(), 400))
+		}
+		return res.Unfenced(), nil
+	}})
+}
+
+// exited is the code that a command ended with; 0 = with success, or it is not known.
+func exited(r agent.Result) int {
+	var out struct {
+		Code int `json:"exitCode"`
+	}
+	if len(r.Output) == 0 || json.Unmarshal(r.Output, &out) != nil {
+		return 0
+	}
+	return out.Code
+}
+
+// rules is what a command allows the commands in its own text, and nothing else; nil =
+// nothing.
+func (t *typed) rules(c commands.Command) (*policy.Policy, error) {
+	if len(c.Allowed) == 0 || t.app.cfg.ManagedOnly {
+		return nil, nil
+	}
+	cfg := policyConfig(t.app.cfg, nil, t.cat, t.ws, t.workdir, t.app.opts.UserHome)
+	cfg.Mode, cfg.Rules, cfg.Allow = agent.ModeDontAsk, nil, c.Allowed
+	p, err := policy.New(cfg)
+	if err != nil {
+		return nil, errors.New("allowed-tools: " + err.Error())
+	}
+	return p, nil
+}
+
+func (t *typed) allow(origin string, rules *policy.Policy) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if rules == nil {
+		delete(t.allowed, origin)
+		return
+	}
+	t.allowed[origin] = rules
+}
+
+// allows is the word of a command's own rules on the calls of its text. It stands before
+// the last word of the policy, whose rules that ask or deny are stronger.
+func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+	if d, ok := t.keeps(p); ok && soFar.Verdict != agent.Deny {
+		return d, nil
+	}
+	if strings.HasPrefix(p.Origin, confirmed) && soFar.Verdict == agent.Pass {
+		return agent.Decision{Verdict: agent.Allow, By: "user", Reason: "the user has seen it and agreed"}, nil
+	}
+	if !strings.HasPrefix(p.Origin, commandOrigin) || soFar.Verdict != agent.Pass {
+		return agent.Decision{}, nil
+	}
+	t.mu.Lock()
+	rules := t.allowed[p.Origin]
+	t.mu.Unlock()
+	if rules == nil {
+		return agent.Decision{}, nil
+	}
+	if d := rules.Decide(p); d.Verdict == agent.Allow {
+		return agent.Decision{Verdict: agent.Allow, By: p.Origin, Reason: "allowed-tools of the command", Rule: d.Rule}, nil
+	}
+	return agent.Decision{}, nil
+}
+
+// unasked denies what a command's text would have to ask a person about: they have
+// typed a name, and do not expect a question about what stands behind it.
+func unasked(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+	if !strings.HasPrefix(p.Origin, commandOrigin) || soFar.Verdict == agent.Allow {
+		return agent.Decision{}, nil
+	}
+	why := soFar.Reason
+	if why == "" {
+		why = "no rule allows it"
+	}
+	return agent.Decision{
+		Verdict: agent.Deny, By: p.Origin,
+		Reason: why + "; a command in a text runs only where that needs no question: allow it by a rule, or in allowed-tools",
+	}, nil
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"dure/agent"
+	"dure/internal/launch"
+	"dure/internal/session"
+)
+
+// How long a search for a person may take with all that belongs to it, the model's
+// summary included, and how many tokens that has.
+const (
+	findPatience = 2 * time.Minute
+	findTokens   = 800
+	findClosing  = 5 * time.Second
+)
+
+const searchTool = "web__search"
+
+// reaches has what the sessions that are open offer to capabilities, by ID.
+func (a *App) reaches(id string, r *agent.Reach) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reach == nil {
+		a.reach = map[string]agent.Reach{}
+	}
+	if r == nil {
+		delete(a.reach, id)
+		return
+	}
+	a.reach[id] = *r
+}
+
+// searchWeb searches for a person, in a session that is made for it: its log says what
+// was sent where, its gate decides, and its budget bounds the summary.
+func (a *App) searchWeb(ctx context.Context, q agent.SearchWeb) (w agent.WebAnswer, err error) {
+	if a.cfg.Search.Kind == "" {
+		return w, &agent.Problem{
+			Code: agent.ProblemUsage, Message: "no search engine is configured",
+			Fix: `name one as "search" in your settings; a task for the model is put in quotes: dure 'find …'`,
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
+	reg, err := a.open()
+	if err != nil {
+		return w, err
+	}
+	info, noModel, err := a.openToFind(ctx, reg, q)
+	if err != nil {
+		return w, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findClosing)
+		defer cancel()
+		err = errors.Join(err, reg.Close(ctx, info.ID))
+	}()
+	a.mu.Lock()
+	reach := a.reach[info.ID]
+	a.mu.Unlock()
+	w = agent.WebAnswer{Session: info.ID, Query: q.Text, Results: []agent.WebHit{}}
+	if err := find(ctx, reach, q, &w); err != nil || q.Plain || len(w.Results) == 0 {
+		return w, err
+	}
+	if noModel == nil {
+		noModel = a.sumUp(ctx, reach, info.Model, &w)
+	}
+	if noModel != nil {
+		w.Failed = noModel.Error()
+	}
+	return w, nil
+}
+
+// openToFind opens the session. Without a model there is no summary, and noModel says
+// why; the search works all the same.
+func (a *App) openToFind(ctx context.Context, reg *session.Registry, q agent.SearchWeb) (info agent.SessionInfo, noModel, err error) {
+	const most = 60 // bytes of the title
+	title := "find: " + strings.ToValidUTF8(q.Text[:min(len(q.Text), most)], "")
+	o := agent.Open{Title: title, Workdir: a.opts.Workdir, Edit: q.Plain || a.cfg.NoAI, Mode: a.cfg.Mode}
+	if a.cfg.NoAI {
+		noModel = errors.New("no model is asked")
+	}
+	info, err = reg.Open(ctx, o)
+	if err != nil && !o.Edit {
+		noModel = err
+		o.Edit = true
+		info, err = reg.Open(ctx, o)
+	}
+	return info, noModel, err
+}
+
+// find makes the call.
+func find(ctx context.Context, reach agent.Reach, q agent.SearchWeb, w *agent.WebAnswer) error {
+	in := map[string]any{"query": q.Text}
+	if q.Count > 0 {
+		in["count"] = q.Count
+	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	r, err := reach.Invoke(ctx, agent.Invocation{Origin: "command:find", Tool: searchTool, Input: data})
+	if err != nil {
+		return err
+	}
+	if r.Status != agent.StatusOK {
+		why := r.Text
+		if r.Error != nil {
+			why = cmp.Or(r.Error.Message, why)
+		}
+		return &agent.Problem{Code: agent.ProblemNetwork, Message: "nothing was searched for: " + why, Fix: "dure audit shows what decided it"}
+	}
+	var out struct {
+		Results []agent.WebHit `json:"results"`
+	}
+	if err := json.Unmarshal(r.Output, &out); err != nil {
+		return err
+	}
+	w.Results = append(w.Results, out.Results...)
+	return nil
+}
+
+// sumUp asks a small model what the results say.
+func (a *App) sumUp(ctx context.Context, reach agent.Reach, model string, w *agent.WebAnswer) error {
+	language := map[string]string{"ko": "Korean"}[a.cfg.Language]
+	answer, err := reach.Ask(ctx, agent.Question{
+		Purpose: "find", Model: a.small(model), System: launch.AboutResults, MaxTokens: findTokens,
+		Messages: []agent.Message{agent.UserText(launch.Results(w.Query, cmp.Or(language, "that of the question"), w.Results))},
+	})
+	if err != nil {
+		return err
+	}
+	w.Summary = strings.TrimSpace(answer.Message.Text())
+	return nil
+}

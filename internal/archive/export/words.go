@@ -1,0 +1,57 @@
+package export
+
+// Words are what a document says by itself, in the language of its reader.
+type Words struct {
+	Session, Folder, Model, Created, Updated, Tags, Origin, Cost string
+
+	You, Assistant, Thinking, Arguments, Result, Failed, NoResult, Change, System, Child string
+
+	Compacted, TurnFailed, Settled, Note, Good, Bad string
+
+	Cut   string // behind it: why the log ends here
+	More  string // behind it: bytes of a text that are left out
+	Image string // stands for an image that is not shown
+	Print string // how to print the page
+}
+
+// level is what stands in front of a note.
+func (w Words) level(level string) string {
+	switch level {
+	case "compacted":
+		return w.Compacted
+	case "failed":
+		return w.TurnFailed
+	case "settled":
+		return w.Settled
+	}
+	return w.Note
+}
+
+// row is a line of the head of a document.
+type row struct{ name, value string }
+
+// head is what a document says of its session.
+func (w Words) head(d *Doc) []row {
+	const stamp = "2006-01-02 15:04:05 UTC"
+	rows := []row{{w.Session, d.Session}, {w.Folder, d.Workdir}, {w.Model, d.Model}, {w.Created, d.Created.Format(stamp)}, {w.Updated, d.Updated.Format(stamp)}}
+	if len(d.Tags) > 0 {
+		tags := ""
+		for _, t := range d.Tags {
+			tags += " #" + t
+		}
+		rows = append(rows, row{w.Tags, tags[1:]})
+	}
+	if d.Origin != "" {
+		rows = append(rows, row{w.Origin, d.Origin})
+	}
+	if d.Cost != nil {
+		rows = append(rows, row{w.Cost, d.Cost.String()})
+	}
+	var some []row
+	for _, r := range rows {
+		if r.value != "" {
+			some = append(some, r)
+		}
+	}
+	return some
+}

@@ -1,0 +1,182 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"dure/internal/near"
+)
+
+// A Key is a setting. The table of all of them is what the reader knows, what the
+// schema is made of, what the page about settings is checked against, and what is
+// completed and explained.
+type Key struct {
+	Path    string   // as it is written in a file, with dots between objects; a star is any name
+	Type    Type     //
+	Default string   // as JSON; "" = none, or one that depends on other things
+	Among   []string // the values of a text; nil = any
+	Least   float64  // of numbers; counted only with Most
+	Most    float64  // 0 = no bounds
+	Who     Who
+	Live    bool // a change holds from the next call on, and not only from the next start
+	Secret  bool // the value is not shown
+	Means   [2]string
+}
+
+// Type is what a value has to be.
+type Type string
+
+// The types.
+const (
+	Text     Type = "text"
+	Switch   Type = "switch" // true or false
+	Count    Type = "count"  // a whole number
+	Number   Type = "number"
+	Texts    Type = "texts"    // a list of texts
+	RuleSet  Type = "rules"    // a list of texts and objects
+	List     Type = "list"     // a list of objects
+	Object   Type = "object"   // with whatever keys
+	Strings  Type = "strings"  // an object whose values are texts
+	Group    Type = "group"    // an object of keys, and no key itself
+	Switches Type = "switches" // an object whose values are true or false
+)
+
+// Who says which layers may set a key.
+type Who string
+
+// Who may set a key.
+const (
+	AnyLayer    Who = "all"     // every layer
+	OwnLayer    Who = "own"     // every layer but the project's
+	TrustedOnly Who = "trusted" // own, and a project in a trusted folder
+	TighterOnly Who = "tighter" // own, and a project where that is stricter
+	AdminOnly   Who = "managed" // the administrator
+)
+
+// Meaning says what a key says, in English or in Korean.
+func (k Key) Meaning(language string) string {
+	if language == "ko" {
+		return k.Means[1]
+	}
+	return k.Means[0]
+}
+
+// IsGroup reports whether it is an object of keys, and no key itself.
+func (k Key) IsGroup() bool { return k.Type == Group }
+
+// Keys returns the table, sorted by paths.
+func Keys() []Key { return slices.Clone(table()) }
+
+// Find returns the key that a person means: in any spelling, and with a name in the
+// place of a star; path is the key as a file of ours spells it. An object of keys is found
+// as well, as a [Group]. Without one, nearest is what may have been meant; "" = nothing.
+func Find(name string) (k Key, path, nearest string) {
+	if a, ok := aliasOf(name); ok {
+		name = a.to
+	}
+	var words []string
+	at := tree()
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		word, below, ok := at.child(part)
+		if !ok {
+			return Key{}, "", nearestTo(name)
+		}
+		words, at = append(words, word), below
+		if k := at.key; k != nil && (k.Type == Object || k.Type == Strings || k.Type == Switches) && i+1 < len(parts) {
+			return *k, strings.Join(append(words, parts[i+1:]...), "."), ""
+		}
+	}
+	path = strings.Join(words, ".")
+	switch {
+	case at.key != nil:
+		return *at.key, path, ""
+	case len(at.below) > 0:
+		return Key{Path: path, Type: Group, Who: AnyLayer}, path, ""
+	}
+	return Key{}, "", nearestTo(name)
+}
+
+// branch is an object of keys, or a key.
+type branch struct {
+	word  string // as we spell it; * = any
+	key   *Key
+	below map[string]*branch // by their folded words
+}
+
+// child returns what a key of an object is; word is how we spell it.
+func (b *branch) child(name string) (word string, below *branch, ok bool) {
+	if below, ok = b.below[fold(name)]; ok {
+		return below.word, below, true
+	}
+	if below, ok = b.below["*"]; ok && name != "" {
+		return name, below, true
+	}
+	return "", nil, false
+}
+
+// fold is the same for all spellings of a word: snake_case, camelCase, PascalCase.
+func fold(word string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(word))
+}
+
+// SameKey reports whether two words are spellings of one.
+func SameKey(a, b string) bool { return a == b || fold(a) == fold(b) }
+
+// tree is the table by words.
+var tree = sync.OnceValue(func() *branch {
+	root := &branch{}
+	all := table()
+	for i := range all {
+		at := root
+		for part := range strings.SplitSeq(all[i].Path, ".") {
+			if at.below == nil {
+				at.below = map[string]*branch{}
+			}
+			next := at.below[cmp.Or(fold(part), part)]
+			if next == nil {
+				next = &branch{word: part}
+				at.below[fold(part)] = next
+			}
+			at = next
+		}
+		at.key = &all[i]
+	}
+	return root
+})
+
+// nearestTo returns the known key that a person may have meant: one that ends in the
+// same word, or one of a few letters more or less.
+func nearestTo(path string) string {
+	if path == "" {
+		return ""
+	}
+	const far = 3 // letters
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	var known []string
+	for _, k := range table() {
+		known = append(known, k.Path)
+	}
+	for _, a := range aliases() {
+		known = append(known, a.path)
+	}
+	best, least := "", far
+	for _, k := range known {
+		if fold(k[strings.LastIndexByte(k, '.')+1:]) == fold(last) {
+			return k
+		}
+		if d := near.Distance(fold(k), fold(path), far); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// table is the table.
+var table = sync.OnceValue(func() []Key {
+	all := slices.Concat(modelKeys(), talkKeys(), accessKeys(), extendKeys(), otherKeys())
+	slices.SortFunc(all, func(a, b Key) int { return cmp.Compare(a.Path, b.Path) })
+	return all
+})

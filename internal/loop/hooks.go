@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"dure/agent"
+)
+
+// Hooks are the points of a turn, beside the gate, at which others have a word. Each
+// may take its time, and each may be nil.
+type Hooks struct {
+	// Asking is asked before a person is: a decision of it is theirs. What it makes of a
+	// call is decided on anew, unless the call is a question to a person, which it has
+	// answered then.
+	Asking func(context.Context, agent.Proposal, agent.Decision) (d agent.Decision, decided bool)
+
+	// After sees a result as the guard has let it through, and what the call took. It
+	// may return another one, which is guarded again, and that the turn is to stop. It
+	// is called for several calls at once.
+	After func(context.Context, agent.Proposal, agent.Result, time.Duration) (r agent.Result, stop bool)
+
+	// Batch is told the results of all calls of an answer, in their order, and reports
+	// whether the turn is to stop.
+	Batch func(context.Context, []agent.CallFinished) (stop bool)
+
+	// Denied is told of a call that was denied.
+	Denied func(context.Context, agent.Proposal, agent.Decision)
+
+	// Stopping is asked before a turn ends that is done, and whenever it would end
+	// again: words make it go on. Said is what the model has said last, as far as it
+	// was said in this run; by says whose the words are.
+	Stopping func(ctx context.Context, said string) (words, by string)
+
+	// Showing is asked what people are to see in the place of an answer's text; nil =
+	// the text. Showing is asked when the answer is complete: while Veils says so, nothing
+	// of its text is shown before.
+	Showing func(context.Context, agent.ModelAnswered) *string
+	Veils   func() bool
+
+	// Step is told when a step begins and when it is over.
+	Step func(ctx context.Context, number int, begins bool)
+}
+
+// goOn asks whether a turn that is done is to go on all the same.
+func (t *turn) goOn(ctx context.Context, more bool, err error) (bool, error) {
+	if more || err != nil || t.Hooks.Stopping == nil {
+		return more, err
+	}
+	words, by := t.Hooks.Stopping(ctx, t.said)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if words == "" {
+		return t.Steer() // the user may have said something meanwhile
+	}
+	return true, t.Store(false, agent.InputAdded{Text: words, Origin: by})
+}
+
+// showing asks what people are to see of an answer.
+func (t *turn) showing(ctx context.Context, a *agent.ModelAnswered) {
+	if t.Hooks.Showing != nil && a.Message.Text() != "" {
+		a.Shown = t.Hooks.Showing(ctx, *a)
+	}
+}
+
+// after gives a guarded result to the hooks, and guards what they make of it.
+func (t *turn) after(ctx context.Context, j *job, r agent.Result, took time.Duration) agent.Result {
+	if t.Hooks.After == nil {
+		return r
+	}
+	changed, stop := t.Hooks.After(ctx, j.proposal(), r, took)
+	if j.stop = stop; changed.Text == r.Text && string(changed.Output) == string(r.Output) {
+		return r
+	}
+	files := r.Files
+	changed.ID = r.ID
+	r, err := t.Guard(context.WithoutCancel(ctx), j.spec, j.call, changed)
+	if err != nil {
+		r = agent.Failure(agent.ErrWithheld, "The result was withheld: "+err.Error(), "")
+	}
+	r.ID, r.Files = j.call.ID, files
+	return r
+}
+
+// batch tells the hooks how the calls of an answer came out.
+func (t *turn) batch(ctx context.Context, jobs []*job) error {
+	if t.Hooks.Batch == nil {
+		return nil
+	}
+	all := make([]agent.CallFinished, len(jobs))
+	for i, j := range jobs {
+		all[i] = j.result
+	}
+	if t.Hooks.Batch(ctx, all) {
+		return ErrStopped
+	}
+	return nil
+}

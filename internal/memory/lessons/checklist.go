@@ -1,0 +1,68 @@
+package lessons
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"dure/internal/trust/record"
+)
+
+// maxChecks is how many checks of a kind are kept, each of at most MaxItem bytes.
+const maxChecks = 50
+
+// A Checklist is what to verify after a change. Its items are text for a model.
+type Checklist struct {
+	Code  []string `json:"code_checks"`
+	Files []string `json:"file_checks"`
+}
+
+// Checks returns the checklist of a user who has not changed it.
+func Checks() Checklist {
+	return Checklist{
+		Code:  []string{"no syntax errors", "references lead somewhere", "no use of what may be null"},
+		Files: []string{"the file was really changed", "its encoding is right (UTF-8)"},
+	}
+}
+
+// LoadChecklist reads a checklist, that of [Checks] when there is no file.
+func LoadChecklist(path string) (Checklist, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Checks(), nil
+	}
+	if err != nil {
+		return Checklist{}, fmt.Errorf("reading the checklist: %w", err)
+	}
+	defer f.Close()
+	var c Checklist
+	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&c); err != nil {
+		return Checklist{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return c.clean(), nil
+}
+
+// SaveChecklist replaces a checklist. The folder has to be there.
+func SaveChecklist(path string, c Checklist) error {
+	data, err := json.MarshalIndent(c.clean(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the checklist: %w", err)
+	}
+	return record.Write(path, append(data, '\n'))
+}
+
+func (c Checklist) clean() Checklist {
+	for _, list := range []*[]string{&c.Code, &c.Files} {
+		kept := []string{}
+		for _, s := range *list {
+			if s = oneLine(s, MaxItem); s != "" && len(kept) < maxChecks {
+				kept = append(kept, s)
+			}
+		}
+		*list = kept
+	}
+	return c
+}

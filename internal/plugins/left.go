@@ -1,0 +1,60 @@
+package plugins
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dure/internal/front"
+)
+
+// notHere lists what plugins may bring and what does not work here, by its key in the
+// manifest and by its usual place.
+var notHere = []struct{ what, key, place, why string }{
+	{"servers", "mcpServers", ".mcp.json", "servers of plugins are not started here"},
+	{"language servers", "lspServers", ".lsp.json", "language servers are those of the settings"},
+	{"themes", "themes", "themes", "there are no themes here"},
+	{"monitors", "monitors", "monitors", "there are no monitors here"},
+	{"workflows", "workflows", "workflows", "there are no workflows here"},
+	{"output styles", "outputStyles", "output-styles", "there are no output styles here"},
+	{"channels", "channels", "", "there are no channels here"},
+	{"mods", "", "hooks/register.ts", "hooks that are code of the host do not run here: write them as commands"},
+	{"mods", "", "hooks/register.js", "hooks that are code of the host do not run here: write them as commands"},
+}
+
+// knownKeys are the keys of a manifest that mean something, in plain spelling.
+var knownKeys = []string{
+	"$schema", "id", "name", "displayname", "title", "version", "description", "author", "homepage", "repository", "license", "keywords",
+	"metadata", "defaultenabled", "type", "entry", "minappversion", "skills", "commands", "agents", "hooks", "mcpservers",
+	"lspservers", "outputstyles", "workflows", "themes", "monitors", "experimental", "userconfig", "channels", "dependencies",
+	"source", "category", "tags", "strict", "relevance",
+}
+
+// unknown tells what of the plugin does not count.
+func (r *reader) unknown() {
+	var trial map[string]json.RawMessage
+	if raw, ok := r.m.keys["experimental"]; ok {
+		if keys, err := decodeObject(raw); err == nil {
+			trial = keys
+		}
+	}
+	said := map[string]bool{}
+	for _, n := range notHere {
+		_, named := r.m.keys[front.Plain(n.key)]
+		_, tried := trial[front.Plain(n.key)]
+		there := n.place != "" && (r.isDir(n.place) || r.isFile(n.place))
+		if (n.key != "" && (named || tried) || there) && !said[n.what] {
+			said[n.what] = true
+			r.left(n.what, n.why)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.m.keys)) {
+		if !slices.Contains(knownKeys, key) {
+			r.m.say("the key %s means nothing here", clip(key))
+		}
+	}
+	if len(r.m.warn) > maxNamed {
+		r.m.warn = append(r.m.warn[:maxNamed], fmt.Sprintf("%d more", len(r.m.warn)-maxNamed))
+	}
+}

@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"dure/agent"
+)
+
+// Lent is the layer of rules that hold for a while: as long as a skill does.
+const Lent Layer = "skill"
+
+// Lend puts rules in force that allow or deny something for a while, in place of those
+// that were lent before: by none, all are taken back. A rule that cannot be read allows
+// nothing; one that denies is then taken for the whole tool, as in settings. It returns
+// what became of rules that were not taken as they stand. Where managed settings let no
+// rules count but their own, nothing is allowed.
+func (p *Policy) Lend(rules []Rule) ([]Warning, error) {
+	for {
+		old := p.state.Load()
+		granted := slices.DeleteFunc(slices.Clone(old.granted), func(r Rule) bool { return r.Source.Layer == Lent })
+		if len(rules) == 0 && len(granted) == len(old.granted) {
+			return nil, nil
+		}
+		var warnings []Warning
+		for _, r := range rules {
+			r.Source.Layer = Lent
+			if r.Source.Dir == "" {
+				r.Source.Dir = old.Dir
+			}
+			_, w, err := old.try(r)
+			switch {
+			case err != nil && r.Verdict == agent.Allow:
+				warnings = append(warnings, Warning{Rule: r.Text, Source: r.Source, Text: err.Error()})
+				continue
+			case err != nil:
+				return warnings, fmt.Errorf("lending %q: %w", r.Text, err)
+			case w != nil:
+				warnings = append(warnings, *w)
+			}
+			granted = append(granted, r)
+		}
+		s, err := compile(old.Config, granted)
+		if err != nil {
+			return warnings, fmt.Errorf("lending rules: %w", err)
+		}
+		if p.state.CompareAndSwap(old, s) {
+			return warnings, nil
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"testing"
+
+	"dure/agent"
+)
+
+// Rules that are lent hold until others are, and never against what denies.
+func TestLend(t *testing.T) {
+	p, err := New(Config{Mode: agent.ModeDontAsk, Deny: []string{"Bash(rm *)"}, Dir: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Grant([]string{"Bash(make)"}, Session); err != nil {
+		t.Fatal(err)
+	}
+	run := func(argv ...string) agent.Verdict {
+		return p.Decide(agent.Proposal{Call: agent.Call{Tool: shellTool}, Class: agent.Unsafe, Effects: agent.Effects{Commands: []agent.SimpleCommand{{Argv: argv}}}}).Verdict
+	}
+	check := func(when string, test, make, rm agent.Verdict) {
+		t.Helper()
+		got := [3]agent.Verdict{run("npm", "test"), run("make"), run("rm", "x")}
+		if want := [3]agent.Verdict{test, make, rm}; got != want {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	check("at first", agent.Deny, agent.Allow, agent.Deny)
+	lend := func(rules ...Rule) []Warning {
+		t.Helper()
+		w, err := p.Lend(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	lend(Rule{Text: "Bash(npm *)", Verdict: agent.Allow}, Rule{Text: "Bash(rm *)", Verdict: agent.Allow})
+	check("lent", agent.Allow, agent.Allow, agent.Deny)
+	if w := lend(Rule{Text: "*", Verdict: agent.Allow}, Rule{Text: "Bash(make)", Verdict: agent.Deny}); len(w) != 1 {
+		t.Errorf("%v", w)
+	}
+	check("lent otherwise", agent.Deny, agent.Deny, agent.Deny)
+	lend()
+	check("taken back", agent.Deny, agent.Allow, agent.Deny)
+}

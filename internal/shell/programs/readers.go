@@ -1,0 +1,143 @@
+package programs
+
+// readerOf returns what reads the arguments of a program that has more to it
+// than flags and positions.
+func readerOf(name string) func(*reading) {
+	switch name {
+	case "awk":
+		return readAwk
+	case "chmod":
+		return readChmod
+	case "command":
+		return readCommand
+	case "copy":
+		return readCopy
+	case "cp":
+		return readCp
+	case "compile":
+		return readCompile
+	case "curl":
+		return readCurl
+	case "date":
+		return readDate
+	case "dd":
+		return readDD
+	case "del":
+		return readDel
+	case "dig":
+		return readDig
+	case "diskutil":
+		return readDiskutil
+	case "docker-run":
+		return readDockerRun
+	case "env":
+		return readEnv
+	case "eval":
+		return readEval
+	case "find":
+		return readFind
+	case "flock":
+		return readFlock
+	case "format":
+		return readFormat
+	case "declare":
+		return readDeclare
+	case "gofmt":
+		return readGofmt
+	case "git-archive":
+		return readGitArchive
+	case "git-config":
+		return readGitConfig
+	case "git-log":
+		return readGitLog
+	case "git-remote":
+		return readGitRemote
+	case "git-remote-add":
+		return readGitRemoteAdd
+	case "git-script":
+		return readGitScript
+	case "grep":
+		return readGrep
+	case "gzip":
+		return readGzip
+	}
+	return moreReaders(name)
+}
+
+func moreReaders(name string) func(*reading) {
+	switch name {
+	case "inner-copy":
+		return readInnerCopy
+	case "ip":
+		return readIP
+	case "kubectl-exec":
+		return readKubectlExec
+	case "mise":
+		return readMise
+	case "install":
+		return readInstall
+	case "make":
+		return readMake
+	case "mkfs":
+		return readMkfs
+	case "mv":
+		return readMv
+	case "netsh":
+		return readNetsh
+	case "parallel":
+		return readParallel
+	case "plus":
+		return readPlus
+	case "printf":
+		return readPrintf
+	case "python":
+		return readPython
+	case "remove-item":
+		return readRemoveItem
+	case "rmdir":
+		return readRmdir
+	case "scp":
+		return readSCP
+	case "script":
+		return readScript
+	case "sed":
+		return readSed
+	case "sh":
+		return readShell
+	case "shred":
+		return readShred
+	case "socat":
+		return readSocat
+	case "ssh":
+		return readSSH
+	case "strace":
+		return readStrace
+	case "su":
+		return readSu
+	case "systemctl":
+		return readSystemctl
+	case "tar":
+		return readTar
+	case "test":
+		return readTest
+	case "trap":
+		return readTrap
+	case "rest":
+		return readRest
+	case "terminal":
+		return readTerminal
+	case "sqlite":
+		return readSqlite
+	case "uniq":
+		return readUniq
+	case "unzip":
+		return readUnzip
+	case "watch":
+		return readWatch
+	case "wget":
+		return readWget
+	case "xargs":
+		return readXargs
+	}
+	return nil
+}

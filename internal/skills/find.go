@@ -1,0 +1,194 @@
+package skills
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"dure/internal/front"
+)
+
+// ownFolders are the folders that may have skills below any folder of a project.
+var ownFolders = []string{".dure", ".claude", ".agents"}
+
+// passed are folders that hold no skills of anybody here.
+var passed = map[string]bool{"synced": true, "node_modules": true, ".git": true}
+
+// A finder looks for skills in one place.
+type finder struct {
+	place  front.Place
+	root   string // that a link of a project may not lead out of; "" = it may
+	prefix string // of their names
+	seen   map[string]bool
+	left   int // entries that are still looked at
+	stamp  func(path string, info fs.FileInfo)
+	found  []Skill
+}
+
+// find returns the skills of a place. What cannot be read is not there.
+func (f *finder) find() []Skill {
+	f.left = maxFolder
+	if f.stamp == nil {
+		f.stamp = func(string, fs.FileInfo) {}
+	}
+	if f.place.Scope == front.Plugin && f.single() {
+		return f.found
+	}
+	if real, err := filepath.EvalSymlinks(f.place.Dir); err == nil {
+		f.seen[real] = true
+	}
+	f.folder(f.place.Dir, nil)
+	return f.found
+}
+
+// single takes a plugin's folder that is one skill itself.
+func (f *finder) single() bool {
+	if file, err := inFolder(f.place.Dir); err == nil {
+		f.add(f.place.Dir, file, []string{filepath.Base(f.place.Dir)})
+		return true
+	}
+	return false
+}
+
+// folder looks at the folders in one: each is a skill, or part of the way to some.
+func (f *finder) folder(dir string, way []string) {
+	if len(way) >= maxDepth || len(f.found) >= MaxSkills {
+		return
+	}
+	if info, err := os.Stat(dir); err == nil {
+		f.stamp(dir, info)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if f.left--; f.left < 0 {
+			return
+		}
+		name := e.Name()
+		if passed[name] || strings.HasPrefix(name, ".") || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.ContainsRune(name, ':') {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if e.Type()&fs.ModeSymlink != 0 {
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				continue
+			}
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || f.seen[real] {
+			continue // a link in a circle comes back to where somebody was before
+		}
+		names := append(slices.Clone(way), name)
+		if f.root != "" && !within(f.root, real) {
+			f.refuse(path, names, errors.New("it is a link that leads out of the project"))
+			continue
+		}
+		f.seen[real] = true
+		if !visible(name) {
+			f.refuse(path, names, errors.New("its folder has a name with characters that do not show"))
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(path, filepath.FromSlash(front.PluginManifest))); f.place.Scope != front.Plugin && err == nil && info.Mode().IsRegular() {
+			continue // it is a plugin
+		}
+		if file, err := inFolder(path); err == nil {
+			f.add(path, file, names)
+			continue
+		}
+		f.folder(path, names)
+	}
+}
+
+// add reads a skill.
+func (f *finder) add(dir, file string, way []string) {
+	most := int64(maxHead)
+	if f.place.Covers != nil {
+		most = MaxBody // all of it is compared with what was trusted
+	}
+	data, size, err := head(f.root, file, most)
+	if err != nil {
+		f.refuse(dir, way, err)
+		return
+	}
+	if info, err := os.Stat(file); err == nil {
+		f.stamp(file, info)
+	}
+	s, body := parse(data, size, way[len(way)-1])
+	s.Dir, s.File, s.root, s.Strict = dir, file, f.root, strict(dir) || strict(f.place.Root)
+	if f.place.Trusted && !f.place.Has(file, data) {
+		s.disarm(len(front.Inlines(body)) > 0)
+	}
+	f.keep(s, way)
+}
+
+func (f *finder) keep(s Skill, way []string) {
+	s.Place = f.place
+	s.Name = f.prefix + called(strings.Join(way, ":"))
+	if f.place.Scope == front.Plugin && s.Title != "" && argumentName(s.Title) {
+		s.Name = f.prefix + strings.Join(append(slices.Clone(way[:len(way)-1]), called(s.Title)), ":")
+	}
+	if f.place.Scope == front.Project && !f.place.Trusted && s.Off == "" {
+		s.Off = "the folder is not trusted"
+	}
+	f.found = append(f.found, s)
+}
+
+// disarm takes the powers from a skill whose file is not what was trusted. What it takes
+// away from others stays.
+func (s *Skill) disarm(runs bool) {
+	var powers []string
+	for name, has := range map[string]bool{"allowed-tools": len(s.Allowed) > 0, "hooks": s.Hooks != nil, "model": s.Model != "", "commands in its text": runs} {
+		if has {
+			powers = append(powers, name)
+		}
+	}
+	if len(powers) == 0 {
+		return
+	}
+	slices.Sort(powers)
+	s.Powerless, s.Allowed, s.Hooks, s.Model = true, nil, nil, ""
+	s.Faults = append([]front.Fault{front.Uncovered(powers...)}, s.Faults...)
+}
+
+func (f *finder) refuse(dir string, way []string, err error) {
+	var s Skill
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	s.off(fmt.Sprintf("it is not read: %v", err), "")
+	s.Dir, s.File = dir, filepath.Join(dir, File)
+	f.keep(s, way)
+}
+
+// visible reports whether a name has only what shows, on one line: it stands in lists,
+// for people and for models.
+func visible(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) })
+}
+
+// called is a name as it is called by, however the disk writes its letters: some write
+// those of several parts apart. What does not show is a question mark.
+func called(name string) string {
+	return norm.NFC.String(strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, name))
+}
+
+// within reports whether a path is a folder or in it. Both are resolved.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,29 @@
+package shell
+
+import "golang.org/x/sys/unix"
+
+func systemName() string {
+	version, err := unix.Sysctl("kern.osproductversion")
+	if err != nil {
+		return ""
+	}
+	return "macOS " + version
+}
+
+// memory returns what there is, in bytes; how much is free is not told.
+func memory() (total, free int64) {
+	n, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0, 0
+	}
+	return int64(n), 0
+}
+
+// diskFree returns how many bytes this user can write in a folder; 0 = unknown.
+func diskFree(dir string) int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return 0
+	}
+	return int64(st.Bavail) * int64(st.Bsize)
+}

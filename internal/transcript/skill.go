@@ -1,0 +1,84 @@
+package transcript
+
+import (
+	"slices"
+
+	"dure/agent"
+)
+
+// SkillSource is the source of what skills add to the conversation; the key is their run.
+const SkillSource = "skill"
+
+// maxSkills bounds the skills that a state knows the texts of; of more, the oldest are
+// forgotten.
+const maxSkills = 50
+
+// Skill is one whose text entered the conversation.
+type Skill struct {
+	Seq  int64  `json:"seq"` // of the event that has the text
+	Run  string `json:"run"`
+	Name string `json:"name"`
+}
+
+// TurnSkill is one that was started in the running turn.
+type TurnSkill struct {
+	agent.SkillActivated
+	Done bool `json:"done,omitempty"`
+}
+
+// skillActivated puts a skill in force: the model that it asks for answers for the rest
+// of the turn.
+func (s *State) skillActivated(b agent.SkillActivated) {
+	if !s.Turn.Open {
+		return
+	}
+	s.Turn.Skills = append(slices.Clip(s.Turn.Skills), TurnSkill{SkillActivated: b})
+	if b.Model != "" && !b.Fork {
+		s.Turn.Instead = b.Model
+	}
+}
+
+// Underway are the skills of the turn that is open.
+func (s *State) Underway() []TurnSkill {
+	if !s.Turn.Open {
+		return nil
+	}
+	return slices.Clone(s.Turn.Skills)
+}
+
+// Effort is the effort that the skills of the running turn ask for, the newest word first;
+// "" = that of the session.
+func (s *State) Effort() string {
+	if !s.Turn.Open {
+		return ""
+	}
+	for _, k := range slices.Backward(s.Turn.Skills) {
+		if k.Effort != "" && !k.Fork {
+			return k.Effort
+		}
+	}
+	return ""
+}
+
+func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {
+	at := slices.IndexFunc(s.Turn.Skills, func(k TurnSkill) bool { return k.Run == b.Run })
+	if at >= 0 {
+		s.Turn.Skills = slices.Clone(s.Turn.Skills)
+		s.Turn.Skills[at].Done = true
+		if model := s.Turn.Skills[at].Model; !b.OK { // nothing of it holds
+			s.Turn.Skills = slices.Delete(s.Turn.Skills, at, at+1)
+			if model != "" && s.Turn.Instead == model {
+				s.Turn.Instead = ""
+			}
+		}
+	}
+	if b.Text == "" {
+		return
+	}
+	s.Owed = append(slices.Clip(s.Owed), Owed{Seq: e.Seq, Run: b.Run, Hook: b.Skill, Text: b.Text, Source: SkillSource})
+	if !b.OK {
+		return
+	}
+	s.Skills = append(slices.DeleteFunc(slices.Clone(s.Skills), func(k Skill) bool { return k.Name == b.Skill }), Skill{e.Seq, b.Run, b.Skill})
+	s.Skills = s.Skills[max(0, len(s.Skills)-maxSkills):]
+}

@@ -1,0 +1,46 @@
+//go:build unix
+
+package trust
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// What is no file is refused, and does not keep anybody waiting.
+func TestLookAtSpecialFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(path string) error
+		want string
+	}{
+		{"pipe", func(path string) error { return syscall.Mkfifo(path, 0o600) }, `unfit: ".mcp.json" is neither file nor folder nor link`},
+		{"socket", func(path string) error {
+			l, err := net.Listen("unix", path)
+			if err == nil {
+				t.Cleanup(func() { l.Close() })
+			}
+			return err
+		}, `unfit: ".mcp.json" is neither file nor folder nor link`},
+		{"link to a pipe", func(path string) error {
+			pipe := filepath.Join(filepath.Dir(path), "pipe")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				return err
+			}
+			return os.Symlink(pipe, path)
+		}, `unfit: ".mcp.json" leads to what is neither file nor folder, "BASE/repo/pipe"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := repo(t)
+			if err := tt.make(filepath.Join(dir, ".mcp.json")); err != nil { // a socket's path has to be short
+				t.Skip(err)
+			}
+			if got := say(lookAt(t, dir)); got != tt.want {
+				t.Error(got)
+			}
+		})
+	}
+}

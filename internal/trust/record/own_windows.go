@@ -1,0 +1,4 @@
+package record
+
+// noFollow is nothing here: links are looked for before.
+const noFollow = 0

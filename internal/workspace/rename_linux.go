@@ -1,0 +1,7 @@
+package workspace
+
+import "golang.org/x/sys/unix"
+
+func renameFree(oldDir int, from string, newDir int, to string) error {
+	return unix.Renameat2(oldDir, from, newDir, to, unix.RENAME_NOREPLACE)
+}
