@@ -14,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/sandbox"
 )
 
 // looks is what a folder holds, a line an entry, but for .git and what stands there
@@ -32,7 +33,7 @@ func looks(t *testing.T, dir string) string {
 		if err != nil || d.Name() == ".git" {
 			return err
 		}
-		if info.Mode() == os.ModeDir|os.ModeSticky|0o500 {
+		if sandbox.IsHold(info.Mode()) {
 			return nil
 		}
 		rel, _ := filepath.Rel(dir, path)

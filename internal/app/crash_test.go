@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -27,6 +26,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/sandbox"
 	"dure/internal/transcript"
 	"dure/internal/workspace"
 )
@@ -390,7 +390,7 @@ func (r *crashRun) settled() ([]os.DirEntry, error) {
 		entries, err := os.ReadDir(r.work())
 		left := slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 			info, err := e.Info()
-			return err == nil && info.Mode() == fs.ModeDir|fs.ModeSticky|0o500
+			return err == nil && sandbox.IsHold(info.Mode())
 		})
 		if err != nil || !left || time.Now().After(deadline) {
 			return entries, err

@@ -18,6 +18,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/sandbox"
 )
 
 // chooses puts settings into the user's folder.
@@ -134,9 +135,11 @@ func TestHooksNeedTrust(t *testing.T) {
 	}
 }
 
+// fileThere reports whether there is such a file in the workspace. What a confinement
+// holds there in the meantime does not count.
 func fileThere(w *world, name string) bool {
-	_, err := os.Stat(filepath.Join(w.work, name))
-	return err == nil
+	info, err := os.Stat(filepath.Join(w.work, name))
+	return err == nil && !sandbox.IsHold(info.Mode())
 }
 
 // What hooks are told of a call: names as the model knows them, paths that are absolute,

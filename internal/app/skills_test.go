@@ -14,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/sandbox"
 )
 
 // The model calls a skill of the user's: its rules hold for the turn and its text comes
@@ -65,7 +66,7 @@ func (w *world) listed() string {
 	var names []string
 	for _, e := range entries {
 		info, err := e.Info()
-		held := errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode() == fs.ModeDir|fs.ModeSticky|0o500
+		held := errors.Is(err, fs.ErrNotExist) || err == nil && sandbox.IsHold(info.Mode())
 		if !held && !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
 		}
