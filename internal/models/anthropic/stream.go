@@ -19,9 +19,8 @@ type answer struct {
 
 	id, model string
 	blocks    []*block
-	open      map[int]*block  // by the provider's index
+	open      wire.Open[block]
 	ids       map[string]bool // of calls
-	last      *block          // of the last delta: nearly always that of the next
 	kept      wire.Kept
 	scratch   []byte
 
@@ -86,7 +85,7 @@ type usage struct {
 
 // read takes in events until the answer is complete.
 func (a *answer) read() error {
-	a.open, a.ids = make(map[int]*block), make(map[string]bool)
+	a.ids = make(map[string]bool)
 	d := sse.NewDecoder(a.in)
 	for {
 		e, err := d.Next()
@@ -188,7 +187,7 @@ func (a *answer) start(index int, raw json.RawMessage) error {
 	}
 	b := &block{index: index, kind: agent.RawBlock, raw: bytes.Clone(raw)}
 	a.blocks = append(a.blocks, b)
-	a.open[index], a.last = b, b
+	a.open.Put(index, b)
 	switch c.Type {
 	case "text":
 		b.kind = agent.TextBlock
@@ -218,7 +217,7 @@ func (a *answer) uniqueID(id string, index int) string {
 // delta adds to a block. What belongs to no block, or not to this kind of
 // block, is left out.
 func (a *answer) delta(e event) error {
-	b := a.block(e.Index)
+	b := a.open.At(e.Index)
 	if b == nil {
 		return nil
 	}
@@ -242,17 +241,6 @@ func (a *answer) delta(e event) error {
 	return nil
 }
 
-func (a *answer) block(index int) *block {
-	if a.last != nil && a.last.index == index {
-		return a.last
-	}
-	if b := a.open[index]; b != nil {
-		a.last = b
-		return b
-	}
-	return nil
-}
-
 // append adds text to a block and shows it. What is shown shares memory with
 // what is kept.
 func (a *answer) append(b *block, text string) error {
@@ -264,33 +252,18 @@ func (a *answer) append(b *block, text string) error {
 // show emits what b has from at on.
 func (a *answer) show(b *block, at int) error {
 	text := b.text.String()[at:]
-	if text == "" {
-		return nil
-	}
 	if err := a.kept.Grow(len(text)); err != nil {
 		return err
 	}
-	d := agent.Delta{Index: b.index, Text: text}
-	switch b.kind {
-	case agent.TextBlock:
-		d.Kind = agent.DeltaText
-	case agent.ThinkingBlock:
-		d.Kind = agent.DeltaThinking
-	case agent.CallBlock:
-		d.Kind, d.CallID = agent.DeltaInput, b.id
-	default:
-		return nil
-	}
-	return a.emit(d)
+	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text, CallID: b.id})
 }
 
 func (a *answer) close(index int) error {
-	b := a.block(index)
+	b := a.open.At(index)
 	if b == nil {
 		return nil
 	}
-	delete(a.open, index)
-	a.last = nil
+	a.open.Close(index)
 	if b.kind != agent.CallBlock {
 		return nil
 	}
@@ -306,7 +279,7 @@ func (a *answer) finish() error {
 	}
 	calls := false
 	for i, b := range a.blocks {
-		cut := i == len(a.blocks)-1 && stoppedShort(a.stop) || a.open[b.index] == b
+		cut := i == len(a.blocks)-1 && stoppedShort(a.stop) || a.open.At(b.index) == b
 		if done, ok := b.finish(a.provider, cut); ok {
 			final.Message.Blocks = append(final.Message.Blocks, done)
 			calls = calls || b.kind == agent.CallBlock
@@ -385,7 +358,7 @@ func (a *answer) fast(data []byte) (bool, error) {
 	if digits == 0 {
 		return false, nil
 	}
-	b := a.block(index)
+	b := a.open.At(index)
 	if b == nil {
 		return false, nil
 	}

@@ -226,10 +226,12 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // brimful returns an answer that can take no more, with an open block.
 func brimful() *answer {
-	return &answer{
-		open: map[int]*block{0: {kind: agent.ThinkingBlock}}, ids: map[string]bool{}, kept: wire.MaxAnswer,
+	a := &answer{
+		ids: map[string]bool{}, kept: wire.MaxAnswer,
 		in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil },
 	}
+	a.open.Put(0, &block{kind: agent.ThinkingBlock})
+	return a
 }
 
 func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
@@ -275,7 +277,8 @@ func FuzzDelta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tail []byte) {
 		data := append([]byte(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta",`), tail...)
 		b := &block{index: 7, kind: agent.TextBlock}
-		a := &answer{open: map[int]*block{7: b}, in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
+		a := &answer{in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
+		a.open.Put(7, b)
 		ok, err := a.fast(data)
 		if err != nil {
 			t.Fatal(err)

@@ -345,20 +345,8 @@ func (a *answer) append(b *block, text []byte) error {
 
 // show emits what b has from at on.
 func (a *answer) show(b *block, at int) error {
-	d := agent.Delta{Index: b.index, Text: b.text.String()[at:]}
-	if d.Text == "" {
+	if b.kind == agent.CallBlock && !b.shown {
 		return nil
 	}
-	switch b.kind {
-	case agent.TextBlock:
-		d.Kind = agent.DeltaText
-	case agent.ThinkingBlock:
-		d.Kind = agent.DeltaThinking
-	default:
-		if !b.shown {
-			return nil
-		}
-		d.Kind, d.CallID = agent.DeltaInput, b.id
-	}
-	return a.emit(d)
+	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: b.text.String()[at:], CallID: b.id})
 }

@@ -285,17 +285,10 @@ func (a *answer) last(kind agent.BlockType, signature string) (*block, error) {
 // kept.
 func (a *answer) show(b *block, at int) error {
 	text := b.text.String()[at:]
-	if text == "" {
-		return nil
-	}
 	if err := a.kept.Grow(len(text)); err != nil {
 		return err
 	}
-	kind := agent.DeltaText
-	if b.kind == agent.ThinkingBlock {
-		kind = agent.DeltaThinking
-	}
-	return a.emit(agent.Delta{Kind: kind, Index: b.index, Text: text})
+	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text})
 }
 
 // call takes in a call, which comes whole.

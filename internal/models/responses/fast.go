@@ -39,7 +39,7 @@ func (a *answer) fast(data []byte) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	b := a.block(index)
+	b := a.open.At(index)
 	if b == nil || b.kind != kind {
 		return false, nil
 	}

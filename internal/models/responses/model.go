@@ -139,6 +139,6 @@ func (m *Model) Stream(ctx context.Context, r agent.Request) iter.Seq2[agent.Del
 func (m *Model) answer(r agent.Request, in *wire.Body, emit wire.Emit) *answer {
 	return &answer{
 		req: r, provider: m.cfg.Info.Provider, writes: marked(m.cfg.Info), in: in, emit: emit,
-		open: make(map[int]*block), ids: make(map[string]bool),
+		ids: make(map[string]bool),
 	}
 }

@@ -116,7 +116,7 @@ func (a *answer) add(index int, kind agent.BlockType) (*block, error) {
 	}
 	b := &block{index: index, kind: kind}
 	a.blocks = append(a.blocks, b)
-	a.open[index], a.last = b, b
+	a.open.Put(index, b)
 	return b, nil
 }
 
@@ -135,15 +135,14 @@ func (a *answer) done(index int, raw json.RawMessage) error {
 	if !ok {
 		return nil
 	}
-	b := a.block(index)
+	b := a.open.At(index)
 	if b == nil || b.kind != o.kind() {
 		var err error
 		if b, err = a.begin(index, o, raw); err != nil {
 			return err
 		}
 	}
-	delete(a.open, index)
-	a.last = nil
+	a.open.Close(index)
 	b.done = o.Status != "incomplete"
 	return a.close(b, o, raw)
 }
@@ -207,7 +206,7 @@ func (a *answer) end(how string, raw json.RawMessage) error {
 // items that were never done.
 func (a *answer) missing(raw json.RawMessage) error {
 	all := len(a.blocks) == 0
-	if !all && len(a.open) == 0 {
+	if !all && a.open.Len() == 0 {
 		return nil
 	}
 	var items []json.RawMessage
@@ -215,7 +214,7 @@ func (a *answer) missing(raw json.RawMessage) error {
 		return nil
 	}
 	for i, item := range items {
-		if all || a.open[i] != nil {
+		if all || a.open.At(i) != nil {
 			if err := a.done(i, item); err != nil {
 				return err
 			}

@@ -22,9 +22,8 @@ type answer struct {
 
 	id, model string
 	blocks    []*block
-	open      map[int]*block  // by output_index
+	open      wire.Open[block]
 	ids       map[string]bool // of calls
-	last      *block          // of the last delta: nearly always that of the next
 	kept      wire.Kept
 	scratch   []byte
 
@@ -146,11 +145,11 @@ func (a *answer) take(data []byte) (bool, error) {
 	case "response.function_call_arguments.delta":
 		return false, a.delta(e, agent.CallBlock)
 	case "response.reasoning_summary_part.added":
-		if b := a.block(e.Index); b != nil && b.kind == agent.ThinkingBlock && b.text.Len() > 0 {
+		if b := a.open.At(e.Index); b != nil && b.kind == agent.ThinkingBlock && b.text.Len() > 0 {
 			return false, a.append(b, "\n\n")
 		}
 	case "response.function_call_arguments.done":
-		if b := a.block(e.Index); b != nil && b.kind == agent.CallBlock {
+		if b := a.open.At(e.Index); b != nil && b.kind == agent.CallBlock {
 			return false, a.agree(b, text(e.Arguments))
 		}
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -220,7 +219,7 @@ func (a *answer) heading(raw json.RawMessage) {
 // delta adds to the item that an event is for. What belongs to no item, or not
 // to this kind of item, is left out; a text needs no announcement.
 func (a *answer) delta(e event, kind agent.BlockType) error {
-	b := a.block(e.Index)
+	b := a.open.At(e.Index)
 	if b == nil && kind == agent.TextBlock {
 		var err error
 		if b, err = a.add(e.Index, kind); err != nil {
@@ -242,17 +241,6 @@ func clipped(s string) string {
 	return wire.Bound(s, wire.MaxMessage)
 }
 
-func (a *answer) block(index int) *block {
-	if a.last != nil && a.last.index == index {
-		return a.last
-	}
-	if b := a.open[index]; b != nil {
-		a.last = b
-		return b
-	}
-	return nil
-}
-
 // append adds text to a block and shows it. What is shown shares memory with
 // what is kept.
 func (a *answer) append(b *block, text string) error {
@@ -264,24 +252,10 @@ func (a *answer) append(b *block, text string) error {
 // show emits what b has from at on.
 func (a *answer) show(b *block, at int) error {
 	text := b.text.String()[at:]
-	if text == "" {
-		return nil
-	}
 	if err := a.kept.Grow(len(text)); err != nil {
 		return err
 	}
-	d := agent.Delta{Index: b.index, Text: text}
-	switch b.kind {
-	case agent.TextBlock:
-		d.Kind = agent.DeltaText
-	case agent.ThinkingBlock:
-		d.Kind = agent.DeltaThinking
-	case agent.CallBlock:
-		d.Kind, d.CallID = agent.DeltaInput, b.id
-	default:
-		return nil
-	}
-	return a.emit(d)
+	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text, CallID: b.id})
 }
 
 // agree brings a block in line with what the provider says it is as a whole:
