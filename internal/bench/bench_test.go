@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,21 @@ func TestVerdict(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("with slack %g: %q, want %q", tt.slack, got, tt.want)
+		}
+	}
+}
+
+// A case of which a figure is over is measured again whole, and only then.
+func TestTakeOver(t *testing.T) {
+	r := Report{Figures: []Figure{
+		{Case: "hello", What: "wall", Unit: "ms", Aim: 25, Spread: Spread{Median: 60}},
+		{Case: "hello", What: "CPU", Unit: "ms", Spread: Spread{Median: 1000}},
+		{Case: "start", What: "wall", Unit: "ms", Aim: 25, Spread: Spread{Median: 20}},
+	}}
+	for slack, want := range map[float64]string{0: "", 3: "", 2: "hello"} {
+		r := Report{Figures: slices.Clone(r.Figures)}
+		if got := strings.Join(r.takeOver(slack), ","); got != want || (len(r.Figures) == 3) != (want == "") {
+			t.Errorf("with slack %g: %q is measured again, %d figures stay", slack, got, len(r.Figures))
 		}
 	}
 }

@@ -34,6 +34,11 @@ func (f Figure) limit(slack float64) float64 {
 	return f.Aim
 }
 
+// over reports whether the figure is more than it may be. Without slack all may be.
+func (f Figure) over(slack float64) bool {
+	return slack > 0 && f.Aim > 0 && f.Median > f.limit(slack)
+}
+
 // room is how many times their aims peaks and ratios may be.
 const room = 1.3
 
