@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/internal/shell/programs"
 )
 
 // Extend is what the settings say about plugins, skills, agents and styles. What is not in force is not in it; see [Config.Inert].
@@ -250,7 +251,7 @@ func (l *loader) restrictVars(ly layer, s *Settings) {
 	kept := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		switch {
-		case steers(name):
+		case programs.Steers(name, programs.Folder):
 			l.inert(ly, "env", ly.where("env"), Foreign, name)
 		case !l.permits(ly):
 			l.inert(ly, "env", ly.where("env"), Untrusted, name)
@@ -261,25 +262,4 @@ func (l *loader) restrictVars(ly layer, s *Settings) {
 	if s.Env != nil {
 		s.Env = kept
 	}
-}
-
-// steers reports whether a variable decides which programs run, what they load, where
-// they send what, or what this one does.
-func steers(name string) bool {
-	n := strings.ToUpper(name)
-	if slices.Contains([]string{
-		"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "HOME", "SHELL", "TMPDIR", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
-		"NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED", "PERL5LIB", "PERL5OPT", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
-		"GOFLAGS", "GOPROXY", "GONOSUMDB", "GOTOOLCHAIN", "EDITOR", "VISUAL", "PAGER", "BROWSER", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSH_AUTH_SOCK",
-		"MAKEFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "AR", "GOROOT", "RUSTC", "RUSTDOC", "LESSOPEN", "LESSCLOSE", "PERL5DB", "JDK_JAVA_OPTIONS", "TAR_OPTIONS",
-		"VIMINIT", "EXINIT", "PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHONUSERBASE", "DOCKER_HOST", "KUBECONFIG", "GCONV_PATH",
-	}, n) {
-		return true
-	}
-	if slices.ContainsFunc([]string{"_PROXY", "_BASE_URL", "PAGER", "EDITOR", "ASKPASS", "_RSH", "_WRAPPER"}, func(s string) bool { return strings.HasSuffix(n, s) }) {
-		return true
-	}
-	return slices.ContainsFunc([]string{
-		"LD_", "DYLD_", "BASH_FUNC_", "DURE_", "AX_", "CLAUDE_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "AWS_", "GIT_", "NPM_CONFIG_", "PIP_", "UV_", "CARGO_", "XDG_",
-	}, func(p string) bool { return strings.HasPrefix(n, p) })
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"dure/internal/shell/programs"
 )
 
 // maxVar is how long a variable of a hook may be. What is longer is on its input.
@@ -104,7 +106,7 @@ func ParseEnv(data []byte, allowed ...string) (vars []string, faults []string) {
 			fault = "is no NAME=value, or needs a shell to be read"
 		case !validName(name):
 			fault = fmt.Sprintf("%q is no name of a variable", name)
-		case steers(name) && !slices.Contains(allowed, name):
+		case programs.Steers(name, programs.Hook) && !slices.Contains(allowed, name):
 			fault = name + " may not be set by a hook"
 		case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
 			fault = "is no text"
@@ -167,21 +169,4 @@ func validName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-// steers reports whether a variable decides which programs run, what they load, or what
-// this one does.
-func steers(name string) bool {
-	n := strings.ToUpper(name)
-	switch n {
-	case "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "HOME", "SHELL", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
-		"NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "GOFLAGS", "EDITOR", "VISUAL", "PAGER", "BROWSER":
-		return true
-	}
-	for _, p := range []string{"LD_", "DYLD_", "BASH_FUNC_", "DURE_", "AX_", "CLAUDE_", "GIT_", "NPM_CONFIG_"} {
-		if strings.HasPrefix(n, p) {
-			return true
-		}
-	}
-	return false
 }

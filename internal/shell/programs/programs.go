@@ -1,6 +1,7 @@
 // Package programs knows what programs do with their arguments: which of those
 // are files that they read, write or remove, which are hosts, which make them run
-// something else, and which programs only ever print.
+// something else, and which programs only ever print. It also knows which variables
+// steer programs.
 //
 // What it knows stands in tables, one file for each family of programs, and in
 // the readers of the small languages that some of them are given (find, sed, awk).

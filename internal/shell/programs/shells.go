@@ -129,33 +129,6 @@ func readTest(r *reading) {
 	}
 }
 
-// loaders are variables that decide over what a program loads or runs.
-var loaders = []string{
-	"PATH", "LD_*", "DYLD_*", "BASH_ENV", "ENV", "IFS", "SHELL", "SHELLOPTS", "GIT_*", "PAGER", "EDITOR", "VISUAL",
-	"*_PAGER", "*_EDITOR", "NODE_OPTIONS", "NODE_PATH", "PYTHON*", "PERL5*", "PERL*", "RUBY*", "GOFLAGS", "JAVA_TOOL_OPTIONS",
-	"_JAVA_OPTIONS", "MAKEFLAGS", "RUSTC*", "CARGO_*", "npm_config_*", "LESSOPEN", "LESSCLOSE", "*_proxy", "*_PROXY",
-	"PS4", "PROMPT_COMMAND", "GOROOT", "CC", "CXX", "HOME", "XDG_*",
-}
-
-// loader says whether a variable is one of them.
-func loader(name string) bool {
-	for _, l := range loaders {
-		switch {
-		case strings.HasSuffix(l, "*"):
-			if strings.HasPrefix(name, l[:len(l)-1]) {
-				return true
-			}
-		case strings.HasPrefix(l, "*"):
-			if strings.HasSuffix(name, l[1:]) {
-				return true
-			}
-		case name == l:
-			return true
-		}
-	}
-	return false
-}
-
 // readEnv reads variables and then a command.
 func readEnv(r *reading) {
 	args := r.operands
@@ -169,7 +142,7 @@ func readEnv(r *reading) {
 		if !ok || !w.Known && strings.ContainsAny(name, "$`\"'") {
 			break
 		}
-		if loader(name) {
+		if Steers(name, Line) {
 			r.flag(name + "=")
 		}
 		r.harmless(w)
@@ -317,7 +290,7 @@ func readMake(r *reading) {
 		if slices.Contains(toolVariables, name) {
 			r.flag(name + "=")
 		}
-		if name == "SHELL" || name == ".SHELLFLAGS" || strings.HasPrefix(name, "MAKE") || loader(name) || strings.ContainsAny(value, "`$") {
+		if name == "SHELL" || name == ".SHELLFLAGS" || strings.HasPrefix(name, "MAKE") || Steers(name, Line) || strings.ContainsAny(value, "`$") {
 			r.flag(name + "=")
 			r.suspect(value)
 		}
