@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -100,6 +101,7 @@ func TestWhenPlansAreMade(t *testing.T) {
 	const much = "Do this:\n- one\n- two\n- three"
 	for name, tt := range map[string]struct {
 		setting  string
+		profile  string
 		here     bool
 		change   agent.PlanMode
 		mode     string
@@ -115,18 +117,27 @@ func TestWhenPlansAreMade(t *testing.T) {
 		"auto, alone":      {setting: "auto", text: much},
 		"off in a session": {setting: "always", here: true, change: agent.PlanOff, text: much},
 		"on in a session":  {setting: "off", here: true, change: agent.PlanAlways, text: "Hi.", planned: true},
+		"by its work":      {profile: `{"plan":"always","mode":"acceptEdits"}`, here: true, text: "Hi.", planned: true},
+		"not by its work":  {setting: "always", profile: `{"plan":"off"}`, here: true, text: much},
 		"nothing is asked": {setting: "always", here: true, mode: "bypassPermissions", text: "Hi."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Hello."} }})
-			k := w.talk(app.Flags{Settings: `{"plan":{"mode":"` + tt.setting + `"}}`, Mode: tt.mode}, agent.Open{Approver: tt.here})
+			w.chooses(fields{"plan": fields{"mode": cmp.Or(tt.setting, "off")}, "profiles": fields{"code": json.RawMessage(cmp.Or(tt.profile, "{}"))}})
+			k := w.talk(app.Flags{Mode: tt.mode}, agent.Open{Approver: tt.here})
 			if tt.change != "" {
 				k.send(agent.Change{Plan: tt.change})
 			}
 			k.turn(tt.text)
 			if got := k.mode() == agent.ModePlan; got != tt.planned {
 				t.Errorf("in plan mode: %v", got)
+			}
+			if k.send(agent.Change{Plan: agent.PlanOff}); tt.profile != "" && tt.planned {
+				until := func(e agent.Event) bool { b, ok := e.Body.(agent.SettingsChanged); return ok && b.Plan != "" }
+				if b := k.until("the change", until).Body.(agent.SettingsChanged); b.Mode != agent.ModeAcceptEdits {
+					t.Errorf("after plan mode, the mode is %q", b.Mode)
+				}
 			}
 			offered := offeredTools(t, w.model)
 			if offered["ExitPlanMode"] != tt.planned || offered["EnterPlanMode"] != tt.canEnter {
@@ -191,6 +202,68 @@ func TestPlanIsAnswered(t *testing.T) {
 	}
 	if last := all[agent.PlanDecided](k.seen); len(last) != 2 || last[1].Verdict != agent.PlanApproved || last[1].By != "user" {
 		t.Errorf("decided: %+v", last)
+	}
+	k.sound()
+}
+
+// A plan that a hook refuses in the place of a person waits for nobody any more, whoever
+// had it asked first; its reason is in the log.
+func TestHookRefusesPlan(t *testing.T) {
+	no := hso("PermissionRequest", fields{"decision": fields{"behavior": "deny", "message": "not today"}})
+	rewriting := hso("PermissionRequest", fields{"decision": fields{"behavior": "allow", "updatedInput": fields{"plan": "1. Write c.txt"}}})
+	late := "grep -q c.txt || exit 0; " + hso("PreToolUse", fields{"permissionDecision": "deny", "permissionDecisionReason": "not today"})
+	for name, set := range map[string]fields{
+		"at the question": {"PermissionRequest": no},
+		"rewritten first": {"PermissionRequest": rewriting, "PreToolUse": late},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, script.Script{}, script.Options{Func: planner("1. Write b.txt")})
+			w.chooses(fields{"hooks": set})
+			k := w.talk(app.Flags{Mode: "plan"}, agent.Open{Approver: true})
+			if end := k.turn("Write b.txt."); end.Reason != agent.EndDone {
+				t.Fatalf("the turn ended: %+v", end)
+			}
+			made, decided := all[agent.PlanProposed](k.seen), all[agent.PlanDecided](k.seen)
+			if len(made) != 1 || len(decided) != 1 {
+				t.Fatalf("proposed %+v, decided %+v\n%s", made, decided, names(k.seen))
+			}
+			if d := decided[0]; d.Plan != made[0].Plan || d.Verdict != agent.PlanRejected || !strings.HasPrefix(d.By, "hook:") || !strings.Contains(d.Reason, "not today") {
+				t.Errorf("decided %+v", d)
+			}
+			err := k.Send(t.Context(), agent.DecidePlan{Verdict: agent.PlanApproved})
+			if p := agent.ProblemOf(err); p == nil || p.Code != agent.ProblemNoPlan {
+				t.Errorf("a plan that was refused was approved: %v", err)
+			}
+			k.sound()
+		})
+	}
+}
+
+// What a person has answered stays answered when the turn is gone on with: a hook that
+// would say something else by now is not asked any more.
+func TestAnswersStandBeforeHooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		if r.Step == 0 {
+			return script.Reply{Calls: []script.Call{numbered("c1", "Bash", fields{"command": "touch made"})}}
+		}
+		return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+	}})
+	yes := hso("PermissionRequest", fields{"decision": fields{"behavior": "allow"}})
+	w.chooses(fields{"hooks": fields{"PermissionRequest": "test -e seen || { touch seen; exit 0; }; " + yes}})
+	k := w.talk(app.Flags{}, agent.Open{Approver: true})
+	k.send(agent.Prompt{Text: "Make it."})
+	asked := body[agent.ApprovalAsked](k)
+	shut(k)
+	k = w.talk(app.Flags{}, agent.Open{Session: k.Info.ID, Approver: true})
+	k.send(agent.Resolve{ID: asked.ID, Decision: agent.Decision{Verdict: agent.Deny, Reason: "no"}})
+	k.send(agent.Continue{})
+	if end := body[agent.TurnEnded](k); end.Reason != agent.EndDone {
+		t.Fatalf("the turn ended: %+v", end)
+	}
+	if d := all[agent.CallDecided](k.seen); len(d) != 1 || d[0].Decision.Verdict != agent.Deny || d[0].Decision.By != "user" || fileThere(w, "made") {
+		t.Errorf("decided: %+v", d)
 	}
 	k.sound()
 }

@@ -10,6 +10,9 @@ import (
 	"dure/internal/transcript"
 )
 
+// byNobody says who has denied a call when there is nobody to ask.
+const byNobody = "nobody"
+
 // askPerson is the last stage of the gate. The question of a child stands in its
 // parent's log, where the person is, under a name that only the child gives:
 // calls of two sessions may have the same ID.
@@ -28,7 +31,7 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 func (s *Session) question(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
 	if !s.approver {
 		return agent.Decision{
-			Verdict: agent.Deny, By: "nobody",
+			Verdict: agent.Deny, By: byNobody,
 			Reason: fmt.Sprintf("it needs approval (%s), and nobody is there to ask", d.Reason),
 		}, nil
 	}

@@ -47,7 +47,8 @@ type Hooks struct {
 	Closing func(context.Context)
 }
 
-// turnHooks are the points of a turn. A plan is in the log before anybody is asked about it.
+// turnHooks are the points of a turn. A plan is in the log before anybody is asked about
+// it, and who speaks for a person is not asked what a person has answered already.
 func (s *Session) turnHooks() loop.Hooks {
 	h := s.parts.Hooks.Hooks
 	ask := h.Asking
@@ -56,7 +57,12 @@ func (s *Session) turnHooks() loop.Hooks {
 	}
 	h.Asking = func(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
 		var id string
+		var answered bool
 		s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
+		s.front.rec.read(func(st *transcript.State) { _, answered = st.Resolved[id] })
+		if answered { // before the turn was cut short
+			return agent.Decision{}, false
+		}
 		if err := s.proposePlan(id, p); err != nil {
 			return agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: "user"}, true
 		}

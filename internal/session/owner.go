@@ -87,7 +87,7 @@ func (r *runner) take(c agent.Command, taken []string) error {
 	batch := journal.Batch{Taken: taken, Sync: journal.Barrier}
 	switch c := c.(type) {
 	case agent.Prompt:
-		return r.prompt(c, true, batch)
+		return r.prompt(c, batch)
 	case agent.Interrupt:
 		if r.cancel != nil {
 			r.cancel(agent.ErrInterrupted)
@@ -176,9 +176,9 @@ func (r *runner) note(level, text string) {
 
 // prompt takes user input: into the conversation when nothing runs, else into
 // the queue. A request may have to be planned first.
-func (r *runner) prompt(c agent.Prompt, request bool, batch journal.Batch) error {
-	var seen, queue bool
-	r.rec.read(func(s *transcript.State) { seen, queue = s.Inputs[c.ID], s.Turn.Open || len(s.Queued) > 0 })
+func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
+	var seen bool
+	r.rec.read(func(s *transcript.State) { seen = s.Inputs[c.ID] })
 	if c.ID != "" && seen {
 		if len(batch.Taken) > 0 {
 			return r.rec.append(batch)
@@ -195,15 +195,22 @@ func (r *runner) prompt(c agent.Prompt, request bool, batch journal.Batch) error
 		r.parts.Heard()
 	}
 	var first []agent.Body
-	if request && r.cancel == nil {
+	if r.cancel == nil {
 		var err error
 		if first, err = r.firstPlan(c.Text); err != nil {
 			return err
 		}
 	}
-	queued := agent.InputQueued{Input: c.ID, Text: c.Text, Parts: c.Blocks, Later: c.Later, Without: c.Without}
-	if h := r.parts.Hooks; r.cancel != nil || queue || r.holds() || h.Takes != nil && h.Takes(queued) {
-		err := r.rec.append(batch, append(first, queued)...)
+	return r.said(agent.InputQueued{Input: c.ID, Text: c.Text, Parts: c.Blocks, Later: c.Later, Without: c.Without}, first, batch)
+}
+
+// said takes words in, in one write with the facts in front of them, and has them
+// answered.
+func (r *runner) said(q agent.InputQueued, first []agent.Body, batch journal.Batch) error {
+	var queue bool
+	r.rec.read(func(s *transcript.State) { queue = s.Turn.Open || len(s.Queued) > 0 })
+	if h := r.parts.Hooks; r.cancel != nil || queue || r.holds() || h.Takes != nil && h.Takes(q) {
+		err := r.rec.append(batch, append(first, q)...)
 		if err == nil {
 			err = r.proceed()
 		}
@@ -212,7 +219,7 @@ func (r *runner) prompt(c agent.Prompt, request bool, batch journal.Batch) error
 	if err := r.extras(r.rec.lease.Valid()); err != nil {
 		return err
 	}
-	if err := r.rec.append(batch, append(first, agent.InputAdded{Input: c.ID, Text: c.Text, Parts: c.Blocks, Without: c.Without})...); err != nil {
+	if err := r.rec.append(batch, append(first, agent.InputAdded{Input: q.Input, Text: q.Text, Parts: q.Parts, Without: q.Without})...); err != nil {
 		return err
 	}
 	return r.start()

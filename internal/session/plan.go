@@ -119,6 +119,25 @@ func (r *runner) planAnswer(asked agent.ApprovalAsked, c *agent.Resolve, verdict
 	return nil
 }
 
+// settling is store, and settles with the same write the plan of a call that is denied by
+// somebody. Where nobody was there to agree, or the turn was stopped, it waits on.
+func (s *Session) settling(sync bool, bodies ...agent.Body) error {
+	var p *transcript.Plan
+	s.rec.read(func(st *transcript.State) { p = st.Plan })
+	if p == nil || p.State != "" {
+		return s.rec.store(sync, bodies...)
+	}
+	for _, b := range bodies {
+		c, ok := b.(agent.CallDecided)
+		d := c.Decision
+		if ok && c.Proposal.Call.ID == p.Call && d.Verdict == agent.Deny && d.By != byNobody && d.By != "user" {
+			bodies = append(slices.Clip(bodies), agent.PlanDecided{Plan: p.ID, Verdict: agent.PlanRejected, Reason: d.Reason, By: d.By})
+			break
+		}
+	}
+	return s.rec.store(sync, bodies...)
+}
+
 // agreed records that a call with a plan runs. It ends plan mode with the same write: a
 // crash leaves both or neither.
 func (r *runner) agreed(c agreed, batch journal.Batch) error {
@@ -326,7 +345,8 @@ func (r *runner) withdrawPlan(c agent.DecidePlan, batch journal.Batch) error {
 }
 
 // decideLater decides about a plan whose call has been answered long ago: nobody was
-// there, or the turn was stopped. The model reads of it as of a request.
+// there, or the turn was stopped. The model reads of it as of a request, which is in the
+// log with the decision or not at all.
 func (r *runner) decideLater(c agent.DecidePlan, p *transcript.Plan, batch journal.Batch) error {
 	bodies, err := r.atRest("decide about the plan")
 	if err != nil {
@@ -348,8 +368,8 @@ func (r *runner) decideLater(c agent.DecidePlan, p *transcript.Plan, batch journ
 	if err != nil {
 		return err
 	}
-	if err := r.rec.append(batch, append(bodies, more...)...); err != nil || words == "" {
-		return err
+	if bodies = append(bodies, more...); words == "" {
+		return r.rec.append(batch, bodies...)
 	}
-	return r.prompt(agent.Prompt{Text: words}, false, journal.Batch{Sync: journal.Barrier})
+	return r.said(agent.InputQueued{Input: newID("in_"), Text: words}, bodies, batch)
 }

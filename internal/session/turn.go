@@ -74,7 +74,7 @@ func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 	return loop.Config{
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
 		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
-		Store: s.rec.store, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
+		Store: s.settling, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
 		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, TriggerOverflow, "") },
 		Hooks:   s.turnHooks(),
 		Reap:    s.parts.Reap, AskAgain: s.approver, Defers: !s.approver && s.front == s, Retry: s.parts.Retry, Limits: s.limits, Fallback: s.parts.Fallback,
