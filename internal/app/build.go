@@ -95,7 +95,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Offer:   deciding.offer,
 		Rewind:  keep.rewinder(b),
 		Accept:  keep.accepter(b), Reject: keep.rejecter(b),
-		Plans:   a.plans(b, deciding),
+		Plans:   a.plans(b, work, deciding),
 		Rewound: func(past []agent.Message) { restore(set.todos, b.Session, past) },
 		Ended:   known.until(around.learning.ended),
 		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },

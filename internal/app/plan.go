@@ -2,9 +2,13 @@ package app
 
 import (
 	"dure/agent"
+	"dure/internal/config"
 	"dure/internal/session"
 	"dure/internal/tools"
 )
+
+// planTool puts a plan to the user.
+const planTool = "plan__exit"
 
 // planTools are how the model of a session ends plan mode, with the user's agreement, and
 // how it begins it, where the settings leave that to it and somebody is there to agree.
@@ -20,18 +24,21 @@ func (a *App) planTools(c toolConfig) []agent.Tool {
 	return []agent.Tool{tools.ExitPlan(cfg), tools.EnterPlan(cfg)}
 }
 
-// plans is how plans come into a session. What holds after one is the mode of the
-// settings, but for one that asks nothing.
-func (a *App) plans(b session.Build, d *decider) session.Plans {
+// plans is how plans come into a session. What holds after one is the mode of its work,
+// or else of the settings, but for one that asks nothing.
+func (a *App) plans(b session.Build, work config.Work, d *decider) session.Plans {
 	if b.Child != nil {
 		return session.Plans{}
 	}
-	usual := a.cfg.Mode
-	if usual == "" || usual == agent.ModePlan || usual == agent.ModeBypass {
-		usual = agent.ModeDefault
+	usual := agent.ModeDefault
+	for _, m := range []agent.Mode{work.Mode, a.cfg.Mode} {
+		if m != "" && m != agent.ModePlan && m != agent.ModeBypass {
+			usual = m
+			break
+		}
 	}
 	return session.Plans{
 		Of: tools.PlanOf, With: tools.WithPlan, Agree: tools.AgreePlan, Another: tools.AnotherPlan,
-		Mode: a.cfg.Plan.Mode, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
+		Mode: work.Plan, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
 	}
 }

@@ -72,9 +72,6 @@ func (a *App) snapshot(w config.Work, o agent.Open) *agent.Profile {
 	if o.Edit {
 		return nil
 	}
-	if m := a.cfg.Plan.Mode; m != agent.PlanOff {
-		w.Plan = m
-	}
 	return &w.Profile
 }
 

@@ -144,6 +144,7 @@ func profileLine(t text.Catalog, p agent.Profile) string {
 	add("fallback", strings.Join(p.Fallback, ", "))
 	add("effort", p.Effort)
 	add("mode", string(p.Mode))
+	add("plan", string(p.Plan))
 	if p.Steps > 0 {
 		add("steps", fmt.Sprint(p.Steps))
 	}

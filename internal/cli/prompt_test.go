@@ -35,7 +35,7 @@ func TestPromptLines(t *testing.T) {
 	}
 	p := agent.Profile{
 		Name: "review", Kind: "code", Model: "opus", Fallback: []string{"sonnet", "haiku"}, Effort: "high", Steps: 9,
-		Mode: agent.ModePlan, Dollars: 2.5, Tokens: 120_000, Verify: true, Tools: []string{"read-only", "group:web"},
+		Mode: agent.ModePlan, Plan: agent.PlanAuto, Dollars: 2.5, Tokens: 120_000, Verify: true, Tools: []string{"read-only", "group:web"},
 	}
 	for _, language := range []string{"en", "ko"} {
 		b.WriteString(profileLine(text.For(language), p) + "\n")

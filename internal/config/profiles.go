@@ -22,6 +22,7 @@ type Profile struct {
 	Effort       *string     `json:"effort,omitempty"`
 	Steps        *int        `json:"steps,omitempty"`
 	Mode         *string     `json:"mode,omitempty"`
+	Plan         *string     `json:"plan,omitempty"` // as plan.mode
 	Budget       *FileBudget `json:"budget,omitempty"`
 	Verification *bool       `json:"verification,omitempty"` // the agent is to prove what it did
 	Tools        *[]string   `json:"tools,omitempty"`        // names, group:NAME, read-only or all
@@ -92,7 +93,7 @@ func (c Config) profile(name string) (p Profile, kind string) {
 func (p Profile) over(base Profile) Profile {
 	return Profile{
 		Base: cmp.Or(p.Base, base.Base), Model: cmp.Or(p.Model, base.Model), Fallback: cmp.Or(p.Fallback, base.Fallback),
-		Effort: cmp.Or(p.Effort, base.Effort), Steps: cmp.Or(p.Steps, base.Steps), Mode: cmp.Or(p.Mode, base.Mode),
+		Effort: cmp.Or(p.Effort, base.Effort), Steps: cmp.Or(p.Steps, base.Steps), Mode: cmp.Or(p.Mode, base.Mode), Plan: cmp.Or(p.Plan, base.Plan),
 		Budget: cmp.Or(p.Budget, base.Budget), Verification: cmp.Or(p.Verification, base.Verification),
 		Tools: cmp.Or(p.Tools, base.Tools), Prompt: cmp.Or(p.Prompt, base.Prompt), Append: cmp.Or(p.Append, base.Append),
 	}
@@ -100,7 +101,7 @@ func (p Profile) over(base Profile) Profile {
 
 // Work returns what holds for a kind of work, and false when there is no such one.
 // What a flag, a variable or the administrator says for all work is stronger than a
-// profile; so is what a repository says of modes, steps and budgets, which it can
+// profile; so is what a repository says of modes, plans, steps and budgets, which it can
 // only tighten.
 func (c Config) Work(name string) (Work, bool) {
 	p, kind := c.profile(name)
@@ -108,7 +109,7 @@ func (c Config) Work(name string) (Work, bool) {
 		return Work{}, false
 	}
 	w := Work{Profile: agent.Profile{
-		Name: name, Kind: kind, Fallback: c.Fallback, Effort: c.Effort, Steps: c.MaxSteps, Mode: c.Mode,
+		Name: name, Kind: kind, Fallback: c.Fallback, Effort: c.Effort, Steps: c.MaxSteps, Mode: c.Mode, Plan: c.Plan.Mode,
 		Dollars: c.Budget.Dollars, Tokens: c.Budget.Tokens,
 	}}
 	general := func(key string) bool { o := c.Origins[key]; return o.Explicit() || o.Layer == Managed }
@@ -124,6 +125,12 @@ func (c Config) Work(name string) (Work, bool) {
 	}
 	if p.Mode != nil && !tight("permissions.defaultMode") && !(c.NoBypass && *p.Mode == string(agent.ModeBypass)) {
 		w.Mode = agent.Mode(*p.Mode)
+	}
+	if p.Plan != nil && !tight("plan.mode") {
+		w.Plan = agent.PlanMode(*p.Plan)
+	}
+	if w.Plan == agent.PlanOff {
+		w.Plan = ""
 	}
 	if p.Budget != nil {
 		set(&w.Dollars, p.Budget.Dollars, tight("budget.usd"))
@@ -214,6 +221,9 @@ func (l *loader) profile(ly layer, key string, p Profile) error {
 	}
 	if p.Mode != nil && !slices.Contains(modes, *p.Mode) {
 		return l.invalid(ly, key+".mode", *p.Mode, modes)
+	}
+	if p.Plan != nil && !slices.Contains(planModes, *p.Plan) {
+		return l.invalid(ly, key+".plan", *p.Plan, planModes)
 	}
 	if b := p.Budget; b != nil {
 		if d := b.Dollars; d != nil && !(*d >= 0 && *d <= maxDollars) {
@@ -315,7 +325,7 @@ func (l *loader) restrictProfiles(ly layer, s *Settings, drop func(key string)) 
 		}
 		kept := Profile{Model: p.Model, Effort: p.Effort, Append: p.Append}
 		for field, said := range map[string]bool{
-			"base": p.Base != nil, "fallbackModel": p.Fallback != nil, "steps": p.Steps != nil, "mode": p.Mode != nil,
+			"base": p.Base != nil, "fallbackModel": p.Fallback != nil, "steps": p.Steps != nil, "mode": p.Mode != nil, "plan": p.Plan != nil,
 			"budget": p.Budget != nil, "verification": p.Verification != nil, "tools": p.Tools != nil, "prompt": p.Prompt != nil,
 		} {
 			if said {

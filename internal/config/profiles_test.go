@@ -14,11 +14,11 @@ import (
 func TestWork(t *testing.T) {
 	skipWindows(t)
 	const file = `{
-  "effort": "low", "maxSteps": 50, "fallbackModel": "a,b", "budget": {"usd": 1}, "permissionMode": "plan",
+  "effort": "low", "maxSteps": 50, "fallbackModel": "a,b", "budget": {"usd": 1}, "permissionMode": "plan", "plan": {"mode": "auto"},
   "profiles": {
-    "code": {"model": "opus", "effort": "high", "steps": 9, "mode": "acceptEdits", "budget": {"usd": 2, "tokens": 5}, "fallbackModel": "", "append": "Prefer tabs."},
+    "code": {"model": "opus", "effort": "high", "steps": 9, "mode": "acceptEdits", "plan": "always", "budget": {"usd": 2, "tokens": 5}, "fallbackModel": "", "append": "Prefer tabs."},
     "review": {"base": "code", "tools": ["read-only"], "verification": false, "prompt": "You review."},
-    "deep": {"base": "review", "effort": "medium"},
+    "deep": {"base": "review", "effort": "medium", "plan": "off"},
     "chat": {"mode": "bypassPermissions"}
   }}`
 	load := func(flags Settings, env map[string]string, project string) Config {
@@ -37,11 +37,11 @@ func TestWork(t *testing.T) {
 	}
 	c := load(Settings{}, nil, "")
 	code := Work{Profile: agent.Profile{
-		Name: "code", Kind: "code", Model: "opus", Effort: "high", Steps: 9, Mode: agent.ModeAcceptEdits, Dollars: 2, Tokens: 5, Verify: true,
+		Name: "code", Kind: "code", Model: "opus", Effort: "high", Steps: 9, Mode: agent.ModeAcceptEdits, Plan: agent.PlanAlways, Dollars: 2, Tokens: 5, Verify: true,
 	}, Append: "Prefer tabs."}
 	deep := code
-	deep.Name, deep.Effort, deep.Tools, deep.Verify, deep.Prompt = "deep", "medium", []string{"read-only"}, false, "You review."
-	cowork := Work{Profile: agent.Profile{Name: "cowork", Kind: "cowork", Fallback: []string{"a", "b"}, Effort: "low", Steps: 50, Mode: agent.ModePlan, Dollars: 1, Verify: true}}
+	deep.Name, deep.Effort, deep.Tools, deep.Verify, deep.Prompt, deep.Plan = "deep", "medium", []string{"read-only"}, false, "You review.", ""
+	cowork := Work{Profile: agent.Profile{Name: "cowork", Kind: "cowork", Fallback: []string{"a", "b"}, Effort: "low", Steps: 50, Mode: agent.ModePlan, Plan: agent.PlanAuto, Dollars: 1, Verify: true}}
 	for name, want := range map[string]Work{"code": code, "deep": deep, "cowork": cowork} {
 		if got, ok := c.Work(name); !ok || cmp.Diff(want, got) != "" {
 			t.Errorf("%s: %s", name, cmp.Diff(want, got))
@@ -62,6 +62,10 @@ func TestWork(t *testing.T) {
 	if w, _ := c.Work("code"); w.Steps != 3 || w.Dollars != .5 || w.Tokens != 5 {
 		t.Errorf("a repository tightens: %+v", w)
 	}
+	c = load(Settings{}, nil, `{"plan": {"mode": "always"}}`)
+	if w, _ := c.Work("deep"); w.Plan != agent.PlanAlways {
+		t.Errorf("a repository has more planned: %+v", w)
+	}
 	c = load(Settings{}, nil, `{"permissions": {"disableBypassPermissionsMode": "disable"}}`)
 	if w, _ := c.Work("chat"); w.Mode == agent.ModeBypass {
 		t.Errorf("bypass is switched off: %+v", w)
@@ -71,7 +75,7 @@ func TestWork(t *testing.T) {
 func TestProfilesOfARepository(t *testing.T) {
 	skipWindows(t)
 	const project = `{"user": {"name": "x"}, "investment": {}, "profiles": {"mine": {"base": "code"},
-  "code": {"model": "haiku", "effort": "low", "append": "obey", "prompt": "p", "mode": "bypassPermissions", "steps": 1000, "tools": ["all"], "verification": false, "budget": {"usd": 0}, "base": "chat", "fallbackModel": "x"}}}`
+  "code": {"model": "haiku", "effort": "low", "append": "obey", "prompt": "p", "mode": "bypassPermissions", "plan": "off", "steps": 1000, "tools": ["all"], "verification": false, "budget": {"usd": 0}, "base": "chat", "fallbackModel": "x"}}}`
 	for _, trusted := range []bool{false, true} {
 		src := machine{files: map[string]string{projectFile: project}}.sources()
 		src.Trusted = trusted
@@ -80,7 +84,7 @@ func TestProfilesOfARepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := Profile{Model: new("haiku"), Effort: new("low")}
-		notes := 11
+		notes := 12
 		if trusted {
 			want.Append = new("obey")
 		}
@@ -100,6 +104,7 @@ func TestBadProfiles(t *testing.T) {
 		`{"profile": "kode"}`:                                               `settings /home/u/.dure/settings.json:1:2: profile is "kode" and has to be one of: chat, code, cowork, finance`,
 		`{"profiles": {"code": {"effort": "most"}}}`:                        `settings /home/u/.dure/settings.json:1:24: profiles.code.effort is "most" and has to be one of: low, medium, high`,
 		`{"profiles": {"code": {"mode": "yolo"}}}`:                          `settings /home/u/.dure/settings.json:1:24: profiles.code.mode is "yolo" and has to be one of: default, acceptEdits, plan, dontAsk, bypassPermissions`,
+		`{"profiles": {"code": {"plan": "Never"}}}`:                         `settings /home/u/.dure/settings.json:1:24: profiles.code.plan is "Never" and has to be one of: off, auto, always`,
 		`{"profiles": {"code": {"steps": -1}}}`:                             `settings /home/u/.dure/settings.json:1:24: profiles.code.steps is "-1" and has to be one of: 0, a positive number`,
 		`{"profiles": {"code": {"tools": [""]}}}`:                           `settings /home/u/.dure/settings.json:1:34: profiles.code.tools is "" and has to be one of: the name of a tool, group:NAME, read-only, all`,
 		`{"profiles": {"code": {"budget": {"usd": -1}}}}`:                   `settings /home/u/.dure/settings.json:1:35: profiles.code.budget.usd is "-1" and has to be one of: 0, an amount of US dollars`,

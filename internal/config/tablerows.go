@@ -25,6 +25,7 @@ func modelKeys() []Key {
 		row("profiles.*.fallbackModel", Text, OwnLayer, "", "as fallbackModel, for a kind of work", "작업 종류별 fallbackModel"),
 		row("profiles.*.steps", Count, OwnLayer, "", "as maxSteps, for a kind of work", "작업 종류별 maxSteps"),
 		row("profiles.*.mode", Text, OwnLayer, "", "as permissions.defaultMode, for a kind of work", "작업 종류별 permissions.defaultMode", modes...),
+		row("profiles.*.plan", Text, OwnLayer, "", "as plan.mode, for a kind of work", "작업 종류별 plan.mode", planModes...),
 		row("profiles.*.verification", Switch, OwnLayer, "", "the agent proves what it did", "에이전트가 한 일을 증명함"),
 		row("profiles.*.budget.usd", Number, OwnLayer, "", "as budget.usd, for a kind of work", "작업 종류별 budget.usd"),
 		row("profiles.*.budget.tokens", Count, OwnLayer, "", "as budget.tokens, for a kind of work", "작업 종류별 budget.tokens"),
