@@ -43,6 +43,10 @@ type (
 		// earlier activation whose text is before the model already.
 		Text string `json:"text,omitempty"`
 		Same string `json:"same,omitempty"`
+
+		// Background: it goes on in a session of its own, and another one of the same run
+		// says how it came out.
+		Background bool `json:"background,omitempty"`
 	}
 )
 

@@ -143,7 +143,10 @@ func (a *App) childFor(c toolConfig, d swarm.Definition, t swarm.Task) (agent.Ch
 	}
 	child.System = strings.TrimSpace(child.System + c.skills.preloaded(d.Skills))
 	if t.Model == "" {
-		child.Model = a.agentModel(c, d)
+		var why error
+		if child.Model, why = a.modelOfType(c, d); why != nil {
+			return child, c.Record(agent.Note{Level: "warn", Text: "the agent " + d.Name + " asks for a model that cannot be asked, and runs with that of the session: " + why.Error()})
+		}
 		return child, nil
 	}
 	if strings.EqualFold(t.Model, "inherit") {
@@ -154,7 +157,7 @@ func (a *App) childFor(c toolConfig, d swarm.Definition, t swarm.Task) (agent.Ch
 		return child, err
 	}
 	if !a.mayAsk(c, m.Info().ID) {
-		return child, fmt.Errorf("the model %s is served by somebody that the settings do not name; name it there, or leave the model out", t.Model)
+		return child, errElsewhere(t.Model)
 	}
 	child.Model = m.Info().ID
 	return child, nil
@@ -164,16 +167,25 @@ func (a *App) childFor(c toolConfig, d swarm.Definition, t swarm.Task) (agent.Ch
 // that of the environment; "" = that of the session, which is also taken where the other
 // cannot be asked.
 func (a *App) agentModel(c toolConfig, d swarm.Definition) string {
+	id, _ := a.modelOfType(c, d)
+	return id
+}
+
+// modelOfType is agentModel, with why the model that is named is not taken.
+func (a *App) modelOfType(c toolConfig, d swarm.Definition) (string, error) {
 	env := getenv(a.opts.Environ)
 	name := cmp.Or(d.Model, env("DURE_SUBAGENT_MODEL"), env("CLAUDE_CODE_SUBAGENT_MODEL"))
 	if name == "" || strings.EqualFold(name, "inherit") {
-		return ""
+		return "", nil
 	}
 	m, err := a.model(name)
-	if err != nil || d.Model != "" && !a.mayAsk(c, m.Info().ID) {
-		return ""
+	if err != nil {
+		return "", err
 	}
-	return m.Info().ID
+	if d.Model != "" && !a.mayAsk(c, m.Info().ID) {
+		return "", errElsewhere(d.Model)
+	}
+	return m.Info().ID, nil
 }
 
 // mayAsk reports whether a model is served by whom the session's own is, or one that the
@@ -190,6 +202,11 @@ func (a *App) mayAsk(c toolConfig, model string) bool {
 		}
 	}
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && a.servedBy(n) == provider })
+}
+
+// errElsewhere is a model that may not be asked, see [App.mayAsk].
+func errElsewhere(model string) error {
+	return fmt.Errorf("the model %s is served by somebody that the settings do not name; name it there, or leave the model out", model)
 }
 
 // asAgent is the type that a session runs as: that of a child, or that of the command

@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
+	"dure/internal/commands"
 	"dure/internal/guard"
 	"dure/internal/journal"
 	"dure/internal/mention"
@@ -86,7 +87,7 @@ func (m *mentions) extra(ctx context.Context, at session.Moment) (all []agent.Co
 
 // added returns what one input has read with it, and what it names in vain.
 func (m *mentions) added(ctx context.Context, in agent.InputAdded) []agent.ContextAdded {
-	found := m.resolve(ctx, in.Text, in.Without)
+	found := m.resolve(ctx, in.Text, in.Without, len(commands.Typed(in.Text)))
 	if len(found) == 0 {
 		return nil
 	}
@@ -107,7 +108,7 @@ func (m *mentions) added(ctx context.Context, in agent.InputAdded) []agent.Conte
 
 // query answers what a front-end asks about an input before it sends it.
 func (m *mentions) query(ctx context.Context, q agent.Mentions) []agent.Mentioned {
-	found := m.resolve(ctx, q.Text, q.Without)
+	found := m.resolve(ctx, q.Text, q.Without, len(q.Text))
 	list := []agent.Mentioned{}
 	m.media(ctx, found)
 	for _, a := range found {
@@ -116,11 +117,14 @@ func (m *mentions) query(ctx context.Context, q agent.Mentions) []agent.Mentione
 	return list
 }
 
-// resolve returns what a text names, without what the user does not want to be read.
-func (m *mentions) resolve(ctx context.Context, text string, without []string) []mention.Attachment {
+// resolve returns what a text names, without what the user does not want to be read. Own
+// is how many bytes of its beginning a person has written: what rules ask about is read
+// where they have named it, and not where a file or the output of a command does.
+func (m *mentions) resolve(ctx context.Context, text string, without []string, own int) []mention.Attachment {
 	without = without[:min(len(without), maxWithout)]
 	plain := m.app.cfg.Context.Auto && !slices.Contains(without, agent.WithoutPlain)
 	named := mention.Parse(text)
+	mention.Own(named, own)
 	named = slices.DeleteFunc(named, func(n mention.Mention) bool {
 		return !n.Explicit && !plain || slices.ContainsFunc([]string{agent.WithoutAll, n.ID, n.Name, n.Text}, func(s string) bool { return slices.Contains(without, s) })
 	})

@@ -228,3 +228,39 @@ func TestMentionsOfSessionsAndCompletion(t *testing.T) {
 		t.Error("a session that is closed completes")
 	}
 }
+
+// What rules ask about is read where a person has named it, and not where the text of a
+// command or a skill does, or the output of what runs in one.
+func TestMentionsOfFilesAreDecidedOn(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Read.", Stop: agent.StopEnd} }})
+	w.write("private.txt", "the canary\n")
+	w.write("open.txt", "for all\n")
+	w.chooses(fields{"permissions": fields{"ask": []string{"Read(private.txt)"}}})
+	w.lay(map[string]string{
+		"home/dure/commands/prints.md":     "---\nallowed-tools: Bash(printf *)\n---\nSee @open.txt and !`printf '%s' @private.txt`.\n",
+		"home/dure/commands/names.md":      "See @private.txt.\n",
+		"home/dure/commands/names2.md":     "---\ncontext: fork\n---\nSee @private.txt.\n",
+		"home/dure/skills/says/SKILL.md":   "---\ndescription: Says.\n---\nSee @open.txt and @private.txt.\n",
+		"home/dure/commands/past.md":       "See @session:a.\n",
+		"home/dure/skills/forked/SKILL.md": "---\ndescription: Says.\ncontext: fork\n---\nSee @open.txt and @private.txt.\n",
+	})
+	for text, want := range map[string]struct{ open, private bool }{
+		"/prints": {open: true}, "/names": {}, "/names2": {}, "/says": {open: true}, "/forked": {open: true},
+		"/names and @private.txt": {private: true}, "See @private.txt": {private: true}, "/past": {},
+	} {
+		k := w.unasked(app.Flags{}, agent.Open{})
+		before := len(w.model.Requests())
+		k.turn(text)
+		k.sound()
+		got := ""
+		for _, r := range w.model.Requests()[before:] {
+			got += told(t, r)
+		}
+		if strings.Contains(got, "for all") != want.open || strings.Contains(got, "the canary") != want.private {
+			t.Errorf("%s is told:\n%s", text, got)
+		}
+		if text == "/past" && strings.Contains(got, "Its last answer") {
+			t.Errorf("another session is read:\n%s", got)
+		}
+	}
+}

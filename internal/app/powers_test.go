@@ -74,7 +74,8 @@ func TestPowersAreForWhatWasTrusted(t *testing.T) {
 		"work/.claude/commands/command-changed.md":      plain("command-changed"),
 		"work/.claude/agents/agent-changed.md":          plain("agent-changed"),
 	})
-	o := w.caring(app.Flags{Trust: true, Settings: w.twoModels()})
+	settings := strings.Replace(w.twoModels(), "{", `{"profiles":{"other":{"base":"chat","model":"here/two"}},`, 1) // so that files may ask for it
+	o := w.caring(app.Flags{Trust: true, Settings: settings})
 	a := w.program(o)
 	k := w.talkTo(a, agent.Open{})
 	k.turn("Please touch first.") // which nobody allows; what came before it is trusted
@@ -128,7 +129,7 @@ func TestPowersAreForWhatWasTrusted(t *testing.T) {
 		}
 	}
 	before := len(w.asked())
-	play(w.talkWith(w.caring(app.Flags{Settings: w.twoModels()}), agent.Open{}))
+	play(w.talkWith(w.caring(app.Flags{Settings: settings}), agent.Open{}))
 	want := "command-changed command-new hook-agent-changed hook-agent-new hook-command-changed hook-command-new hook-skill-changed hook-skill-nested hook-skill-new " +
 		"ran-command ran-skill skill-changed skill-nested skill-new sub"
 	if got := w.listed(); got != want {
@@ -136,6 +137,42 @@ func TestPowersAreForWhatWasTrusted(t *testing.T) {
 	}
 	if got := w.asked()[before:]; !slices.Contains(got, "two") {
 		t.Errorf("trusted they asked %s", got)
+	}
+}
+
+// What a project brings does not choose who reads the conversation, trusted or not: only a
+// server that the settings name is asked, or the user's own files.
+func TestFilesChooseNoServer(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: obliging})
+	text := "---\ndescription: Is there.\nmodel: here/two\n---\nSay it.\n"
+	w.lay(map[string]string{
+		"work/.claude/skills/skill-theirs/SKILL.md": text, "work/.claude/commands/command-theirs.md": text,
+		"work/.claude/skills/skill-apart/SKILL.md": strings.Replace(text, "---\n", "---\ncontext: fork\n", 1),
+		"work/.claude/agents/agent-theirs.md":      strings.Replace(text, "---\n", "---\nname: agent-theirs\n", 1),
+		"home/dure/skills/own/SKILL.md":            text,
+	})
+	play := func(settings string) (string, []agent.Note) {
+		before := len(w.asked())
+		k := w.unasked(app.Flags{Trust: true, Settings: settings}, agent.Open{})
+		for _, text := range []string{"/skill-theirs", "/skill-apart", "/command-theirs", "Please hand over to agent-theirs.", "/own"} {
+			k.turn(text)
+		}
+		k.sound()
+		return strings.Join(w.asked()[before:], " "), all[agent.Note](k.seen)
+	}
+	got, notes := play(w.twoModels())
+	if want := "script script script script script script script script two"; got != want {
+		t.Errorf("it asked %s, want %s", got, want)
+	}
+	for _, name := range []string{"skill skill-theirs", "skill skill-apart", "skill command-theirs", "agent agent-theirs"} {
+		if !slices.ContainsFunc(notes, func(n agent.Note) bool {
+			return strings.HasPrefix(n.Text, "the "+name+" asks for a model that cannot be asked") && strings.Contains(n.Text, "that the settings do not name")
+		}) {
+			t.Errorf("no note on the %s among %+v", name, notes)
+		}
+	}
+	if got, _ := play(strings.Replace(w.twoModels(), "{", `{"profiles":{"other":{"base":"chat","model":"here/two"}},`, 1)); strings.Count(got, "two") != 6 {
+		t.Errorf("with a profile that names it, it asked %s", got)
 	}
 }
 
@@ -186,7 +223,11 @@ func TestCommandsApart(t *testing.T) {
 		}})
 		w.kind("counter", "---\nname: counter\ndescription: Counts.\ntools: Glob, Read\n---\nYou count.\n")
 		w.write("secret.txt", "the canary\n")
-		w.lay(map[string]string{"home/dure/commands/apart.md": fmt.Sprintf("---\ncontext: fork\nagent: counter\nbackground: %v\n---\nCount the $0.\n", background)})
+		said := "background: false\n"
+		if background { // as it is where the file says nothing
+			said = ""
+		}
+		w.lay(map[string]string{"home/dure/commands/apart.md": "---\ncontext: fork\nagent: counter\n" + said + "---\nCount the $0.\n"})
 		k := w.unasked(app.Flags{}, agent.Open{Approver: true})
 		k.turn("/apart cats")
 		const result = "[Fork skill result] apart\nSeven, as @secret.txt says."
@@ -221,8 +262,9 @@ func TestCommandsApart(t *testing.T) {
 	}
 }
 
-// What a command does in the background ends with its session, which does not wait for
-// what it would come to.
+// What a command or a skill does in the background ends with its session, which does not
+// wait for what it would come to. Whoever opens the session again is told, once. One that
+// has come to its end is not told of.
 func TestACommandApartEndsWithItsSession(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if strings.Contains(string(r.Body), "Count for ever.") {
@@ -230,15 +272,41 @@ func TestACommandApartEndsWithItsSession(t *testing.T) {
 		}
 		return script.Reply{Text: "So it is.", Stop: agent.StopEnd}
 	}})
-	w.lay(map[string]string{"home/dure/commands/apart.md": "---\ncontext: fork\nbackground: yes\n---\nCount for ever.\n"})
+	w.lay(map[string]string{
+		"home/dure/commands/apart.md":     "---\ncontext: fork\nbackground: yes\n---\nCount for ever.\n",
+		"home/dure/skills/alone/SKILL.md": "---\ndescription: Alone.\ncontext: fork\n---\nCount for ever.\n",
+		"home/dure/skills/quick/SKILL.md": "---\ndescription: Quick.\ncontext: fork\n---\nCount to one.\n",
+	})
 	k := w.talk(app.Flags{}, agent.Open{Approver: true})
-	if end := k.turn("/apart"); end.Reason != agent.EndDone {
-		t.Error(end)
+	k.turn("/quick")
+	if !slices.ContainsFunc(k.seen, func(e agent.Event) bool { b, ok := e.Body.(agent.InputAdded); return ok && b.Origin == "skill:quick" }) {
+		k.until("the result", func(e agent.Event) bool { b, ok := e.Body.(agent.InputAdded); return ok && b.Origin == "skill:quick" })
+		body[agent.TurnEnded](k)
+	}
+	for _, text := range []string{"/apart", "/alone"} {
+		if end := k.turn(text); end.Reason != agent.EndDone {
+			t.Error(end)
+		}
 	}
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	again := w.talk(app.Flags{}, agent.Open{Session: k.Info.ID})
-	again.turn("Go on.")
-	again.sound()
+	for range 2 {
+		again := w.talk(app.Flags{}, agent.Open{Session: k.Info.ID})
+		again.turn("Go on.")
+		requests := w.model.Requests()
+		got := told(t, requests[len(requests)-1])
+		for _, name := range []string{"apart", "alone"} {
+			if strings.Count(got, "[Fork skill result] "+name+"\nIt did not come to its end: the program ended while it ran") != 1 {
+				t.Errorf("of %s it is told\n%s", name, got)
+			}
+		}
+		if strings.Count(got, "[Fork skill result] quick\nSo it is.") != 1 || strings.Contains(got, "quick\nIt did not") {
+			t.Errorf("of what came to its end it is told\n%s", got)
+		}
+		again.sound()
+		if err := again.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -233,7 +233,7 @@ func (k *skillset) run(ctx context.Context, s skills.Skill, arguments, input str
 	case done.Same != "":
 		c.Text = "The user has called the skill " + s.Name + " again. Its text stands above and holds."
 	}
-	if err := k.b.Record(done); err != nil {
+	if err := k.completed(done); err != nil {
 		return agent.ContextAdded{}, false
 	}
 	return c, true

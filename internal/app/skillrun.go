@@ -36,7 +36,7 @@ func (k *skillset) use(ctx context.Context, tc agent.ToolContext, s skills.Skill
 	if s.Fork {
 		done.Text = "" // the result has it
 	}
-	if err := k.b.Record(done); err != nil {
+	if err := k.completed(done); err != nil {
 		return agent.Result{}, err
 	}
 	output, _ := json.Marshal(map[string]any{"success": done.OK, "commandName": s.Name, "allowedTools": s.Allowed, "model": s.Model}) // plain values
@@ -67,7 +67,11 @@ func (k *skillset) start(ctx context.Context, s skills.Skill, how starting) (don
 			done.Error = err.Error()
 			return done, nil
 		}
-		defer func() { k.hooks.afterSkill(ctx, s.Name, done.OK, done.Error) }()
+		defer func() {
+			if !done.Background { // else it is over later
+				k.hooks.afterSkill(ctx, s.Name, done.OK, done.Error)
+			}
+		}()
 	}
 	if s.Powerless {
 		k.note("warn", "the skill "+s.Name+": "+s.Warnings()[0])
@@ -136,13 +140,17 @@ func (k *skillset) withdraw(run string) {
 	k.lending(active)
 }
 
-// modelOf is the model that a skill asks for; "" when it asks for none, or there is no
-// such model.
+// modelOf is the model that a skill asks for; "" when it asks for none, there is no such
+// model, or what a project or a plugin brings would have somebody else read the
+// conversation. The user's own files name whom they like.
 func (k *skillset) modelOf(s skills.Skill) string {
 	if s.Model == "" {
 		return ""
 	}
 	m, err := k.model(s.Model)
+	if theirs := s.Place.Scope == front.Project || s.Place.Scope == front.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Build: k.b}, m.Info().ID) {
+		err = errElsewhere(s.Model)
+	}
 	if err != nil {
 		k.note("warn", "the skill "+s.Name+" asks for a model that cannot be asked, and runs with that of the session: "+err.Error())
 		return ""
@@ -167,7 +175,7 @@ func (k *skillset) prepare(ctx context.Context, s skills.Skill, arguments string
 	}
 	if k.named != nil {
 		if body, err := k.set.Text(s); err == nil {
-			if found := k.named.resolve(ctx, body, []string{agent.WithoutPlain}); len(found) > 0 {
+			if found := k.named.resolve(ctx, body, []string{agent.WithoutPlain}, 0); len(found) > 0 {
 				text += "\n\n" + mention.Render(found)
 			}
 		}
@@ -243,27 +251,52 @@ func quoteName(s string) string {
 	return `"` + strings.NewReplacer(`"`, "'", "\n", " ").Replace(s) + `"`
 }
 
-// apart runs a skill in a session of its own. Where its file says so and a person is there
-// to hear of its end, nobody waits for it: what came of it wakes the session.
+// apart runs a skill in a session of its own. Where a person is there to hear of its end,
+// and its file does not say otherwise, nobody waits for it: what came of it wakes the
+// session. It begins when its end so far has been recorded.
 func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
 	if !s.Background || !k.b.Open.Approver {
 		k.fork(ctx, s, text, how, rules, done)
 		return
 	}
-	done.OK = true
+	done.OK, done.Background = true, true
 	done.Text = s.Name + " works in the background now. What comes of it will be said when it ends: do not wait for it, and do not do its work."
 	run, name := done.Run, s.Name
-	k.wg.Go(func() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waiting[run] = func() {
 		later := agent.SkillCompleted{Run: run, Skill: name}
 		k.fork(k.life, s, text, how, rules, &later)
+		if k.hooks != nil && how.by != agent.SkillByCommand {
+			k.hooks.afterSkill(k.life, name, later.OK, later.Error)
+		}
 		said := later.Text
+		later.Text = "" // the input has it
 		if !later.OK {
 			said = "[Fork skill result] " + name + "\nIt did not come to its end: " + later.Error
 		}
-		if err := k.b.Wake(k.life, said, how.origin(name)); err != nil && k.life.Err() == nil {
+		if k.life.Err() != nil {
+			return // whoever opens the session again is told so
+		}
+		if err := k.b.Wake(k.life, said, how.origin(name), later); err != nil && k.life.Err() == nil {
 			k.app.opts.Logger.Warn("telling what became of a skill", "session", k.b.Session, "skill", name, "error", err)
 		}
-	})
+	}
+}
+
+// completed records how a skill came out, and lets one begin that goes on in the background.
+func (k *skillset) completed(done agent.SkillCompleted) error {
+	if err := k.b.Record(done); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	later := k.waiting[done.Run]
+	delete(k.waiting, done.Run)
+	k.mu.Unlock()
+	if later != nil {
+		k.wg.Go(later)
+	}
+	return nil
 }
 
 // origin names what was started.
@@ -304,7 +337,7 @@ func (k *skillset) command(ctx context.Context, c commands.Command, text, argume
 	failed := k.inForce(a, s)
 	if s.Fork {
 		if k.named != nil {
-			if found := k.named.resolve(ctx, c.Body, []string{agent.WithoutPlain}); len(found) > 0 {
+			if found := k.named.resolve(ctx, c.Body, []string{agent.WithoutPlain}, 0); len(found) > 0 {
 				text += "\n\n" + mention.Render(found)
 			}
 		}
@@ -321,7 +354,7 @@ func (k *skillset) command(ctx context.Context, c commands.Command, text, argume
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	return text, errors.Join(failed, k.b.Record(done))
+	return text, errors.Join(failed, k.completed(done))
 }
 
 // fork runs a skill in a session of its own, with the tools that it allows.
@@ -347,7 +380,7 @@ func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how st
 	if len(tools) > 0 && child.Tools == nil { // those of a type are its bounds
 		child.Tools = tools
 	}
-	child.Without = slices.Concat(child.Without, s.Without, []string{skills.ToolName})
+	child.Without = slices.Concat(child.Without, s.Without, neverChild, []string{skills.ToolName})
 	child.Hooks, child.HooksFrom = s.Hooks, s.File
 	out, err := k.b.Reach.Spawn(ctx, child)
 	done.Session, done.Steps = out.Session, out.Steps

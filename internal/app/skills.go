@@ -56,6 +56,7 @@ type skillset struct {
 	uses    map[string]int         // by name
 	texts   map[string]called      // the newest call of each skill, by name
 	present []string               // the runs whose texts the conversation has
+	waiting map[string]func()      // what goes on in the background once it is recorded that it does, by run
 
 	life context.Context // done when the session is to end
 	end  context.CancelFunc
@@ -87,7 +88,7 @@ func (a *App) skillsIn(workdir string) *skills.Set {
 func (a *App) newSkills(b session.Build, workdir, profile string, pol *policy.Policy) *skillset {
 	k := &skillset{
 		app: a, set: a.skillsIn(workdir), b: b, workdir: workdir, pol: pol, model: a.modelOf(profile),
-		uses: map[string]int{}, texts: map[string]called{}, offered: func() bool { return true },
+		uses: map[string]int{}, texts: map[string]called{}, waiting: map[string]func(){}, offered: func() bool { return true },
 	}
 	k.life, k.end = context.WithCancel(context.Background())
 	if b.Stored.ID != "" { // calls that were decided on before may run without another word

@@ -259,7 +259,9 @@ func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision
 		return agent.Decision{}, nil
 	}
 	if d := rules.Decide(p); d.Verdict == agent.Allow {
-		return agent.Decision{Verdict: agent.Allow, By: p.Origin, Reason: "allowed-tools of the command", Rule: d.Rule}, nil
+		const why = "allowed-tools of the command"
+		said := []agent.Opinion{{Stage: p.Origin, Verdict: agent.Allow, Reason: why, Rule: d.Rule}} // who decides again needs it
+		return agent.Decision{Verdict: agent.Allow, By: p.Origin, Reason: why, Rule: d.Rule, Trace: said}, nil
 	}
 	return agent.Decision{}, nil
 }

@@ -143,3 +143,18 @@ func TestRead(t *testing.T) {
 		t.Errorf("without a session: %+v", got)
 	}
 }
+
+// What a person has typed is told from what commands say behind it, whatever either says.
+func TestTyped(t *testing.T) {
+	c := commands.Command{Name: "a:b"}
+	for _, typed := range []string{"/a:b", "/a:b x\n\n[/ y", "/a:b [/c says:]\nx", "/a:b\n\n[/c\n says:]\n"} {
+		if got := commands.Typed(commands.Joined(typed, []commands.Command{c, c}, []string{"@one", "\n\n[/x says:]\n@two"})); got != typed {
+			t.Errorf("of %q it has %q", typed, got)
+		}
+	}
+	for _, whole := range []string{"hello\n\n[/c says:]\n", "/review\n\ntext", ""} {
+		if got := commands.Typed(whole); got != whole {
+			t.Errorf("of %q it has %q", whole, got)
+		}
+	}
+}

@@ -147,9 +147,33 @@ func Joined(typed string, stack []Command, texts []string) string {
 	var b strings.Builder
 	b.WriteString(typed)
 	for i, c := range stack {
-		fmt.Fprintf(&b, "\n\n[/%s says:]\n%s", c.Name, texts[i])
+		fmt.Fprintf(&b, "%s%s%s%s", saysBefore, c.Name, saysAfter, texts[i])
 	}
 	return b.String()
+}
+
+// What stands around the name of a command before what it says.
+const (
+	saysBefore = "\n\n[/"
+	saysAfter  = " says:]\n"
+)
+
+// Typed is the part of an input that a person has typed: what commands say follows it.
+func Typed(text string) string {
+	if !strings.HasPrefix(text, "/") {
+		return text
+	}
+	for at := 0; ; {
+		n := strings.Index(text[at:], saysBefore)
+		if n < 0 {
+			return text
+		}
+		name, _, ok := strings.Cut(text[at+n+len(saysBefore):], saysAfter)
+		if ok && !strings.Contains(name, "\n") {
+			return text[:at+n]
+		}
+		at += n + len(saysBefore)
+	}
 }
 
 // Without is input that is not to enter the conversation, because of a command.

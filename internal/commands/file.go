@@ -237,6 +237,9 @@ func Parse(p front.Place, name string, data []byte) Command {
 			c.broken(front.FaultOf(err))
 		}
 	}
+	if _, said := doc.Get("background"); !said {
+		c.Background = c.Fork
+	}
 	if c.Body == "" && c.Broken == nil {
 		c.broken(&front.Fault{Message: "it says nothing", Fix: "write what the command asks for behind the fields"})
 	}

@@ -49,6 +49,10 @@ type Mention struct {
 	Last     int    `json:"last,omitempty"`
 	Explicit bool   `json:"explicit,omitempty"` // written with @
 
+	// Foreign: not the person who speaks has written it, but a file, or a command in one.
+	// It is read where that needs no question, and names no session.
+	Foreign bool `json:"foreign,omitempty"`
+
 	start, end int
 	others     []string  // other readings of the name, in the order to try them
 	parts      []Mention // what it is when no reading of it exists
@@ -66,6 +70,14 @@ var (
 	extPattern     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^./]\.[\p{L}\p{N}_]{1,6}$`) })
 	joinedPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*?\.[A-Za-z0-9_]{1,6})(\p{Hangul}+)(.*)$`) })
 )
+
+// Own marks what is foreign in the mentions of a text of which a person has written only
+// the beginning, so many bytes.
+func Own(list []Mention, bytes int) {
+	for i := range list {
+		list[i].Foreign = list[i].start >= bytes
+	}
+}
 
 // Parse returns what a text may mention, in its order. Nothing in a fence is a
 // mention, and no address of e-mail.

@@ -74,7 +74,7 @@ type Config struct {
 	Find    func(name string) []string // paths of files by their last element; nil = bare names stand for files in Root only
 
 	// Denied reports whether a rule keeps a path from being read; explicit says that a
-	// person has written it with an @. nil = none does.
+	// person has written it with an @, and no file. nil = none does.
 	Denied func(path string, explicit bool) bool
 
 	// Symbols returns where a symbol is declared, by the first of its names that is; nil =
@@ -126,9 +126,12 @@ type resolver struct {
 	left int
 	seen map[string]bool
 	done []Attachment
+
+	foreign bool // the mention that is resolved is
 }
 
 func (r *resolver) resolve(m Mention) {
+	r.foreign = m.Foreign
 	if m.Kind != Path {
 		r.other(m)
 		return
@@ -146,6 +149,7 @@ func (r *resolver) resolve(m Mention) {
 		}
 	}
 	for _, part := range m.parts {
+		part.Foreign = m.Foreign
 		r.resolve(part)
 	}
 	switch {
@@ -172,6 +176,8 @@ func (r *resolver) other(m Mention) {
 			r.place(m, p)
 		}
 		return
+	case m.Kind == Session && m.Foreign:
+		a.Refused = Denied
 	case m.Kind == Session && r.Session != nil:
 		text, ok := r.Session(m.Name)
 		if a.Text = text; !ok {
@@ -268,7 +274,7 @@ func (r *resolver) kept(path string, explicit bool) string {
 	switch {
 	case r.Secret != nil && r.Secret(path):
 		return Secret
-	case r.Denied != nil && r.Denied(path, explicit):
+	case r.Denied != nil && r.Denied(path, explicit && !r.foreign):
 		return Denied
 	}
 	return ""

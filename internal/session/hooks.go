@@ -253,7 +253,10 @@ type choice struct {
 func (choice) Command() string { return "choice" }
 
 // wake is the command that [Build.Wake] becomes.
-type wake struct{ text, by string }
+type wake struct {
+	text, by string
+	facts    []agent.Body
+}
 
 // Command returns the name of the command.
 func (wake) Command() string { return "wake" }
@@ -265,12 +268,12 @@ func (r *runner) wake(c wake) error {
 	r.rec.read(func(s *transcript.State) { open = s.Turn.Open || len(s.Queued) > 0 })
 	batch := journal.Batch{Sync: journal.Barrier}
 	if open || r.cancel != nil || r.life.Err() != nil {
-		return r.rec.append(batch, agent.InputQueued{Input: newID("in_"), Text: c.text, Origin: c.by})
+		return r.rec.append(batch, append(c.facts, agent.InputQueued{Input: newID("in_"), Text: c.text, Origin: c.by})...)
 	}
 	if err := r.extras(r.rec.lease.Valid()); err != nil {
 		return err
 	}
-	if err := r.rec.append(batch, agent.InputAdded{Input: newID("in_"), Text: c.text, Origin: c.by}); err != nil {
+	if err := r.rec.append(batch, append(c.facts, agent.InputAdded{Input: newID("in_"), Text: c.text, Origin: c.by})...); err != nil {
 		return err
 	}
 	return r.start()

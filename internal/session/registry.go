@@ -206,7 +206,9 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		Parent: parent, Depth: s.depth, Agent: st.First.Agent,
 		Session: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
 		Active: st.Underway(), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
-		Wake:    func(ctx context.Context, text, by string) error { return s.Send(ctx, wake{text, by}) },
+		Wake: func(ctx context.Context, text, by string, facts ...agent.Body) error {
+			return s.Send(ctx, wake{text, by, facts})
+		},
 		Granted: s.granted,
 		Choose:  func(ctx context.Context, m agent.Mode, by string) error { return s.Send(ctx, choice{m, by}) },
 		Record:  func(bodies ...agent.Body) error { return s.rec.store(false, bodies...) },
@@ -291,7 +293,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	if rep := lease.Repaired(); rep != nil {
 		bodies = append(bodies, *rep)
 	}
-	lost := n.loseHandles(st, opened.ForkOf)
+	lost := append(n.loseHandles(st, opened.ForkOf), loseSkills(st, opened.ForkOf)...)
 	if err := n.rec.store(len(lost) > 0, append(bodies, lost...)...); err != nil {
 		return err
 	}

@@ -195,8 +195,8 @@ type Build struct {
 	Model func() string
 
 	// Wake puts a text of somebody who is not the user before the model: at the next
-	// step of a running turn, else in a turn of its own.
-	Wake func(ctx context.Context, text, by string) error
+	// step of a running turn, else in a turn of its own. Facts are stored with it.
+	Wake func(ctx context.Context, text, by string, facts ...agent.Body) error
 
 	// PlanAgreed is for the call of the model's that puts a plan to the user, when it
 	// runs: it ends plan mode, and returns what was changed in the plan since the model

@@ -162,6 +162,22 @@ func (s *Session) loseHandles(st *transcript.State, forkOf string) []agent.Body 
 	return bodies
 }
 
+// loseSkills says of skills that an earlier process ran in the background that nothing
+// will come of them.
+func loseSkills(st *transcript.State, forkOf string) (bodies []agent.Body) {
+	why := "the program ended while it ran"
+	if forkOf != "" {
+		why = "this session was forked from another one while it ran there"
+	}
+	for _, k := range st.Apart {
+		bodies = append(bodies, agent.SkillCompleted{
+			Run: k.Run, Skill: k.Name, Error: why,
+			Text: "[Fork skill result] " + k.Name + "\nIt did not come to its end: " + why + ". Start it again if it is still needed.",
+		})
+	}
+	return bodies
+}
+
 // outcomeOf returns how a pending call came out, if it has and is at hand.
 func (s *Session) outcomeOf(handle string) (r agent.Result, ok bool) {
 	s.rec.read(func(st *transcript.State) {

@@ -183,6 +183,9 @@ func (s *Skill) take(d front.Doc) {
 		}
 		return err
 	})
+	if _, said := d.Get("background"); !said {
+		s.Background = s.Fork
+	}
 	get(s, d, "background", false, func(f front.Field) (err error) { s.Background, err = f.Bool(); return err })
 	get(s, d, "hooks", true, func(f front.Field) (err error) {
 		s.Hooks, err = f.JSON()

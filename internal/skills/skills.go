@@ -52,7 +52,7 @@ type Skill struct {
 	Shell       string // bash or powershell; "" = bash
 	Version     string
 	Fork        bool     // it runs in a session of its own
-	Background  bool     // ... and nobody waits for it
+	Background  bool     // ... and nobody waits for it where a person is there
 	Paths       []string // globs of the files that it is for
 	Hooks       json.RawMessage
 	NoModel     bool // the model is not told of it and cannot call it

@@ -26,6 +26,12 @@ type TurnSkill struct {
 	Done bool `json:"done,omitempty"`
 }
 
+// Apart is a skill that goes on in the background, in a session of its own.
+type Apart struct {
+	Run  string `json:"run"`
+	Name string `json:"name"`
+}
+
 // skillActivated puts a skill in force: the model that it asks for answers for the rest
 // of the turn.
 func (s *State) skillActivated(b agent.SkillActivated) {
@@ -62,7 +68,12 @@ func (s *State) Effort() string {
 
 func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {
 	at := slices.IndexFunc(s.Turn.Skills, func(k TurnSkill) bool { return k.Run == b.Run })
-	if at >= 0 {
+	over := slices.ContainsFunc(s.Apart, func(k Apart) bool { return k.Run == b.Run })
+	s.Apart = slices.DeleteFunc(slices.Clone(s.Apart), func(k Apart) bool { return k.Run == b.Run })
+	if b.Background {
+		s.Apart = append(s.Apart, Apart{b.Run, b.Skill})
+	}
+	if at >= 0 && !over {
 		s.Turn.Skills = slices.Clone(s.Turn.Skills)
 		s.Turn.Skills[at].Done = true
 		if model := s.Turn.Skills[at].Model; !b.OK { // nothing of it holds
@@ -76,7 +87,7 @@ func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {
 		return
 	}
 	s.Owed = append(slices.Clip(s.Owed), Owed{Seq: e.Seq, Run: b.Run, Hook: b.Skill, Text: b.Text, Source: SkillSource})
-	if !b.OK {
+	if !b.OK || b.Background {
 		return
 	}
 	s.Skills = append(slices.DeleteFunc(slices.Clone(s.Skills), func(k Skill) bool { return k.Name == b.Skill }), Skill{e.Seq, b.Run, b.Skill})

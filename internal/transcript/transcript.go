@@ -83,6 +83,7 @@ type State struct {
 	Owed   []Owed             `json:"owed,omitempty"` // what the next request is to have of hooks and skills
 	Fresh  []agent.InputAdded `json:"fresh,omitempty"`
 	Skills []Skill            `json:"skills,omitempty"` // whose texts entered the conversation, the newest last, each once
+	Apart  []Apart            `json:"apart,omitempty"`  // skills that go on in the background
 
 	// Compactions are those in effect, the newest last. Edited is the newest event
 	// that put something else in the place of messages, and Dead are the parts of
