@@ -236,12 +236,13 @@ type Inline struct {
 // Inlines finds the commands of a body, in its order. They are found in the body as it
 // was written, and never in what was put into it.
 func Inlines(body string) (all []Inline) {
+	open := false // a block begins that nothing ends: that holds for all behind it
 	for i := 0; i < len(body); {
 		line := body[i:]
 		if at := strings.IndexByte(line, '\n'); at >= 0 {
 			line = line[:at+1]
 		}
-		if rest, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "```!"); ok && strings.TrimSpace(rest) == "" {
+		if rest, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "```!"); ok && strings.TrimSpace(rest) == "" && !open {
 			if end := closing(body[i+len(line):]); end >= 0 {
 				from := i + len(line)
 				to := from + end
@@ -253,6 +254,7 @@ func Inlines(body string) (all []Inline) {
 				i = to + after
 				continue
 			}
+			open = true
 		}
 		all = append(all, inLine(line, i)...)
 		i += len(line)

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"dure/internal/front"
+	"dure/internal/jsonc"
 )
 
 // A Capability is something that a plugin can do once it is enabled. Two of the same
@@ -48,9 +50,6 @@ var kinds = []Kind{CanHook, CanServer, CanProgram, CanShell, CanTools, CanMode, 
 // be, so that nothing hides behind the end.
 const maxDetail = 2_000
 
-// inline finds commands that run when a skill or a command is read.
-var inline = lazy("(?ms)(?:^|\\s)!`[^`\n]+`|^[ \t]*```!.*?(?:^[ \t]*```|\\z)")
-
 func (r *reader) capabilities() []Capability {
 	c := &collector{list: []Capability{}, seen: map[Capability]bool{}}
 	for _, h := range r.p.Hooks {
@@ -64,13 +63,13 @@ func (r *reader) capabilities() []Capability {
 		c.add(CanProgram, path.Base(at), "")
 	}
 	for _, at := range r.p.Skills {
-		c.file(r.fsys, CanSkill, r.skillName(at), path.Join(at, "SKILL.md"))
+		c.file(r.fsys, CanSkill, r.skillName(at), r.skillFile(at))
 	}
 	for _, at := range r.p.Commands {
-		c.file(r.fsys, CanCommand, strings.TrimSuffix(path.Base(at), ".md"), at)
+		c.file(r.fsys, CanCommand, strings.TrimSuffix(path.Base(at), path.Ext(at)), at)
 	}
 	for _, at := range r.p.Agents {
-		c.file(r.fsys, CanAgent, strings.TrimSuffix(path.Base(at), ".md"), at)
+		c.file(r.fsys, CanAgent, strings.TrimSuffix(path.Base(at), path.Ext(at)), at)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.p.Settings)) {
 		c.add(CanSetting, key, string(r.p.Settings[key]))
@@ -109,57 +108,115 @@ func (c *collector) add(kind Kind, name, detail string) {
 	}
 }
 
-// hooks adds what runs at events. Whatever has no known form is shown as it is.
+// hooks adds what runs at events. Whoever runs them reads them more leniently than they are
+// shown here, so whatever has no known form is shown as it is.
 func (c *collector) hooks(raw json.RawMessage) {
-	var events map[string]any
-	if json.Unmarshal(raw, &events) != nil {
+	root, err := jsonc.Parse(raw)
+	switch {
+	case err == nil && root.Kind == 'n':
+		return
+	case err != nil || root.Kind != '{':
 		c.add(CanHook, "?", string(raw))
 		return
 	}
-	for _, event := range slices.Sorted(maps.Keys(events)) {
-		if !c.hook(event, events[event]) {
-			data, _ := json.Marshal(events[event]) // of what was read as JSON
-			c.add(CanHook, event, string(data))
+	slices.SortStableFunc(root.Members, func(a, b jsonc.Member) int { return strings.Compare(a.Key, b.Key) })
+	for _, m := range root.Members { // an event that stands there twice counts twice
+		if m.Value.Kind != '[' {
+			c.group(m.Key, raw, m.Value)
+		}
+		for _, one := range m.Value.Items {
+			c.group(m.Key, raw, one)
 		}
 	}
 }
 
-// hook looks for what runs in a value, and reports whether there was something.
-func (c *collector) hook(event string, v any) (found bool) {
-	switch v := v.(type) {
-	case []any:
-		for _, one := range v {
-			found = c.hook(event, one) || found
-		}
-	case map[string]any:
-		what := []string{}
-		for _, key := range []string{"command", "args", "url", "prompt", "server", "tool"} {
-			switch value := v[key].(type) {
-			case nil:
-			case string:
-				what = append(what, value)
-				if u, err := url.Parse(value); key == "url" && err == nil && u.Host != "" {
-					c.add(CanNetwork, u.Host, "")
-				}
-			default:
-				data, _ := json.Marshal(value) // of what was read as JSON
-				what = append(what, string(data))
-			}
-		}
-		if len(what) > 0 {
-			c.add(CanHook, event, strings.Join(what, " "))
-			found = true
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if key == "hooks" {
-				found = c.hook(event, v[key]) || found
-			}
-		}
-	case string:
-		c.add(CanHook, event, v)
-		return v != ""
+// The fields of a group of hooks, those of a hook that are shown, and those that say
+// nothing of what runs.
+var (
+	groupFields = []string{"matcher", "hooks", "description"}
+	shownFields = []string{"command", "args", "url", "headers", "allowedEnvVars", "prompt", "server", "tool", "input", "tools"}
+	quietFields = []string{
+		"type", "matcher", "if", "timeout", "statusMessage", "once", "onFailure", "shell", "async", "asyncRewake", "model", "continueOnBlock", "maxIterations", "description",
 	}
-	return found
+)
+
+// group adds the hooks of a group, or a hook that is in none.
+func (c *collector) group(event string, raw json.RawMessage, v jsonc.Value) {
+	list := -1
+	for i, m := range v.Members {
+		if front.Plain(m.Key) == "hooks" {
+			list = i
+		}
+	}
+	switch {
+	case list < 0:
+		c.hook(event, raw, v)
+	case !onlyOnce(v, groupFields) || v.Members[list].Value.Kind != '[':
+		c.whole(event, raw, v)
+	default:
+		for _, one := range v.Members[list].Value.Items {
+			c.hook(event, raw, one)
+		}
+	}
+}
+
+// hook adds one hook: in short, if it is written as everybody writes it.
+func (c *collector) hook(event string, raw json.RawMessage, v jsonc.Value) {
+	for _, m := range v.Members {
+		if u, err := url.Parse(plainText(raw[m.Value.Start:m.Value.End])); front.Plain(m.Key) == "url" && err == nil && u.Host != "" {
+			c.add(CanNetwork, u.Host, "")
+		}
+	}
+	var line string
+	if v.Kind == '"' && json.Unmarshal(raw[v.Start:v.End], &line) == nil {
+		c.add(CanHook, event, line)
+		return
+	}
+	if v.Kind != '{' || !onlyOnce(v, slices.Concat(shownFields, quietFields)) {
+		c.whole(event, raw, v)
+		return
+	}
+	what := []string{}
+	for _, key := range shownFields {
+		for _, m := range v.Members {
+			if m.Key != key {
+				continue
+			}
+			text := string(compact(raw[m.Value.Start:m.Value.End]))
+			if m.Value.Kind == '"' {
+				text = plainText(raw[m.Value.Start:m.Value.End])
+			}
+			what = append(what, text)
+		}
+	}
+	if len(what) == 0 {
+		c.whole(event, raw, v)
+		return
+	}
+	c.add(CanHook, event, strings.Join(what, " "))
+}
+
+// whole adds a hook, or what may be some, as it is written.
+func (c *collector) whole(event string, raw json.RawMessage, v jsonc.Value) {
+	c.add(CanHook, event, string(compact(raw[v.Start:v.End])))
+}
+
+// onlyOnce reports whether an object has these keys alone, in this spelling, each once.
+func onlyOnce(v jsonc.Value, keys []string) bool {
+	for i, m := range v.Members {
+		again := func(o jsonc.Member) bool { return o.Key == m.Key }
+		if !slices.Contains(keys, m.Key) || slices.ContainsFunc(v.Members[:i], again) {
+			return false
+		}
+	}
+	return true
+}
+
+// compact is JSON without its blanks.
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // of what was read as JSON
+	return b.Bytes()
 }
 
 // hosts adds the host of a server that is asked over the network.
@@ -187,10 +244,27 @@ func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
 	if err != nil {
 		c.add(CanTools, name, "its fields cannot be read: "+err.Error())
 	}
-	for _, key := range []string{"allowed-tools", "tools"} {
-		f, ok := doc.Get(key)
-		if !ok || key == "tools" && kind == CanAgent { // there it takes away
-			continue
+	for _, f := range doc.Fields { // in each spelling: which of them counts differs
+		c.field(kind, name, f)
+	}
+	if kind == CanAgent {
+		return
+	}
+	body := doc.Body
+	if kind == CanCommand {
+		body = strings.TrimSpace(body) // as it is read there
+	}
+	for _, in := range front.Inlines(body) {
+		c.add(CanShell, name, strings.TrimSpace(body[in.From:in.To]))
+	}
+}
+
+// field adds what one field lets a file do.
+func (c *collector) field(kind Kind, name string, f front.Field) {
+	switch key := front.Plain(f.Key); key {
+	case "allowedtools", "tools":
+		if key == "tools" && kind == CanAgent { // there it takes away
+			return
 		}
 		tools, err := f.List(front.Words)
 		if err != nil {
@@ -199,26 +273,18 @@ func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
 		if len(tools) > 0 {
 			c.add(CanTools, name, strings.Join(tools, ", "))
 		}
-	}
-	if f, ok := doc.Get("permissionMode", "mode"); ok {
+	case "permissionmode", "mode":
 		mode, _ := f.Text() // a wrong one is refused where it is read
 		c.add(CanMode, name, mode)
-	}
-	if f, ok := doc.Get("hooks"); ok {
+	case "hooks":
 		if raw, err := f.JSON(); err != nil {
 			c.add(CanHook, name, err.Error())
 		} else {
 			c.hooks(raw)
 		}
-	}
-	if f, ok := doc.Get("mcpServers"); ok {
+	case "mcpservers":
 		raw, _ := f.JSON() // the name alone says that there are some
 		c.add(CanServer, name, string(raw))
-	}
-	if kind != CanAgent {
-		for _, m := range inline().FindAllString(doc.Body, maxNamed) {
-			c.add(CanShell, name, strings.TrimSpace(m))
-		}
 	}
 }
 

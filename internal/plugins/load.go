@@ -137,7 +137,7 @@ func (l Loaded) Folders(kind string) (dirs []string, left []Left) {
 // stranger returns a Markdown file below a folder that is not among those that are named.
 func stranger(full, top string, files []string) (other string) {
 	err := filepath.WalkDir(full, func(at string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(at, ".md") {
+		if err != nil || e.IsDir() || !isMarkdown(filepath.ToSlash(at)) {
 			return err
 		}
 		rel, err := filepath.Rel(full, at)

@@ -127,6 +127,20 @@ func (r *reader) named(key string) ([]string, error) {
 	return list, nil
 }
 
+// skillFile is the file that makes a folder a skill, in either of its spellings; "" =
+// there is none.
+func (r *reader) skillFile(dir string) string {
+	for _, name := range []string{"SKILL.md", "skill.md"} {
+		if at := path.Join(dir, name); r.isFile(at) {
+			return at
+		}
+	}
+	return ""
+}
+
+// isMarkdown reports whether a name is one that commands and agents are found by.
+func isMarkdown(name string) bool { return strings.EqualFold(path.Ext(name), ".md") }
+
 // skills adds the folders that the manifest names to the usual one.
 func (r *reader) skills() error {
 	dirs, err := r.named("skills")
@@ -135,11 +149,11 @@ func (r *reader) skills() error {
 	}
 	if r.isDir("skills") {
 		dirs = append([]string{"skills"}, dirs...)
-	} else if len(dirs) == 0 && r.isFile("SKILL.md") {
+	} else if len(dirs) == 0 && r.skillFile(".") != "" {
 		dirs = []string{"."}
 	}
 	for _, dir := range dirs {
-		if r.isFile(path.Join(dir, "SKILL.md")) {
+		if r.skillFile(dir) != "" {
 			r.p.Skills = append(r.p.Skills, dir)
 			continue
 		}
@@ -149,7 +163,7 @@ func (r *reader) skills() error {
 			continue
 		}
 		for _, e := range entries {
-			if at := path.Join(dir, e.Name()); r.isFile(path.Join(at, "SKILL.md")) {
+			if at := path.Join(dir, e.Name()); r.skillFile(at) != "" {
 				r.p.Skills = append(r.p.Skills, at)
 			}
 		}
@@ -181,7 +195,7 @@ func (r *reader) markdown(kind string) ([]string, error) {
 	var files []string
 	for _, at := range list {
 		if r.isFile(at) {
-			if strings.HasSuffix(at, ".md") {
+			if isMarkdown(at) {
 				files = append(files, at)
 			} else {
 				r.left(at, "it is no Markdown file")
@@ -189,7 +203,7 @@ func (r *reader) markdown(kind string) ([]string, error) {
 			continue
 		}
 		err := fs.WalkDir(r.fsys, at, func(name string, e fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(name, ".md") && r.isFile(name) {
+			if err == nil && isMarkdown(name) && r.isFile(name) {
 				files = append(files, name)
 			}
 			if len(files) > maxNamed {
@@ -355,11 +369,11 @@ func (r *reader) entry() {
 		r.left("type "+kind, "only plugins of the type Skill work here")
 	case err != nil:
 		r.left("entry", err.Error())
-	case path.Base(at) == "SKILL.md":
+	case strings.EqualFold(path.Base(at), "SKILL.md") && r.skillFile(path.Dir(at)) != "":
 		r.p.Skills = append(r.p.Skills, path.Dir(at))
-	case r.isFile(path.Join(at, "SKILL.md")):
+	case r.skillFile(at) != "":
 		r.p.Skills = append(r.p.Skills, at)
-	case r.isFile(at) && strings.HasSuffix(at, ".md"):
+	case r.isFile(at) && isMarkdown(at):
 		r.p.Commands = append(r.p.Commands, at)
 	case entry != "":
 		r.left("entry", "there is no skill at "+clip(entry))
