@@ -121,6 +121,7 @@ func (p *program) pluginDone(err error, asJSON bool, object any, said text.Key, 
 type consent struct {
 	app.PluginCandidate
 	Installed bool `json:"installed"`
+	Enabled   bool `json:"enabled"`
 }
 
 // installPlugin fetches a plugin, shows what it can do, and installs it if somebody says
@@ -149,7 +150,7 @@ func (p *program) consent(ctx context.Context, c *cli.CLI, cand app.PluginCandid
 		p.opened.DiscardPlugin(cand)
 		ask := p.usage(p.text.Say(text.PluginAskFirst), p.text.Say(text.FixPluginAsk, "command", agreed+setFlags(p.opened.PluginNeeds(cand))))
 		if asJSON {
-			if err := p.encode(consent{cand, false}); err != nil {
+			if err := p.encode(consent{PluginCandidate: cand}); err != nil {
 				return err
 			}
 			return &cli.Exited{Code: cli.ExitUsage, Err: ask}
@@ -171,9 +172,13 @@ func (p *program) consent(ctx context.Context, c *cli.CLI, cand app.PluginCandid
 		return err
 	}
 	if err = p.opened.InstallPlugin(cand); err == nil {
-		err = p.tellPlugin(cand.ID, told)
+		err = p.tellPlugin(ctx, cand.ID, told)
 	}
-	return p.pluginDone(err, asJSON, consent{cand, true}, text.PluginInstalledNow, "id", cand.ID, "version", text.OneLine(cand.Release.Version))
+	done, said := consent{cand, true, err == nil && p.opened.PluginEnabled(cand.ID)}, text.PluginInstalledNow
+	if !done.Enabled {
+		said = text.PluginInstalledOff
+	}
+	return p.pluginDone(err, asJSON, done, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version))
 }
 
 // shellWord is a word as a shell reads it whole.
@@ -289,7 +294,7 @@ func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, 
 			said = text.PluginSameVersion
 		}
 		p.opened.DiscardPlugin(cand)
-		if err := p.pluginDone(nil, asJSON, consent{cand, false}, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version)); err != nil {
+		if err := p.pluginDone(nil, asJSON, consent{PluginCandidate: cand}, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version)); err != nil {
 			return err
 		}
 	}
@@ -308,21 +313,25 @@ func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f p
 		}
 		told, err := p.pluginValues(ctx, c, id, "dure plugin enable "+shellWord(id), options, needs, f.set, asJSON)
 		if err == nil {
-			err = p.tellPlugin(id, told)
+			err = p.tellPlugin(ctx, id, told)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	in, now, by, err := p.opened.EnablePlugin(ctx, name, f.scope, on)
+	did, err := p.opened.EnablePlugin(ctx, name, f.scope, on)
 	said := text.PluginDisabled
 	switch {
-	case now != on:
+	case did.Enabled != on:
 		said = text.PluginStronger
 	case on:
 		said = text.PluginEnabled
 	}
-	return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "enabled": now, "by": by}, said, "id", in.ID, "by", p.text.PluginBy(by))
+	err = p.pluginDone(err, asJSON, did, said, "id", did.ID, "by", p.text.PluginBy(did.By))
+	if c := did.Setting; err == nil && !asJSON && c != nil && !c.Counts {
+		_, err = fmt.Fprintln(p.out, text.ExactLine(c.Path)+": "+p.whether(false, c.Why, c.By, nil))
+	}
+	return err
 }
 
 // validatePlugin reads a folder, and installs nothing.

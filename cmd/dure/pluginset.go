@@ -26,26 +26,18 @@ func (p *program) setPlugin(ctx context.Context, _ *cli.CLI, args []string, asJS
 	if len(args) == 1 {
 		return p.showOptions(id, options, asJSON)
 	}
-	for _, arg := range args[1:] {
-		key, value, given := strings.Cut(arg, "=")
-		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
-		secret := i >= 0 && options[i].Sensitive
-		switch {
-		case secret && given:
-			return p.usage(p.text.Say(text.PluginSecretInArgs, "key", key), "dure plugin set "+id+" "+key)
-		case !given && i >= 0:
-			if value, err = p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", key)); err != nil {
-				return err
-			}
-			if value == "" {
-				return p.usage(p.text.Say(text.PluginNoValue, "key", key), "dure plugin set "+id+" "+key+"=VALUE")
-			}
-		}
-		if err := p.opened.SetPlugin(id, key, value); err != nil {
+	told, err := p.readValues(id, options, args[1:], func(o app.PluginOption) (string, error) {
+		return p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", o.Key))
+	})
+	if err != nil {
+		return err
+	}
+	for _, v := range told {
+		if err := p.opened.SetPlugin(ctx, id, v.key, v.value); err != nil {
 			return err
 		}
 		if !asJSON {
-			fmt.Fprintln(p.out, p.text.Say(text.PluginOptionSet, "id", id, "key", key))
+			fmt.Fprintln(p.out, p.text.Say(text.PluginOptionSet, "id", id, "key", v.key))
 		}
 	}
 	if asJSON {
@@ -82,18 +74,10 @@ type pluginValue struct{ key, value string }
 // pluginValues collects what a plugin is to be told before it is on: what the flags say,
 // and from whoever sits there what else it needs. Nothing is set by it.
 func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command string, options, needs []app.PluginOption, flags []string, asJSON bool) ([]pluginValue, error) {
-	var told []pluginValue
-	for _, flag := range flags {
-		key, value, given := strings.Cut(flag, "=")
-		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
-		if i < 0 {
-			return nil, p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
-		}
-		v, err := p.pluginValue(ctx, c, id, options[i], value, given)
-		if err != nil {
-			return nil, err
-		}
-		told = append(told, v)
+	ask := func(o app.PluginOption) (string, error) { return p.askValue(ctx, c, o) }
+	told, err := p.readValues(id, options, flags, ask)
+	if err != nil {
+		return nil, err
 	}
 	var missing []app.PluginOption
 	for _, o := range needs {
@@ -104,7 +88,7 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 			missing = append(missing, o)
 			continue
 		}
-		v, err := p.pluginValue(ctx, c, id, o, "", false)
+		v, err := p.pluginValue(id, o, "", ask)
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +104,35 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 	return told, nil
 }
 
+// readValues reads KEY=VALUE, or KEY, of which ask has the value. Nothing is set by it.
+func (p *program) readValues(id string, options []app.PluginOption, words []string, ask func(app.PluginOption) (string, error)) (told []pluginValue, err error) {
+	for _, word := range words {
+		key, value, given := strings.Cut(word, "=")
+		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
+		if i < 0 {
+			return nil, p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
+		}
+		asks := ask
+		if given {
+			asks = nil
+		}
+		v, err := p.pluginValue(id, options[i], value, asks)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, v)
+	}
+	return told, nil
+}
+
+// askValue asks for the value of an option: unseen, if it is a secret or piped in.
+func (p *program) askValue(ctx context.Context, c *cli.CLI, o app.PluginOption) (string, error) {
+	if o.Sensitive || !p.interactive() {
+		return p.readSecret(ctx, p.askOption(o))
+	}
+	return c.AskLine(p.askOption(o) + " "), nil
+}
+
 // setFlags are the flags that say what is missing.
 func setFlags(missing []app.PluginOption) (flags string) {
 	for _, o := range missing {
@@ -131,22 +144,18 @@ func setFlags(missing []app.PluginOption) (flags string) {
 	return flags
 }
 
-// pluginValue is the value of one option, checked: as it was given, or else typed. A secret
-// is typed unseen, or piped in, and not taken from a command line.
-func (p *program) pluginValue(ctx context.Context, c *cli.CLI, id string, o app.PluginOption, value string, given bool) (v pluginValue, err error) {
-	switch {
-	case o.Sensitive && given:
-		return v, p.usage(p.text.Say(text.PluginSecretInArgs, "key", o.Key), "dure plugin set "+id+" "+o.Key)
-	case given:
-	case o.Sensitive || !p.interactive():
-		value, err = p.readSecret(ctx, p.askOption(o))
-	default:
-		value = c.AskLine(p.askOption(o) + " ")
+// pluginValue is the value of one option, checked: as it was given, or else as ask has it.
+// A secret is not taken from a command line.
+func (p *program) pluginValue(id string, o app.PluginOption, value string, ask func(app.PluginOption) (string, error)) (v pluginValue, err error) {
+	if ask != nil {
+		value, err = ask(o)
+	} else if o.Sensitive {
+		err = p.usage(p.text.Say(text.PluginSecretInArgs, "key", o.Key), "dure plugin set "+id+" "+o.Key)
 	}
 	if err != nil {
 		return v, err
 	}
-	if value == "" {
+	if value == "" && ask != nil {
 		return v, p.usage(p.text.Say(text.PluginNoValue, "key", o.Key), "dure plugin set "+id+" "+o.Key+"=VALUE")
 	}
 	return pluginValue{o.Key, value}, p.opened.CheckPluginValue(id, o, value)
@@ -162,9 +171,9 @@ func (p *program) askOption(o app.PluginOption) string {
 }
 
 // tellPlugin sets what was collected.
-func (p *program) tellPlugin(id string, told []pluginValue) error {
+func (p *program) tellPlugin(ctx context.Context, id string, told []pluginValue) error {
 	for _, v := range told {
-		if err := p.opened.SetPlugin(id, v.key, v.value); err != nil {
+		if err := p.opened.SetPlugin(ctx, id, v.key, v.value); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,10 +48,25 @@ func (a *App) besideStamp(list []besidePlugin) string {
 	for _, one := range list {
 		b.WriteString("\n" + one.dir + " " + stampOfFile(filepath.Join(one.dir, filepath.FromSlash(front.PluginManifest))))
 		if one.covers != nil {
-			b.WriteString(" " + a.trustMark())
+			b.WriteString(" " + a.trustMark() + stampOfTree(one.dir))
 		}
 	}
 	return b.String()
+}
+
+// stampOfTree changes when a file of a folder does, comes or goes.
+func stampOfTree(dir string) string {
+	sum, left := sha256.New(), 10_000 // more than a plugin may have
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if left--; left < 0 {
+			return fs.SkipAll
+		}
+		if err == nil && !e.IsDir() {
+			fmt.Fprintf(sum, "%q %s\n", path, stampOfFile(path))
+		}
+		return nil // what cannot be read is refused where it is read
+	})
+	return fmt.Sprintf(" %x", sum.Sum(nil))
 }
 
 // findBeside returns the plugin of a name or an ID that lies in a folder of skills.
@@ -75,6 +93,14 @@ func (a *App) listBeside(workdir string, choices plugins.Choices) (all []agent.P
 		all = append(all, a.described(info, l, nil))
 	}
 	return all
+}
+
+// lies says of a plugin that was not installed and is in no list of ours where it lies.
+func (a *App) lies(name string, err error) error {
+	if l, ok := a.findBeside(name); ok && errors.Is(err, plugins.ErrUnknown) {
+		return fmt.Errorf("it was not installed, and lies in %s: change it there", l.Root)
+	}
+	return err
 }
 
 // foundPlugin is the plugin of a name that a person has said: installed, or beside skills.

@@ -104,11 +104,9 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 	}
 	choices := a.pluginChoices()
 	for _, in := range list {
-		if slices.ContainsFunc(used, func(u usedPlugin) bool { return u.Name == in.Name() }) {
+		first := slices.IndexFunc(used, func(u usedPlugin) bool { return u.Name == in.Name() })
+		if on, _ := choices.Enabled(in, false, workdir); !on || first >= 0 && strings.HasSuffix(used[first].ID, "@"+plugins.Inline) {
 			continue // the one that is named for this run takes its place
-		}
-		if on, _ := choices.Enabled(in, false, workdir); !on {
-			continue
 		}
 		l, err := store.Load(in)
 		if err != nil {
@@ -116,6 +114,10 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 			continue
 		}
 		if on, _ := choices.Enabled(in, l.Off, workdir); !on {
+			continue
+		}
+		if first >= 0 {
+			note("the plugin " + in.ID + ": " + taken(used[first].ID) + "; it is not used: dure plugin show " + in.ID)
 			continue
 		}
 		one := a.use(l, in.Options, a.cfg.Extend.ManagedPlugin[in.ID])
@@ -130,11 +132,17 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 		switch {
 		case err != nil && on:
 			note(err.Error() + "; it is not used: dure plugin show " + l.ID)
-		case err != nil || !on || slices.ContainsFunc(used, func(u usedPlugin) bool { return u.Name == l.Name }):
+		case err != nil || !on:
+		case slices.ContainsFunc(used, func(u usedPlugin) bool { return u.Name == l.Name }):
+			first := slices.IndexFunc(used, func(u usedPlugin) bool { return u.Name == l.Name })
+			note("the plugin in " + one.dir + ": " + taken(used[first].ID) + "; it is not used: dure plugin show " + l.ID)
 		default:
 			if err := os.MkdirAll(l.Data, 0o700); err != nil {
 				note(err.Error())
 				continue
+			}
+			if missing := a.missing(l, nil); len(missing) > 0 {
+				note(fmt.Sprintf("the plugin %s needs to be told: %s; dure plugin set %s", l.ID, strings.Join(missing, ", "), l.ID))
 			}
 			u := a.use(l, nil, a.cfg.Extend.ManagedPlugin[l.ID])
 			u.covers = one.covers
@@ -149,6 +157,9 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 	slices.SortStableFunc(notes, func(x, y agent.Note) int { return strings.Compare(x.Text, y.Text) })
 	return used, notes
 }
+
+// taken is what is the matter with a plugin whose name another one has.
+func taken(id string) string { return "another plugin of its name is in force: " + id }
 
 // namedPlugins are the folders of the plugins that are named for this run.
 func (a *App) namedPlugins() (dirs []string) {
@@ -184,16 +195,16 @@ func (a *App) pluginSet(id string, own map[string]json.RawMessage) []map[string]
 
 // missing is what a plugin needs and its user has not set.
 func (a *App) missing(l plugins.Loaded, own map[string]json.RawMessage) []string {
-	_, _, missing := l.Values(a.pluginSet(l.ID, own), a.pluginSecret(l.ID))
+	_, _, missing := l.Values(a.pluginSet(l.ID, own), a.pluginSecret(l))
 	return missing
 }
 
 // pluginSecret finds the secrets of a plugin.
-func (a *App) pluginSecret(id string) func(key string) string {
+func (a *App) pluginSecret(l plugins.Loaded) func(key string) string {
 	return func(key string) string {
-		v, _, err := a.keys().Get(plugins.SecretName(id, key))
+		v, _, err := a.keys().Get(l.SecretName(key))
 		if err != nil && !errors.Is(err, keys.ErrNone) {
-			a.opts.Logger.Warn("reading a secret of a plugin", "plugin", id, "option", key, "error", err)
+			a.opts.Logger.Warn("reading a secret of a plugin", "plugin", l.ID, "option", key, "error", err)
 		}
 		return v
 	}
@@ -224,7 +235,7 @@ func (a *App) pluginFolders(workdir string) (reads, writes []string) {
 func (a *App) moreHooks(workdir string) (all []hookSource) {
 	for _, p := range a.pluginsIn(workdir) {
 		options := maps.Clone(p.Options)
-		maps.Copy(options, p.secrets(a.pluginSecret(p.ID)))
+		maps.Copy(options, p.secrets(a.pluginSecret(p.Loaded)))
 		for _, h := range p.Hooks {
 			raw, told := plugins.Expand(h.Raw, p.Options)
 			for _, text := range told {

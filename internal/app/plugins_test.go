@@ -90,8 +90,8 @@ func TestPluginInSessions(t *testing.T) {
 	}
 	k.sound()
 
-	if _, on, by, err := a.EnablePlugin(t.Context(), "kit", "user", false); err != nil || on || by != "command" {
-		t.Fatalf("%v, %s, %v", on, by, err)
+	if did, err := a.EnablePlugin(t.Context(), "kit", "user", false); err != nil || did.Enabled || did.By != "command" {
+		t.Fatalf("%+v, %v", did, err)
 	}
 	before := len(w.model.Requests())
 	off := w.talkTo(a, agent.Open{})
@@ -241,12 +241,106 @@ func TestPluginsBesideSkills(t *testing.T) {
 	if got := w.ids(a); got != "tool@skills-dir" {
 		t.Errorf("in force are %s", got)
 	}
-	in, on, _, err := a.EnablePlugin(t.Context(), "tool@skills-dir", "user", false)
-	if err != nil || on || in.ID != "tool@skills-dir" {
-		t.Errorf("%+v, %v, %v", in, on, err)
+	did, err := a.EnablePlugin(t.Context(), "tool@skills-dir", "user", false)
+	if err != nil || did.Enabled || did.ID != "tool@skills-dir" {
+		t.Errorf("%+v, %v", did, err)
 	}
 	if got := w.ids(w.plain()); got != "" {
 		t.Errorf("in force are %s", got)
+	}
+}
+
+// What lies beside skills can be told what it needs, and a plugin of a project learns no
+// secret that another one of its name was told.
+func TestPluginBesideSkillsIsTold(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	card := `{"name": "tool", "userConfig": {"PLACE": {"type": "string", "required": true}, "TOKEN": {"type": "string", "sensitive": true, "required": true}}}`
+	w.lay(map[string]string{
+		"home/.claude/skills/tool/.claude-plugin/plugin.json": card,
+		"home/.claude/skills/tool/skills/a/SKILL.md":          "---\nname: a\ndescription: Does one thing.\n---\nText.\n",
+		"home/dure/settings.json":                             "{\n  // mine\n  \"language\": \"en\"\n}\n",
+	})
+	missing := func() string {
+		all, err := w.plain().ListPlugins("")
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		return strings.Join(all[0].Missing, " ")
+	}
+	if got := missing(); got != "PLACE TOKEN" {
+		t.Errorf("it misses %q", got)
+	}
+	for key, value := range map[string]string{"PLACE": "here", "TOKEN": "abc"} {
+		if err := w.plain().SetPlugin(t.Context(), "tool@skills-dir", key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := missing(); got != "" {
+		t.Errorf("it misses %q", got)
+	}
+	if said := w.read("../home/dure/settings.json"); !strings.Contains(said, "// mine") {
+		t.Errorf("the comment is gone:\n%s", said)
+	}
+	if _, err := w.plain().RemovePlugin("tool", false); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "was not installed, and lies in ") {
+		t.Error(err)
+	}
+
+	// A repository brings one of the same name.
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(w.work), "home/.claude/skills/tool")); err != nil {
+		t.Fatal(err)
+	}
+	w.lay(map[string]string{
+		"work/.claude/skills/tool/.claude-plugin/plugin.json": card,
+		"work/.claude/skills/tool/skills/a/SKILL.md":          "---\nname: a\ndescription: Does one thing.\n---\nText.\n",
+	})
+	all, err := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true})).ListPlugins("")
+	if err != nil || len(all) != 1 || strings.Join(all[0].Missing, " ") != "TOKEN" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// Secrets go with their plugin, whatever has become of its files.
+func TestRemoveForgetsSecrets(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	dir := w.kit()
+	w.lay(map[string]string{"kit/.claude-plugin/plugin.json": `{"name": "kit", "userConfig": {"TOKEN": {"type": "string", "sensitive": true, "required": true}}}`})
+	a := w.plain()
+	c := w.takes(a, dir)
+	if err := a.SetPlugin(t.Context(), "kit", "TOKEN", "abc"); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.plugin(a); len(p.Missing) > 0 {
+		t.Errorf("%+v", p)
+	}
+	w.touch(c.Release.Tree)
+	if _, err := a.RemovePlugin("kit", false); err != nil {
+		t.Fatal(err)
+	}
+	w.takes(a, dir)
+	if p := w.plugin(a); !slices.Equal(p.Missing, []string{"TOKEN"}) {
+		t.Errorf("it is still known: %+v", p)
+	}
+}
+
+// Of two plugins of one name the second is not used, and that is told.
+func TestPluginsOfOneName(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	w.lay(map[string]string{
+		"market/.claude-plugin/marketplace.json": `{"name": "team", "plugins": [{"name": "kit", "source": "./kit"}]}`,
+		"market/kit/skills/a/SKILL.md":           "---\nname: a\ndescription: Does one thing.\n---\nText.\n",
+	})
+	a := w.plain()
+	w.takes(a, w.kit())
+	if _, err := a.AddPluginMarket(t.Context(), filepath.Join(filepath.Dir(w.work), "market")); err != nil {
+		t.Fatal(err)
+	}
+	w.takes(a, "kit@team")
+	if got := w.ids(a); got != "kit@local" {
+		t.Errorf("in force are %s", got)
+	}
+	notes := w.plain().PluginNotes()
+	if len(notes) != 1 || notes[0].Text != "the plugin kit@team: another plugin of its name is in force: kit@local; it is not used: dure plugin show kit@team" {
+		t.Errorf("%+v", notes)
 	}
 }
 

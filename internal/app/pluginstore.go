@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -18,6 +19,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
+	"dure/internal/jsonc"
+	"dure/internal/keys"
 	"dure/internal/plugins"
 	"dure/internal/sandbox"
 )
@@ -80,6 +83,9 @@ func farHost(host, mode string) error {
 	}
 }
 
+// errReach is a host that does not answer.
+var errReach = errors.New("it cannot be reached")
+
 // getPlugin writes what is at an address. It follows redirects to encrypted hosts alone,
 // and sends nobody to an address of this network unless the first one was there.
 func (a *App) getPlugin(ctx context.Context, address string, most int64, to io.Writer) error {
@@ -104,7 +110,7 @@ func (a *App) getPlugin(ctx context.Context, address string, most int64, to io.W
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return errors.New(hideURL(err))
+		return fmt.Errorf("%w: %s", errReach, hideURL(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -176,7 +182,7 @@ func (a *App) DiscardPlugin(c PluginCandidate) { a.pluginStore().Discard(c) }
 func (a *App) UpdatePlugin(ctx context.Context, name string) (PluginCandidate, error) {
 	c, err := a.pluginStore().Update(ctx, name)
 	if err != nil {
-		return c, pluginProblem(name, err)
+		return c, pluginProblem(name, a.lies(name, err))
 	}
 	return c, nil
 }
@@ -185,61 +191,91 @@ func (a *App) UpdatePlugin(ctx context.Context, name string) (PluginCandidate, e
 func (a *App) RollbackPlugin(name string) (PluginInstalled, error) {
 	in, err := a.pluginStore().Rollback(name)
 	if err != nil {
-		return in, pluginProblem(name, err)
+		return in, pluginProblem(name, a.lies(name, err))
 	}
 	return in, nil
 }
 
-// RemovePlugin forgets a plugin, its secrets, and its data unless that is to stay.
+// RemovePlugin forgets a plugin, its secrets, and its data unless that is to stay. Secrets
+// go first, by what somebody said yes to: its files may be gone.
 func (a *App) RemovePlugin(name string, keepData bool) (PluginInstalled, error) {
 	s := a.pluginStore()
 	in, err := s.Find(name)
 	if err != nil {
-		return in, pluginProblem(name, err)
+		return in, pluginProblem(name, a.lies(name, err))
 	}
-	l, lookErr := s.Look(in)
+	asked := in.Now.Can
+	if in.Before != nil {
+		asked = slices.Concat(asked, in.Before.Can)
+	}
+	for _, c := range asked {
+		if c.Kind != plugins.CanSecret || keepData {
+			continue
+		}
+		if err := a.keys().Delete(plugins.Loaded{ID: in.ID}.SecretName(c.Name)); err != nil && !errors.Is(err, keys.ErrNone) {
+			return in, a.keysProblem(err)
+		}
+	}
 	if in, err = s.Remove(in.ID, keepData); err != nil {
 		return in, pluginProblem(name, err)
-	}
-	if lookErr == nil && !keepData {
-		for _, o := range l.Options {
-			if o.Sensitive {
-				_ = a.keys().Delete(plugins.SecretName(in.ID, o.Key)) // there may be none
-			}
-		}
 	}
 	return in, nil
 }
 
+// PluginSwitch is what has become of switching a plugin on or off.
+type PluginSwitch struct {
+	ID      string `json:"id"`
+	Enabled bool   `json:"enabled"`
+	By      string `json:"by"` // who decides now, which may be somebody stronger
+
+	Setting *SettingChange `json:"setting,omitempty"` // what was written, where settings alone can say it
+}
+
 // EnablePlugin says whether a plugin is wanted: everywhere, in the working folder alone, or
-// for everybody who works on the project. By is who decides now, which may be somebody
-// stronger. What lies beside skills is in no list of ours: the settings say it of that.
-func (a *App) EnablePlugin(ctx context.Context, name, scope string, on bool) (in PluginInstalled, enabled bool, by string, err error) {
+// for everybody who works on the project. What lies beside skills is in no list of ours:
+// the settings say it of that.
+func (a *App) EnablePlugin(ctx context.Context, name, scope string, on bool) (did PluginSwitch, err error) {
 	s, choices, folder := a.pluginStore(), a.pluginChoices(), ""
-	in, _, beside, err := a.foundPlugin(s, name)
+	in, l, beside, err := a.foundPlugin(s, name)
 	if err != nil {
-		return in, false, "", err
+		return did, err
+	}
+	if !beside {
+		l, _ = s.Look(in) // one that does not load is switched on or off all the same
 	}
 	switch {
 	case beside || scope == string(config.Project): // settings alone can say it
 		c, err := a.SetSetting(ctx, scope, "enabledPlugins."+in.ID, strconv.FormatBool(on))
 		if err != nil {
-			return in, false, "", err
+			return did, err
 		}
-		if c.Counts { // what the settings were when they were read is over
+		if did.Setting = &c; c.Counts { // what the settings were when they were read is over
 			weak := scope != string(config.Local)
 			choices = append(plugins.Choices{{Where: scope, On: map[string]bool{in.ID: on}, Weak: weak}}, choices...)
 		}
-		enabled, by = choices.Enabled(in, false, a.opts.Workdir)
-		return in, enabled, by, nil
-	case scope == string(config.Local):
-		folder = a.opts.Workdir
+	default:
+		if scope == string(config.Local) {
+			folder = a.opts.Workdir
+		}
+		if in, err = s.Enable(in.ID, folder, on); err != nil {
+			return did, pluginProblem(name, err)
+		}
 	}
-	if in, err = s.Enable(in.ID, folder, on); err != nil {
-		return in, false, "", pluginProblem(name, err)
+	did.ID = in.ID
+	did.Enabled, did.By = choices.Enabled(in, l.Off, a.opts.Workdir)
+	return did, nil
+}
+
+// PluginEnabled reports whether an installed plugin is on.
+func (a *App) PluginEnabled(id string) bool {
+	s := a.pluginStore()
+	in, err := s.Find(id)
+	if err != nil {
+		return false
 	}
-	enabled, by = choices.Enabled(in, false, a.opts.Workdir)
-	return in, enabled, by, nil
+	l, err := s.Look(in)
+	on, _ := a.pluginChoices().Enabled(in, l.Off, a.opts.Workdir)
+	return on && err == nil
 }
 
 // PluginNeeds returns what a plugin that is not installed yet has to be told before it is
@@ -289,28 +325,20 @@ func (a *App) CheckPluginValue(name string, o PluginOption, value string) error 
 	return nil
 }
 
-// PluginOptions returns what can be set for an installed plugin.
+// PluginOptions returns what can be set for a plugin.
 func (a *App) PluginOptions(name string) (id string, options []PluginOption, err error) {
-	s := a.pluginStore()
-	in, err := s.Find(name)
-	if err != nil {
-		return "", nil, pluginProblem(name, err)
-	}
-	l, err := s.Look(in)
-	if err != nil {
-		return in.ID, nil, pluginProblem(name, err)
-	}
-	return in.ID, l.Options, nil
+	id, options, _, err = a.InstalledPluginNeeds(name)
+	return id, options, err
 }
 
-// SetPlugin sets an option of a plugin. A secret goes where keys are kept.
-func (a *App) SetPlugin(name, key, value string) error {
+// SetPlugin sets an option of a plugin. A secret goes where keys are kept, and what a
+// plugin is told that lies beside skills, into the settings.
+func (a *App) SetPlugin(ctx context.Context, name, key, value string) error {
 	s := a.pluginStore()
-	in, err := s.Find(name)
-	if err != nil {
-		return pluginProblem(name, err)
+	in, l, beside, err := a.foundPlugin(s, name)
+	if err == nil && !beside {
+		l, err = s.Look(in)
 	}
-	l, err := s.Look(in)
 	if err != nil {
 		return pluginProblem(name, err)
 	}
@@ -322,14 +350,20 @@ func (a *App) SetPlugin(name, key, value string) error {
 	if err != nil {
 		return pluginProblem(name, err)
 	}
-	if !o.Sensitive {
+	switch {
+	case o.Sensitive:
+		if _, err := a.keys().Set(l.SecretName(key), value); err != nil {
+			return a.keysProblem(err)
+		}
+	case beside:
+		_, err := a.changeSettings(ctx, string(config.User), "pluginConfigs."+l.ID, func(t *jsonc.Text) ([]byte, error) {
+			return t.Set(raw, "pluginConfigs", l.ID, "options", key)
+		})
+		return err
+	default:
 		if err := s.Set(in.ID, key, raw); err != nil {
 			return pluginProblem(name, err)
 		}
-		return nil
-	}
-	if _, err := a.keys().Set(plugins.SecretName(in.ID, key), value); err != nil {
-		return a.keysProblem(err)
 	}
 	return nil
 }
@@ -348,11 +382,13 @@ func pluginProblem(name string, err error) error {
 		fix = "if you trust what it is now, install it again; else remove it"
 	case errors.Is(err, plugins.ErrForbidden):
 		fix = "ask your administrator"
-	case errors.Is(err, plugins.ErrUnknown) && strings.Contains(err.Error(), "no marketplace"):
+	case errors.Is(err, plugins.ErrNoMarket):
 		fix = "add it with dure plugin marketplace add SOURCE"
 	case errors.Is(err, plugins.ErrOption):
 		fix = "see what can be set with dure plugin set " + name
-	case errors.Is(err, plugins.ErrSource):
+	case errors.Is(err, errReach):
+		fix = "check the address and the network, and run it again"
+	case errors.Is(err, plugins.ErrSource), errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(err.Error(), "fetching "):
 		fix = "name a folder, an archive, OWNER/REPOSITORY, an address that begins with https://, npm:PACKAGE or NAME@MARKETPLACE"
 	}
 	return &agent.Problem{
@@ -391,7 +427,18 @@ func (a *App) ListPlugins(workdir string) ([]agent.PluginInfo, error) {
 		info.Enabled, info.By = choices.Enabled(in, l.Off, workdir)
 		all = append(all, a.described(info, l, in.Options))
 	}
-	return append(all, a.listBeside(workdir, choices)...), nil
+	all = append(all, a.listBeside(workdir, choices)...)
+	first := map[string]string{} // of a name, which is in force
+	for i, info := range all {
+		switch id, ok := first[info.Name]; {
+		case !info.Enabled || info.Problem != "":
+		case ok:
+			all[i].Problem = taken(id)
+		default:
+			first[info.Name] = info.ID
+		}
+	}
+	return all, nil
 }
 
 // described adds what a plugin says of itself.

@@ -21,7 +21,7 @@ func Beside(dir string) bool {
 // nothing of the plugin is used. nil = whoever put it there is trusted.
 func (s *Store) LoadBeside(dir string, covers func(path string, data []byte) bool) (Loaded, error) {
 	src := Source{Kind: FromFolder, Path: dir}
-	l := Loaded{ID: nameOf(src) + "@" + SkillsDir, Root: dir}
+	l := Loaded{ID: nameOf(src) + "@" + SkillsDir, Root: dir, Held: covers != nil}
 	wrong := func(err error) (Loaded, error) { return l, fmt.Errorf("the plugin in %s: %w", dir, err) }
 	if err := s.Allow.Check(src); err != nil {
 		return wrong(err)

@@ -87,7 +87,7 @@ var ownFolders = []string{".claude-plugin", "skills", "commands", "agents", "hoo
 func (s *Store) copyTree(from, to string) error {
 	src, err := os.OpenRoot(from)
 	if err != nil {
-		return err
+		return bare(err)
 	}
 	defer src.Close()
 	dst, err := os.OpenRoot(to)
@@ -102,7 +102,7 @@ func (s *Store) copyTree(from, to string) error {
 func (s *Store) unpackFile(path, want, to string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return "", bare(err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {

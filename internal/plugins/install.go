@@ -59,6 +59,9 @@ func (s *Store) prepareEntry(ctx context.Context, name, market string) (Candidat
 	if err != nil {
 		return Candidate{}, err
 	}
+	if far := k.Source.host(); far != "" && !isHere(far) && isHere(e.Source.host()) {
+		return Candidate{}, noSource("%s: a marketplace names no places on this machine", e.Name)
+	}
 	get := func(stage string) (fetched, error) { return s.fetch(ctx, e.Source, stage) }
 	if e.Source.Kind == FromRelative {
 		get = func(stage string) (fetched, error) { return s.fromMarket(k, e.Source.Path, stage) }
@@ -254,7 +257,8 @@ func (s *Store) Rollback(name string) (Installed, error) {
 	return p, err
 }
 
-// Remove forgets a plugin, and what it kept unless that is to stay. It returns its ID.
+// Remove forgets a plugin, and what it kept unless that is to stay: that goes first, so
+// that who is interrupted can begin again.
 func (s *Store) Remove(name string, keepData bool) (Installed, error) {
 	var p Installed
 	err := s.change(func(b *book) error {
@@ -263,6 +267,11 @@ func (s *Store) Remove(name string, keepData bool) (Installed, error) {
 			return err
 		}
 		p = b.Plugins[at]
+		if !keepData {
+			if err := os.RemoveAll(s.DataDir(p.ID)); err != nil {
+				return fmt.Errorf("removing the data of %s: %w", p.ID, err)
+			}
+		}
 		s.release(p.Now)
 		if p.Before != nil {
 			s.release(*p.Before)
@@ -270,11 +279,6 @@ func (s *Store) Remove(name string, keepData bool) (Installed, error) {
 		b.Plugins = slices.Delete(b.Plugins, at, at+1)
 		return nil
 	})
-	if err == nil && !keepData {
-		if err := os.RemoveAll(s.DataDir(p.ID)); err != nil {
-			return p, fmt.Errorf("removing the data of %s: %w", p.ID, err)
-		}
-	}
 	return p, err
 }
 

@@ -126,7 +126,7 @@ func (s *Store) market(name string) (Known, Marketplace, error) {
 	}
 	at := slices.IndexFunc(b.Markets, func(k Known) bool { return k.Name == name })
 	if at < 0 {
-		return Known{}, Marketplace{}, fmt.Errorf("%w: no marketplace %s was added", ErrUnknown, clip(name))
+		return Known{}, Marketplace{}, noMarket{name}
 	}
 	k := b.Markets[at]
 	if err := s.Allow.Check(k.Source); err != nil {
@@ -147,7 +147,7 @@ func (s *Store) UpdateMarket(ctx context.Context, name string) (Known, error) {
 	}
 	at := slices.IndexFunc(all, func(k Known) bool { return k.Name == name })
 	if at < 0 {
-		return Known{}, fmt.Errorf("%w: no marketplace %s was added", ErrUnknown, clip(name))
+		return Known{}, noMarket{name}
 	}
 	return s.AddMarket(ctx, all[at].Source, name)
 }
@@ -158,7 +158,7 @@ func (s *Store) RemoveMarket(name string) error {
 	return s.change(func(b *book) error {
 		at := slices.IndexFunc(b.Markets, func(k Known) bool { return k.Name == name })
 		if at < 0 {
-			return fmt.Errorf("%w: no marketplace %s was added", ErrUnknown, clip(name))
+			return noMarket{name}
 		}
 		s.release(Release{Name: name, Tree: b.Markets[at].Tree})
 		b.Markets = slices.Delete(b.Markets, at, at+1)

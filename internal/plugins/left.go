@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"dure/internal/front"
 )
@@ -49,6 +50,16 @@ func (r *reader) unknown() {
 			r.left(n.what, n.why)
 		}
 	}
+	if len(r.p.Needs) > 0 {
+		var names []string
+		for _, n := range r.p.Needs {
+			names = append(names, n.Name)
+		}
+		r.left("dependencies", fmt.Sprintf("plugins that it needs do not come with it, install them yourself: %s", clip(strings.Join(names, ", "))))
+	}
+	if r.needsPackages() {
+		r.left("packages", "packages of npm that it needs are not fetched: its programs may not run without them")
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.m.keys)) {
 		if !slices.Contains(knownKeys, key) {
 			r.m.say("the key %s means nothing here", clip(key))
@@ -57,4 +68,14 @@ func (r *reader) unknown() {
 	if len(r.m.warn) > maxNamed {
 		r.m.warn = append(r.m.warn[:maxNamed], fmt.Sprintf("%d more", len(r.m.warn)-maxNamed))
 	}
+}
+
+// needsPackages reports whether programs of the plugin need packages of npm that are not
+// in it.
+func (r *reader) needsPackages() bool {
+	data, err := readFile(r.fsys, "package.json", maxManifest)
+	var pkg struct {
+		Dependencies map[string]json.RawMessage `json:"dependencies"`
+	}
+	return err == nil && json.Unmarshal(data, &pkg) == nil && len(pkg.Dependencies) > 0 && !r.isDir("node_modules")
 }

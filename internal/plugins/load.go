@@ -17,6 +17,9 @@ type Loaded struct {
 	ID   string
 	Root string // absolute
 	Data string // absolute; it is there
+
+	// Held is a plugin that a project brings: its ID is one that any project may choose.
+	Held bool
 }
 
 // Load reads an installed plugin, after it has compared all its files with the hash that

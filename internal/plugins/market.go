@@ -162,6 +162,9 @@ func parseEntry(raw json.RawMessage, root string) (Entry, error) {
 			return e, fmt.Errorf("%s: strict has to be true or false", e.Name)
 		}
 	}
+	if isNull(keys["source"]) {
+		return e, fmt.Errorf("%s: it names no source", e.Name)
+	}
 	if err := json.Unmarshal(keys["source"], &e.Source); err != nil {
 		return e, fmt.Errorf("%s: %w", e.Name, err)
 	}

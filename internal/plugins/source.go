@@ -70,6 +70,7 @@ var (
 	isRef     = lazy(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}$`)
 	isPackage = lazy(`^(@[a-z0-9][a-z0-9._-]{0,99}/)?[a-z0-9][a-z0-9._-]{0,99}$`)
 	isVersion = lazy(`^[A-Za-z0-9][A-Za-z0-9.+-]{0,99}$`)
+	isSSH     = lazy(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:`)
 	isID      = lazy(`^[a-z0-9._-]+@[a-z0-9._-]+$`)
 )
 
@@ -145,13 +146,16 @@ func checkAddress(s string, git bool) error {
 		return noSource("the address of %s has a user or a password in it", clip(u.Host))
 	case u.Scheme == "https" && u.Host != "":
 		return nil
-	case u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1" || u.Hostname() == "localhost"):
+	case u.Scheme == "http" && isHere(strings.ToLower(u.Hostname())):
 		return nil
 	case git && u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/"):
 		return nil
 	}
 	return noSource("%q is no address that begins with https://", clip(s))
 }
+
+// isHere reports whether a host is this machine.
+func isHere(host string) bool { return host == "127.0.0.1" || host == "::1" || host == "localhost" }
 
 // UnmarshalJSON reads a source as marketplaces and settings write it: a path that begins
 // with ./, or an object.
@@ -211,6 +215,8 @@ func ParseSource(word, dir string) (Source, error) {
 		s.Kind, s.URL = FromURL, rest
 	case isID().MatchString(word):
 		s = Source{Kind: FromMarketplace, Package: word}
+	case isSSH().MatchString(word):
+		return s, noSource("repositories are asked with https, and not with ssh: write https://HOST/OWNER/REPOSITORY")
 	case !strings.HasPrefix(word, ".") && isRepo().MatchString(rest):
 		s.Kind, s.Repo = FromGitHub, rest
 	default:

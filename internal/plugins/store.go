@@ -28,6 +28,7 @@ const (
 
 // Errors of a [Store].
 var (
+	ErrNoMarket  = errors.New("there is no such marketplace")
 	ErrUnknown   = errors.New("there is no such plugin")
 	ErrChanged   = errors.New("it is not what it was")
 	ErrInstalled = errors.New("it is installed already")
@@ -148,13 +149,14 @@ func (b book) check() error {
 }
 
 func (s *Store) change(edit func(*book) error) error {
+	var refused error // what was wanted cannot be done
 	err := record.Change(s.bookPath(), func(b *book) error {
 		if err := b.check(); err != nil {
 			return err
 		}
 		b.Version = version
-		if err := edit(b); err != nil {
-			return err
+		if refused = edit(b); refused != nil {
+			return refused
 		}
 		slices.SortFunc(b.Plugins, func(x, y Installed) int { return strings.Compare(x.ID, y.ID) })
 		slices.SortFunc(b.Markets, func(x, y Known) int { return strings.Compare(x.Name, y.Name) })
@@ -164,11 +166,20 @@ func (s *Store) change(edit func(*book) error) error {
 		s.sweep(*b)
 		return nil
 	})
-	if err != nil {
+	if refused == nil && err != nil {
 		return fmt.Errorf("recording plugins: %w", err)
 	}
-	return nil
+	return err
 }
+
+// noMarket is a marketplace that was not added.
+type noMarket struct{ name string }
+
+// Error says its name.
+func (n noMarket) Error() string { return "no marketplace " + clip(n.name) + " was added" }
+
+// Is reports that it is unknown.
+func (noMarket) Is(err error) bool { return err == ErrUnknown || err == ErrNoMarket }
 
 // List returns what is installed, by ID. Nothing of it is looked at.
 func (s *Store) List() ([]Installed, error) {

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,6 +115,29 @@ func TestInstallUpdateRollbackRemove(t *testing.T) {
 	}
 	if list, err := s.List(); err != nil || len(list) > 0 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// A plugin is there until what it kept is gone: a removal that was cut short can be begun
+// again.
+func TestRemoveForgetsLast(t *testing.T) {
+	s := newStore(t)
+	install(t, s, Source{Kind: FromFolder, Path: folder(t, first)})
+	at := filepath.Join(s.Dir, dataDir)
+	if err := os.WriteFile(at, nil, 0o600); err != nil { // nothing can be removed below it
+		t.Fatal(err)
+	}
+	if _, err := s.Remove("tidy", false); err == nil {
+		t.Error("it is removed")
+	}
+	if list, err := s.List(); err != nil || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Remove("tidy", false); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -310,6 +335,43 @@ func TestMarketplace(t *testing.T) {
 	}
 	if _, err := s.Update(t.Context(), "tidy"); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
+	}
+}
+
+// A marketplace elsewhere sends nobody to what runs on their own machine.
+func TestMarketplaceNamesNothingHere(t *testing.T) {
+	for from, fine := range map[string]bool{"https://far.example/m.json": false, "http://127.0.0.1:1/m.json": true} {
+		s := newStore(t)
+		asked := ""
+		s.Get = func(ctx context.Context, address string, most int64, to io.Writer) error {
+			if address != from {
+				asked = address
+			}
+			return web(map[string][]byte{from: []byte(`{"name": "team", "plugins": [{"name": "evil", "source": {"source": "archive", "url": "http://localhost:2/drop"}}]}`)})(ctx, address, most, to)
+		}
+		if _, err := s.AddMarket(t.Context(), Source{Kind: FromURL, URL: from}, ""); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Prepare(t.Context(), Source{Kind: FromMarketplace, Package: "evil@team"})
+		if err == nil || (asked != "") != fine {
+			t.Errorf("%s: asked %q: %v", from, asked, err)
+		}
+	}
+}
+
+// What is not understood of a source is told, and how to write it.
+func TestSourcesThatPeopleWrite(t *testing.T) {
+	for word, want := range map[string]string{
+		"git@github.com:owner/repo.git": "write https://HOST/OWNER/REPOSITORY",
+		"ssh://git@host/repo":           "user or a password",
+	} {
+		if _, err := ParseSource(word, "/w"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+	m, err := ParseMarketplace([]byte(`{"name": "team", "plugins": [{"name": "a"}]}`))
+	if err != nil || len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "a: it names no source") {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 

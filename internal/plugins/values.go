@@ -119,8 +119,14 @@ func (s *Store) Set(name, key string, v json.RawMessage) error {
 	})
 }
 
-// SecretName is the name under which a secret of a plugin is kept among the keys.
-func SecretName(id, key string) string { return "plugin:" + id + ":" + key }
+// SecretName is the name under which a secret of a plugin is kept among the keys. What one
+// project's plugin is told no other project's learns.
+func (l Loaded) SecretName(key string) string {
+	if l.Held {
+		return "plugin:" + l.ID + ":" + l.Root + ":" + key
+	}
+	return "plugin:" + l.ID + ":" + key
+}
 
 // Values are what the options of a plugin are set to, as texts, and what is missing.
 // chosen is what the user has said, the stronger before the weaker; secret finds a secret.

@@ -47,6 +47,7 @@ const (
 	PluginOdd
 	PluginAsk
 	PluginInstalledNow
+	PluginInstalledOff
 	PluginNot
 	PluginSame
 	PluginSameVersion
@@ -136,6 +137,7 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	PluginOdd - pluginKeys:          {"Odd about it:", "이상한 점:"},
 	PluginAsk - pluginKeys:          {"Install {id}? It is checked with this hash whenever it is loaded.", "{id|을/를} 설치할까요? 불러올 때마다 이 해시와 비교합니다."},
 	PluginInstalledNow - pluginKeys: {"{id} {version} is installed", "{id} {version} 설치됨"},
+	PluginInstalledOff - pluginKeys: {"{id} {version} is installed, and off: dure plugin enable {id}", "{id} {version} 설치됨. 꺼져 있습니다. 켜기: dure plugin enable {id}"},
 	PluginNot - pluginKeys:          {"nothing was installed", "설치하지 않았습니다"},
 	PluginSame - pluginKeys:         {"{id} is up to date", "{id|은/는} 최신입니다"},
 	PluginSameVersion - pluginKeys:  {"{id} has changed and calls itself {version} as before; --force takes it", "{id|이/가} 바뀌었지만 버전은 그대로 {version}입니다. --force로 받을 수 있습니다"},
@@ -165,7 +167,7 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	MarketRemoved - pluginKeys:      {"marketplace {name} is forgotten", "마켓플레이스 {name} 지움"},
 	MarketNone - pluginKeys:         {"No marketplaces were added. dure plugin marketplace add SOURCE adds one.", "더한 마켓플레이스가 없습니다. dure plugin marketplace add SOURCE로 더합니다."},
 	CanHook - pluginKeys:            {"runs at events", "이벤트에서 실행"},
-	CanServer - pluginKeys:          {"brings servers", "서버를 가져옴"},
+	CanServer - pluginKeys:          {"brings servers (they are not started here yet)", "서버를 가져옴(아직 시작하지 않음)"},
 	CanProgram - pluginKeys:         {"brings programs that commands find", "명령이 찾는 프로그램을 가져옴"},
 	CanShell - pluginKeys:           {"runs commands while a skill or a command is read", "스킬이나 명령을 읽을 때 명령 실행"},
 	CanTools - pluginKeys:           {"lets tools run without a question", "도구를 묻지 않고 실행"},

@@ -23,7 +23,7 @@ func TestPluginsSpeakKorean(t *testing.T) {
 	}
 	// What is the same in both languages.
 	own := regexp.MustCompile(`\b(min_app_version|blockedMarketplaces|strictKnownMarketplaces|mcpServers|userConfig|defaultEnabled|dependencies|` +
-		`strict|repo|sha|sha256|ref|zip|tar|git|name|source|plugins|https|dure|plugin|show|set|install|agent|settings|json|owner|folder|true|false|github)\b|Windows|Markdown|Skill`)
+		`strict|repo|sha|sha256|ref|zip|tar|git|name|source|plugins|https|dure|plugin|show|set|install|agent|settings|json|owner|folder|true|false|github|npm|ssh)\b|Windows|Markdown|Skill`)
 	word := regexp.MustCompile(`[a-z]{2,}`)
 	ko := For("ko")
 	for _, s := range said {
