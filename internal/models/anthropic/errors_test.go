@@ -19,6 +19,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/wire"
+	"dure/internal/models/wiretest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,7 +89,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -194,7 +195,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 		m := New(Config{
 			Info: agent.ModelInfo{ID: "m", Thinking: thinkPreserved}, BaseURL: c.base, Key: " k1\n", AuthToken: "t1", Betas: []string{"a", "b"},
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
-			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return nil, io.EOF
 			})},
@@ -267,7 +268,7 @@ func TestNetworkFailures(t *testing.T) {
 
 func TestAHostThatNobodyKnows(t *testing.T) {
 	unknown := &net.DNSError{Err: "no such host", Name: "model.example", IsNotFound: true}
-	m := New(Config{Info: reader, BaseURL: "http://model.example", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) { return nil, unknown })}})
+	m := New(Config{Info: reader, BaseURL: "http://model.example", HTTP: &http.Client{Transport: wiretest.Transport(func(*http.Request) (*http.Response, error) { return nil, unknown })}})
 	_, _, err := drain(t.Context(), m)
 	if agent.ClassOf(err) != agent.FailDown || !errors.Is(err, unknown) || !strings.Contains(err.Error(), "cannot find model.example") {
 		t.Errorf("got %v", err)
@@ -316,22 +317,7 @@ func TestAConnectionIsUsedAgainAndNothingIsSentTwice(t *testing.T) {
 
 // paced returns a model whose answer is written by write, in fake time.
 func paced(cfg Config, headers time.Duration, write func(w io.Writer)) *Model {
-	cfg.Info = reader
-	cfg.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		ctx := r.Context()
-		select {
-		case <-time.After(headers):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		pr, pw := io.Pipe()
-		context.AfterFunc(ctx, func() { _ = pr.CloseWithError(ctx.Err()) })
-		go func() {
-			write(pw)
-			_ = pw.Close()
-		}()
-		return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: pr}, nil
-	})}
+	cfg.Info, cfg.HTTP = reader, wiretest.Paced(headers, write)
 	return New(cfg)
 }
 
@@ -411,46 +397,7 @@ func TestTimeOfTheReaderDoesNotCount(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	stopped := errors.New("the user pressed a key")
-	entered := make(chan struct{})
-	for name, h := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-		"within the answer": func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, `data: {"type":"message_start","message":{}}`+"\n\n")
-			_ = http.NewResponseController(w).Flush()
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := serve(t, Config{}, h)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			var at time.Time
-			go func() {
-				<-entered
-				at = time.Now()
-				cancel(stopped)
-			}()
-			_, _, err := drain(ctx, m)
-			if err != stopped {
-				t.Errorf("got %v", err)
-			}
-			if took := time.Since(at); took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			}
-		})
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(stopped)
-	if _, _, err := drain(ctx, New(Config{Info: reader})); err != stopped {
-		t.Errorf("cancelled before: %v", err)
-	}
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"type":"message_start","message":{}}`+"\n\n")
 }
 
 func TestNothingIsDialledBeforeTheFirstRequest(t *testing.T) {

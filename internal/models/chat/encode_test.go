@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -466,10 +465,12 @@ func TestPrefixIsStable(t *testing.T) {
 }
 
 // encoding is what encoders have to pass.
-func encoding() wiretest.Encoding {
+func encoding() wiretest.Encoding { return encodingWith(Compat{}) }
+
+func encodingWith(c Compat) wiretest.Encoding {
 	return wiretest.Encoding{
 		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
-			m := New(Config{Info: reader})
+			m := New(Config{Info: reader, Compat: c})
 			return m, func(r agent.Request) (*wire.Payload, error) { return m.encoder.encode(r, m.encoder.options(r)) }
 		},
 		Talk: conversation(30), Short: conversation(2), Tools: tools(), Names: names,
@@ -479,7 +480,6 @@ func encoding() wiretest.Encoding {
 func TestReuseChangesNothing(t *testing.T) { encoding().Reuse(t) }
 
 func TestALogInBetweenChangesNothing(t *testing.T) {
-	cfg := Config{Info: reader, Compat: Compat{ReasoningDetails: true, Reasoning: "reasoning"}}
 	live := agent.Request{
 		Tools: []agent.Spec{{Name: "t", Description: "<&>\u2028\xff", Input: json.RawMessage(`{ "type" : "object", "title": "<a> \\u003C \u003cb\u003e" }`)}},
 		Messages: []agent.Message{
@@ -489,18 +489,7 @@ func TestALogInBetweenChangesNothing(t *testing.T) {
 			turn(agent.User, result("a", agent.Result{Output: json.RawMessage(`{ "x": "<b>&" }`)}), result("b", agent.Result{Status: agent.StatusError})),
 		},
 	}
-	stored, err := json.Marshal(live)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var resumed agent.Request
-	if err := json.Unmarshal(stored, &resumed); err != nil {
-		t.Fatal(err)
-	}
-	got, want := wiretest.MustEncode(t, New(cfg), resumed), wiretest.MustEncode(t, New(cfg), live)
-	if !bytes.Equal(got, want) {
-		t.Errorf("resumed: %s\nlive:    %s", got, want)
-	}
+	encodingWith(Compat{ReasoningDetails: true, Reasoning: "reasoning"}).Stored(t, live)
 }
 
 func TestForksAreEncodedSideBySide(t *testing.T) { encoding().Forks(t) }
@@ -557,37 +546,9 @@ func header() map[string][]string {
 }
 
 func TestALongConversationCostsWhatItAdds(t *testing.T) {
-	m := New(Config{Info: reader})
-	all := conversation(500)
-	r := agent.Request{Messages: all, Tools: tools(), Tail: "now"}
-	wiretest.MustEncode(t, m, r)
-	allocs := testing.AllocsPerRun(20, func() {
-		if _, err := m.encoder.encode(r, m.encoder.options(r)); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if allocs > 60 {
-		t.Errorf("%v allocations to send 1,001 known messages again", allocs)
-	}
+	encoding().Known(t, conversation(500), 60)
 }
 
 func BenchmarkEncodeThousandthStep(b *testing.B) {
-	m := New(Config{Info: reader, Compat: CompatFor("")})
-	all := conversation(1000)
-	r := agent.Request{System: []agent.Section{{Text: strings.Repeat("Rules. ", 500), Cache: true}}, Tools: tools(), Names: names, Tail: "now"}
-	for step := range 1000 {
-		r.Messages = all[:1+2*step]
-		wiretest.MustEncode(b, m, r)
-	}
-	r.Messages = slices.Clone(all)
-	size := int64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		p, err := m.encoder.encode(r, m.encoder.options(r))
-		if err != nil {
-			b.Fatal(err)
-		}
-		size = p.Size()
-	}
-	b.ReportMetric(float64(size), "bytes/request")
+	encodingWith(CompatFor("")).Growing(b, conversation(1000))
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -247,7 +246,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 		m := New(Config{
 			Info: agent.ModelInfo{ID: "m"}, BaseURL: c.base, Key: " k1\n",
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
-			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return nil, io.EOF
 			})},
@@ -334,16 +333,7 @@ func TestNetworkFailures(t *testing.T) {
 
 // paced returns a model whose answer is written by write, in fake time.
 func paced(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		ctx := r.Context()
-		pr, pw := io.Pipe()
-		context.AfterFunc(ctx, func() { _ = pr.CloseWithError(ctx.Err()) })
-		go func() {
-			write(pw)
-			_ = pw.Close()
-		}()
-		return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: pr}, nil
-	})}})
+	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
 }
 
 func TestClocks(t *testing.T) {
@@ -390,41 +380,7 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	stopped := errors.New("the user pressed a key")
-	entered := make(chan struct{})
-	for name, h := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-		"within the answer": func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, events(delta(`{"content":"a"}`)))
-			_ = http.NewResponseController(w).Flush()
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := serve(t, Config{}, h)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			var at time.Time
-			go func() {
-				<-entered
-				at = time.Now()
-				cancel(stopped)
-			}()
-			_, _, err := drain(ctx, m)
-			if err != stopped {
-				t.Errorf("got %v", err)
-			}
-			if took := time.Since(at); took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			}
-		})
-	}
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, events(delta(`{"content":"a"}`)))
 }
 
 func TestAConnectionIsUsedAgain(t *testing.T) {

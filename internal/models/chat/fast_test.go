@@ -224,19 +224,7 @@ func BenchmarkStream(b *testing.B) {
 	one := `data: {"id":"chatcmpl-1234567890abcdef","object":"chat.completion.chunk","created":1750000000,"model":"gpt-5.4","service_tier":"default","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{"content":"abc\n"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n"
 	body := []byte(strings.Repeat(one, 200_000) + stream(`"stop"`))
 	m := plays(Config{}, func() io.Reader { return bytes.NewReader(body) })
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for d, err := range m.Stream(b.Context(), hi) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			n += len(d.Text)
-		}
-		if n != 800_000 {
-			b.Fatal(n)
-		}
-	}
+	wiretest.Reading(b, m, hi, 800_000)
 }
 
 // BenchmarkUnlike reads 20,000 deltas of a server whose events all differ.

@@ -20,22 +20,9 @@ import (
 
 var reader = agent.ModelInfo{ID: "gpt-5.4", Provider: "openai", MaxOut: 64000, Thinking: "effort", Images: true, PDF: true}
 
-// transport is an endpoint without a network.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // answers returns a transport that answers with a body of some type.
 func answers(kind string, status int, body func() io.Reader) *http.Client {
-	return &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		if r.Body != nil {
-			_, _ = io.Copy(io.Discard, r.Body)
-		}
-		return &http.Response{
-			StatusCode: status, Request: r, Body: io.NopCloser(body()),
-			Header: http.Header{"Content-Type": {kind}, "X-Request-Id": {"req_1"}},
-		}, nil
-	})}
+	return wiretest.Answers(status, body, "Content-Type", kind, "X-Request-Id", "req_1")
 }
 
 // plays returns a model that answers with what body returns.

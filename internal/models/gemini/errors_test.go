@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/wire"
+	"dure/internal/models/wiretest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,7 +100,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -175,7 +176,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 		m := New(Config{
 			Info: agent.ModelInfo{ID: c.id}, BaseURL: c.base, Key: " k1\n", AuthToken: "t1",
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
-			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return nil, io.EOF
 			})},
@@ -202,15 +203,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 
 // paced returns a model whose answer is written by write, in fake time.
 func paced(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		pr, pw := io.Pipe()
-		context.AfterFunc(r.Context(), func() { _ = pr.CloseWithError(r.Context().Err()) })
-		go func() {
-			write(pw)
-			_ = pw.Close()
-		}()
-		return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: pr}, nil
-	})}})
+	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
 }
 
 func TestClocks(t *testing.T) {
@@ -268,46 +261,7 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	stopped := errors.New("the user pressed a key")
-	entered := make(chan struct{})
-	for name, h := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-		"within the answer": func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, `data: {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}`+"\n\n")
-			_ = http.NewResponseController(w).Flush()
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := serve(t, Config{}, h)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			at := make(chan time.Time, 1)
-			go func() {
-				<-entered
-				at <- time.Now()
-				cancel(stopped)
-			}()
-			_, _, err := drain(ctx, m)
-			if err != stopped {
-				t.Errorf("got %v", err)
-			}
-			if took := time.Since(<-at); took > time.Second {
-				t.Errorf("it took %v", took)
-			}
-		})
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(stopped)
-	if _, _, err := drain(ctx, New(Config{Info: reader})); err != stopped {
-		t.Errorf("cancelled before: %v", err)
-	}
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}`+"\n\n")
 }
 
 func TestClosedWithinTheAnswer(t *testing.T) {

@@ -19,20 +19,9 @@ import (
 	"dure/internal/models/wiretest"
 )
 
-// transport is an endpoint without a network.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // plays returns a model that answers with what body returns.
 func plays(body func() io.Reader) *Model {
-	return New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		return &http.Response{
-			StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(body()),
-			Header: http.Header{"Content-Type": {"text/event-stream"}, "X-Request-Id": {"req_1"}},
-		}, nil
-	})}})
+	return New(Config{Info: reader, HTTP: wiretest.Answers(http.StatusOK, body, "Content-Type", "text/event-stream", "X-Request-Id", "req_1")})
 }
 
 func playsText(body string) *Model { return plays(func() io.Reader { return strings.NewReader(body) }) }
@@ -280,7 +269,7 @@ func TestAnswersThatComeAsOneDocument(t *testing.T) {
 		{`{"choices":[]}`, "", agent.FailProtocol},
 		{`[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, "", agent.FailAuth},
 	} {
-		m := New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 		})}})
 		_, final, err := drain(t.Context(), m)
@@ -491,18 +480,6 @@ func collect(t *testing.T, r io.Reader) []byte {
 func BenchmarkStream(b *testing.B) {
 	body := long(200_000)
 	m := plays(func() io.Reader { return bytes.NewReader(body) })
-	b.ReportAllocs()
 	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		n := 0
-		for d, err := range m.Stream(b.Context(), hi) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			n += len(d.Text)
-		}
-		if n != 600_000 {
-			b.Fatal(n)
-		}
-	}
+	wiretest.Reading(b, m, hi, 600_000)
 }

@@ -392,34 +392,13 @@ func TestALogInBetweenChangesNothing(t *testing.T) {
 			says(agent.User, result("a", agent.Result{Output: json.RawMessage(`{ "x": "<b>&" }`)}), result("b", agent.Result{Status: agent.StatusError})),
 		},
 	}
-	stored, err := json.Marshal(live)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var resumed agent.Request
-	if err := json.Unmarshal(stored, &resumed); err != nil {
-		t.Fatal(err)
-	}
-	got, want := wiretest.MustEncode(t, New(Config{Info: reader}), resumed), wiretest.MustEncode(t, New(Config{Info: reader}), live)
-	if !bytes.Equal(got, want) {
-		t.Errorf("resumed: %s\nlive:    %s", got, want)
-	}
+	encoding().Stored(t, live)
 }
 
 func TestForksAreEncodedSideBySide(t *testing.T) { encoding().Forks(t) }
 
 func TestALongConversationCostsWhatItAdds(t *testing.T) {
-	m := New(Config{Info: reader})
-	all := conversation(500)
-	wiretest.MustEncode(t, m, agent.Request{Messages: all, Tools: someTools()})
-	allocs := testing.AllocsPerRun(20, func() {
-		if _, err := m.encoder.encode(agent.Request{Messages: all, Tools: someTools(), Tail: "now"}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if allocs > 60 {
-		t.Errorf("%v allocations to send 1,001 known messages again", allocs)
-	}
+	encoding().Known(t, conversation(500), 60)
 }
 
 // A conversation of someone who means harm costs no more than its length.
@@ -434,23 +413,4 @@ func TestTheSameIDTenThousandTimes(t *testing.T) {
 	}
 }
 
-func BenchmarkEncodeThousandthStep(b *testing.B) {
-	m := New(Config{Info: reader})
-	all := conversation(1000)
-	r := agent.Request{System: []agent.Section{{Text: strings.Repeat("Rules. ", 500), Cache: true}}, Tools: someTools(), Names: names, Tail: "now"}
-	for step := range 1000 {
-		r.Messages = all[:1+2*step]
-		wiretest.MustEncode(b, m, r)
-	}
-	r.Messages = all
-	size := int64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		p, err := m.encoder.encode(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		size = p.Size()
-	}
-	b.ReportMetric(float64(size), "bytes/request")
-}
+func BenchmarkEncodeThousandthStep(b *testing.B) { encoding().Growing(b, conversation(1000)) }

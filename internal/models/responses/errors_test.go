@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/wire"
+	"dure/internal/models/wiretest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -105,7 +106,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -189,7 +190,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 	var got *http.Request
 	ask := func(cfg Config) {
 		cfg.Info = reader
-		cfg.HTTP = &http.Client{Timeout: time.Nanosecond, Transport: transport(func(r *http.Request) (*http.Response, error) {
+		cfg.HTTP = &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 			got = r
 			return nil, io.EOF
 		})}
@@ -235,15 +236,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 
 // writes returns a model whose answer is written by write, in fake time.
 func writes(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		pr, pw := io.Pipe()
-		context.AfterFunc(r.Context(), func() { _ = pr.CloseWithError(r.Context().Err()) })
-		go func() {
-			write(pw)
-			_ = pw.Close()
-		}()
-		return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: pr}, nil
-	})}})
+	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
 }
 
 // Signs of life do not keep an answer alive for ever, and words do.
@@ -281,48 +274,7 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	stopped := errors.New("the user pressed a key")
-	entered := make(chan struct{})
-	for name, h := range map[string]http.HandlerFunc{
-		"before the answer": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-		"within the answer": func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprint(w, `data: {"type":"response.created","response":{}}`+"\n\n")
-			_ = http.NewResponseController(w).Flush()
-			entered <- struct{}{}
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := serve(t, Config{}, h)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			var at time.Time
-			go func() {
-				<-entered
-				at = time.Now()
-				cancel(stopped)
-			}()
-			_, _, err := drain(ctx, m)
-			if err != stopped {
-				t.Errorf("got %v", err)
-			}
-			if took := time.Since(at); took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			} else {
-				t.Logf("cancelled within %v", took)
-			}
-		})
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(stopped)
-	if _, _, err := drain(ctx, New(Config{Info: reader})); err != stopped {
-		t.Errorf("cancelled before: %v", err)
-	}
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"type":"response.created","response":{}}`+"\n\n")
 }
 
 func TestNothingIsDialledBeforeTheFirstRequest(t *testing.T) {

@@ -19,11 +19,6 @@ import (
 	"dure/internal/models/wiretest"
 )
 
-// transport is an endpoint without a network.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // plays returns a model that answers with what body returns.
 func plays(cfg Config, body func() io.Reader) *Model {
 	return playsAs("text/event-stream", cfg, body)
@@ -33,13 +28,7 @@ func playsAs(kind string, cfg Config, body func() io.Reader) *Model {
 	if cfg.Info.ID == "" {
 		cfg.Info = reader
 	}
-	cfg.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		return &http.Response{
-			StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(body()),
-			Header: http.Header{"Content-Type": {kind}, "X-Request-Id": {"req_1"}},
-		}, nil
-	})}
+	cfg.HTTP = wiretest.Answers(http.StatusOK, body, "Content-Type", kind, "X-Request-Id", "req_1")
 	return New(cfg)
 }
 
@@ -512,17 +501,5 @@ func BenchmarkStream(b *testing.B) {
 	}
 	body.WriteString(stream("completed", ""))
 	m := plays(Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for d, err := range m.Stream(b.Context(), hi) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			n += len(d.Text)
-		}
-		if n != 800_000 {
-			b.Fatal(n)
-		}
-	}
+	wiretest.Reading(b, m, hi, 800_000)
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -161,4 +163,57 @@ func (e Encoding) Forks(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Stored asserts that a request which was stored and read again is written as before.
+func (e Encoding) Stored(t *testing.T, live agent.Request) {
+	stored, err := json.Marshal(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resumed agent.Request
+	if err := json.Unmarshal(stored, &resumed); err != nil {
+		t.Fatal(err)
+	}
+	one, _ := e.New()
+	other, _ := e.New()
+	if got, want := MustEncode(t, one, resumed), MustEncode(t, other, live); !bytes.Equal(got, want) {
+		t.Errorf("resumed: %s\nlive:    %s", got, want)
+	}
+}
+
+// Known asserts that a conversation which was sent before is written again with so many
+// allocations at most.
+func (e Encoding) Known(t *testing.T, all []agent.Message, most float64) {
+	m, encode := e.New()
+	MustEncode(t, m, agent.Request{Messages: all, Tools: e.Tools})
+	allocs := testing.AllocsPerRun(20, func() {
+		if _, err := encode(agent.Request{Messages: all, Tools: e.Tools, Tail: "now"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > most {
+		t.Errorf("%v allocations to send %d known messages again", allocs, len(all))
+	}
+}
+
+// Growing measures the last step of a conversation that has grown by a call at a time.
+func (e Encoding) Growing(b *testing.B, all []agent.Message) {
+	m, encode := e.New()
+	r := agent.Request{System: []agent.Section{{Text: strings.Repeat("Rules. ", 500), Cache: true}}, Tools: e.Tools, Names: e.Names, Tail: "now"}
+	for end := 1; end < len(all); end += 2 {
+		r.Messages = all[:end]
+		MustEncode(b, m, r)
+	}
+	r.Messages = slices.Clone(all)
+	size := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		p, err := encode(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = p.Size()
+	}
+	b.ReportMetric(float64(size), "bytes/request")
 }
