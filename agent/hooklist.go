@@ -41,8 +41,8 @@ type HookInfo struct {
 
 // HookFault is something in the definition of hooks that does not count.
 type HookFault struct {
-	Source  string `json:"source"`
-	At      string `json:"at"` // JSON pointer
+	Source  string `json:"source"` // file:line:column, where it is known
+	At      string `json:"at"`     // JSON pointer
 	Message string `json:"message"`
 	Fix     string `json:"fix,omitempty"`
 }

@@ -71,6 +71,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--modell", "x"}, "unknown flag --modell\nDid you mean --model? See dure --help."},
 		{[]string{"-z"}, "unknown flag -z\nSee dure --help."},
 		{[]string{"sesions"}, "unknown command sesions\nDid you mean sessions? To send it to the model: dure -p sesions"},
+		{[]string{"skill", "list"}, "unknown command skill\nDid you mean skills list? To send it to the model: dure -p skill list"},
 		{[]string{"--max-turns", "many"}, "flag --max-turns: many is not a whole number of 1 or more\nSee dure --help."},
 		{[]string{"--max-turns", "0", "x"}, "flag --max-turns: 0 is not a whole number of 1 or more\nSee dure --help."},
 		{[]string{"--model"}, "flag --model needs a value\nSee dure --help."},

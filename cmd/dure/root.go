@@ -89,10 +89,10 @@ func (p *program) setUp(ctx context.Context, c *cli.CLI) error {
 	return c.Setup(ctx, o)
 }
 
-// mistyped finds a command that was nearly typed: a single word that is not
-// meant for the model.
+// mistyped finds a command that was nearly typed: a word that is not meant for the
+// model, alone or before a command of what was meant.
 func (p *program) mistyped(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || p.flags.print || strings.ContainsAny(args[0], " \n") {
+	if len(args) == 0 || p.flags.print || strings.ContainsAny(args[0], " \n") {
 		return nil
 	}
 	var names []string
@@ -103,8 +103,15 @@ func (p *program) mistyped(cmd *cobra.Command, args []string) error {
 	if near == "" {
 		return nil
 	}
+	if len(args) > 1 { // several words are a task, unless the second is a command too
+		meant, _, err := cmd.Find([]string{near, args[1]})
+		if err != nil || meant.Name() != args[1] {
+			return nil
+		}
+		near += " " + args[1]
+	}
 	return p.usage(p.text.Say(text.UnknownCommand, "name", args[0]),
-		p.text.Say(text.DidYouMean, "name", near)+" "+p.text.Say(text.SendAsPrompt, "name", args[0]))
+		p.text.Say(text.DidYouMean, "name", near)+" "+p.text.Say(text.SendAsPrompt, "name", strings.Join(args, " ")))
 }
 
 // openOptions says which session to open.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/cli"
 	"dure/internal/text"
 )
@@ -29,7 +30,7 @@ func (p *program) skillsCommand() *cobra.Command {
 		}
 		return c.Skill(s, asJSON)
 	})
-	check := p.command("validate PATH...", text.HelpSkillsValidate, maxSkillPaths, p.checkSkills)
+	check := p.command("validate [PATH]...", text.HelpSkillsValidate, maxSkillPaths, p.checkSkills)
 	scope := ""
 	fresh := p.command("new NAME", text.HelpSkillsNew, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
 		at, err := p.skillScope(scope, args)
@@ -81,13 +82,21 @@ func (p *program) skillsCommand() *cobra.Command {
 // maxSkillPaths bounds the skills that are checked at once.
 const maxSkillPaths = 1000
 
-// checkSkills says of skills whether they are as the standard wants them. It fails when
-// one is not.
-func (p *program) checkSkills(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
-	if len(args) == 0 {
-		return p.usage(p.text.Say(text.SkillNames), "")
-	}
+// checkSkills says of skills whether they are as the standard wants them: of all that do
+// not come with the program where none is named. It fails when one is not.
+func (p *program) checkSkills(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 	list := []agent.SkillInfo{}
+	if len(args) == 0 {
+		all, err := client.Query[[]agent.SkillInfo](ctx, p.opened.Client(), agent.ListSkills{Workdir: p.flags.workdir})
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(all, func(s agent.SkillInfo) bool { return s.Source == "builtin" })
+		if len(list) == 0 && !asJSON {
+			_, err := fmt.Fprintln(p.out, p.text.Say(text.SkillsNoneOwn))
+			return err
+		}
+	}
 	for _, path := range args {
 		s, err := p.opened.CheckSkill(path)
 		if err != nil {

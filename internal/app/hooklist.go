@@ -46,7 +46,7 @@ func (a *App) listHooks(q agent.ListHooks) (agent.HookReport, error) {
 		}
 	}
 	for _, f := range faults {
-		r.Faults = append(r.Faults, agent.HookFault{Source: f.File, At: f.At, Message: f.Message, Fix: f.Fix})
+		r.Faults = append(r.Faults, agent.HookFault{Source: config.PlaceOf(f.File, f.At), At: f.At, Message: f.Message, Fix: f.Fix})
 	}
 	r.Off = hooksOff(cfg, a.moreHooks(workdir), sources)
 	return r, nil

@@ -63,7 +63,7 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 			add(text.OneLine(s.Description))
 		}
 		if s.Off != "" {
-			add(c.Text.Say(text.SkillOff, "why", text.OneLine(s.Off)))
+			add(c.Text.Say(text.SkillOff, "why", c.warned(s.Off)))
 		}
 		if typed {
 			continue
@@ -71,7 +71,7 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 		add(text.OneLine(s.Path))
 		for _, w := range s.Warnings {
 			if w != s.Off {
-				add("! " + text.OneLine(w))
+				add("! " + c.warned(w))
 			}
 		}
 	}
@@ -87,6 +87,16 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 		lines = []string{c.Text.Say(text.SkillsNone)}
 	}
 	return lines
+}
+
+// warned is what is wrong with a skill, and what to do about it, in the person's language.
+func (c *CLI) warned(s string) string {
+	s = text.OneLine(s)
+	at := strings.LastIndex(s, "; ")
+	if at < 0 {
+		return c.Text.Phrase(s)
+	}
+	return c.Text.Phrase(s[:at]) + "; " + c.Text.Phrase(s[at+2:])
 }
 
 // Skill writes one skill.
@@ -163,7 +173,7 @@ func (c *CLI) CheckedSkills(list []agent.SkillInfo, asJSON bool) error {
 			}
 			fmt.Fprintln(w, c.Text.Say(key, "path", text.OneLine(s.Path)))
 			for _, l := range s.Warnings {
-				fmt.Fprintln(w, "  "+text.OneLine(l))
+				fmt.Fprintln(w, "  "+c.warned(l))
 			}
 		}
 		return nil

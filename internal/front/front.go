@@ -59,6 +59,8 @@ type Doc struct {
 type Field struct {
 	Key   string
 	Value *yaml.Node
+	Line  int // of the key, from 1
+	At    int // its column, from 1
 }
 
 // Parse reads a file. The error is a [*Fault]; the document has the body then all the
@@ -162,6 +164,9 @@ func yamlFault(head string, err error) *Fault {
 		f.Message = strings.Replace(f.Message, m[0], "", 1)
 	}
 	lines := strings.Split(head, "\n")
+	if f.Line > 0 && f.Line < len(lines) && strings.HasPrefix(f.Message, "did not find expected") {
+		f.Line++ // here the parser counts from 0, unlike anywhere else
+	}
 	if i := strings.IndexByte(head, '\t'); i >= 0 && strings.Contains(f.Message, "cannot start any token") {
 		f.Line = 1 + strings.Count(head[:i], "\n")
 		f.Column = 1 + strings.IndexByte(lines[f.Line-1], '\t')
@@ -174,6 +179,10 @@ func yamlFault(head string, err error) *Fault {
 		f.Fix = "check the indentation of the lines before, and that each field is written as: name: value"
 	case strings.Contains(f.Message, "unexpected end of stream"), strings.Contains(f.Message, "quoted scalar"):
 		f.Fix = "close the quotes"
+	case strings.Contains(f.Message, "did not find expected ',' or ']'"):
+		f.open(lines, '[', "close the list with ]")
+	case strings.Contains(f.Message, "did not find expected ',' or '}'"):
+		f.open(lines, '{', "close the group with }")
 	}
 	if f.Line == 0 {
 		f.Line = 1
@@ -183,6 +192,14 @@ func yamlFault(head string, err error) *Fault {
 	}
 	f.Line++ // the first line of the file is "---"
 	return f
+}
+
+// open points at what begins in the line of the fault and does not end.
+func (f *Fault) open(lines []string, begin byte, fix string) {
+	f.Fix = fix
+	if f.Line > 0 && f.Line <= len(lines) {
+		f.Column = 1 + strings.LastIndexByte(lines[f.Line-1], begin)
+	}
 }
 
 var plainField = sync.OnceValue(func() *regexp.Regexp {
@@ -239,7 +256,7 @@ func (d *Doc) take(root *yaml.Node) error {
 			continue
 		}
 		at[k.Value] = len(d.Fields)
-		d.Fields = append(d.Fields, Field{k.Value, v})
+		d.Fields = append(d.Fields, Field{k.Value, v, k.Line, k.Column})
 	}
 	return nil
 }

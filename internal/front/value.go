@@ -91,7 +91,7 @@ func (f Field) List(split func(string) []string) ([]string, error) {
 		var all []string
 		for _, c := range f.Value.Content {
 			if c.Kind != yaml.ScalarNode {
-				return nil, Field{f.Key, c}.Fault("write each as one text", "has to be a list of texts, and has a %s in it", kind(c))
+				return nil, Field{Key: f.Key, Value: c}.Fault("write each as one text", "has to be a list of texts, and has a %s in it", kind(c))
 			}
 			all = append(all, c.Value)
 		}
@@ -112,7 +112,7 @@ func (f Field) Map() (map[string]string, error) {
 	for i := 0; i+1 < len(f.Value.Content); i += 2 {
 		k, v := f.Value.Content[i], f.Value.Content[i+1]
 		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
-			return nil, Field{f.Key, v}.Fault("write each as: name: text", "has to have texts as its fields")
+			return nil, Field{Key: f.Key, Value: v}.Fault("write each as: name: text", "has to have texts as its fields")
 		}
 		all[k.Value] = v.Value
 	}

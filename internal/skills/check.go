@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"dure/internal/front"
+	"dure/internal/near"
 )
 
 // The bounds of the open standard, in the units of UTF-16 in which its checkers count.
@@ -34,20 +35,20 @@ func (s *Skill) standard(data []byte, d front.Doc, err error, folder string) boo
 	lenient := len(d.Warnings) > 0
 	switch {
 	case strings.HasPrefix(string(data), "\ufeff"):
-		s.fault("", `the file does not begin with "---"`, "save it without a byte order mark")
+		s.fault(front.Field{}, `the file does not begin with "---"`, "save it without a byte order mark")
 	case err != nil:
 		return false
 	case !d.Has:
-		s.fault("", `it has no fields: the file does not begin with "---"`, "write name and description between two lines of ---")
+		s.fault(front.Field{}, `it has no fields: the file does not begin with "---"`, "write name and description between two lines of ---")
 	case closedByDots(data, d):
-		s.fault("", `the fields end with "..." and not with "---"`, `end them with "---"`)
+		s.fault(front.Field{}, `the fields end with "..." and not with "---"`, `end them with "---"`)
 	}
 	for _, f := range d.Fields {
 		if !slices.Contains(standardFields, f.Key) {
-			s.fault(f.Key, fmt.Sprintf("%s is no field of the standard", f.Key), "other programs may not know it")
+			s.fault(f, fmt.Sprintf("%s is no field of the standard", f.Key), meant(d, f.Key))
 		}
 		if strange(f.Value) {
-			s.fault(f.Key, f.Key+" has a tag that not everybody knows", "write it plainly")
+			s.fault(f, f.Key+" has a tag that not everybody knows", "write it plainly")
 		}
 	}
 	if d.Has {
@@ -58,8 +59,21 @@ func (s *Skill) standard(data []byte, d front.Doc, err error, folder string) boo
 	return !lenient && len(s.Faults) == before
 }
 
-func (s *Skill) fault(key, message, fix string) {
-	s.Faults = append(s.Faults, front.Fault{Key: key, Message: message, Fix: fix})
+// fault notes what is wrong with a field; without a key it is about the file.
+func (s *Skill) fault(f front.Field, message, fix string) {
+	s.Faults = append(s.Faults, front.Fault{Line: f.Line, Column: f.At, Key: f.Key, Message: message, Fix: fix})
+}
+
+// meant says what to do about a field that the standard does not have: what it was
+// probably meant to be, where that is missing.
+func meant(d front.Doc, key string) string {
+	const far = 3 // letters that differ
+	for _, name := range standardFields {
+		if _, there := exact(d, name); !there && near.Distance(key, name, far) < far {
+			return "did you mean " + name + "?"
+		}
+	}
+	return "other programs may not know it"
 }
 
 // closedByDots reports whether the fields end as YAML allows and the standard does not.
@@ -82,7 +96,7 @@ func exact(d front.Doc, name string) (front.Field, bool) {
 func (s *Skill) named(d front.Doc, folder string) {
 	f, ok := exact(d, "name")
 	if !ok {
-		s.fault("name", "there is no name", "write: name: "+folder)
+		s.fault(front.Field{Key: "name"}, "there is no name", "write: name: "+folder)
 		return
 	}
 	if f.Value.Kind != yaml.ScalarNode || f.Empty() {
@@ -91,28 +105,28 @@ func (s *Skill) named(d front.Doc, folder string) {
 	name := norm.NFKC.String(strings.TrimSpace(f.Value.Value))
 	switch {
 	case name == "":
-		s.fault("name", "the name is empty", "write: name: "+folder)
+		s.fault(f, "the name is empty", "write: name: "+folder)
 		return
 	case units(name) > maxName:
-		s.fault("name", fmt.Sprintf("the name has %d characters; %d are the most", units(name), maxName), "shorten it, and the name of the folder")
+		s.fault(f, fmt.Sprintf("the name has %d characters; %d are the most", units(name), maxName), "shorten it, and the name of the folder")
 	}
 	if name != strings.ToLower(name) {
-		s.fault("name", fmt.Sprintf("the name %q has capital letters", name), "write it in small letters")
+		s.fault(f, fmt.Sprintf("the name %q has capital letters", name), "write it in small letters")
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
-		s.fault("name", fmt.Sprintf("the name %q begins or ends with a hyphen", name), "remove it")
+		s.fault(f, fmt.Sprintf("the name %q begins or ends with a hyphen", name), "remove it")
 	}
 	if strings.Contains(name, "--") {
-		s.fault("name", fmt.Sprintf("the name %q has two hyphens in a row", name), "remove one")
+		s.fault(f, fmt.Sprintf("the name %q has two hyphens in a row", name), "remove one")
 	}
 	if at := strings.IndexFunc(name, func(r rune) bool { return !nameRune(r) }); at >= 0 {
-		s.fault("name", fmt.Sprintf("the name %q has characters that are none of letters, digits and hyphens", name), "use a to z, 0 to 9 and -")
+		s.fault(f, fmt.Sprintf("the name %q has characters that are none of letters, digits and hyphens", name), "use a to z, 0 to 9 and -")
 	}
 	if name != norm.NFKC.String(folder) {
-		s.fault("name", fmt.Sprintf("the name %q is not that of its folder, %q", name, folder), "rename one of them")
+		s.fault(f, fmt.Sprintf("the name %q is not that of its folder, %q", name, folder), "rename one of them")
 	}
 	if strings.HasPrefix(name, reserved) {
-		s.Faults = append([]front.Fault{{Key: "name", Message: "names that begin with " + reserved + " are reserved", Fix: "choose another one"}}, s.Faults...)
+		s.Faults = append([]front.Fault{{Line: f.Line, Column: f.At, Key: "name", Message: "names that begin with " + reserved + " are reserved", Fix: "choose another one"}}, s.Faults...)
 	}
 }
 
@@ -132,12 +146,12 @@ func (s *Skill) described(d front.Doc) {
 	f, ok := exact(d, "description")
 	switch {
 	case !ok:
-		s.fault("description", "there is no description", "say in one or two sentences what it does and when it is of use")
+		s.fault(front.Field{Key: "description"}, "there is no description", "say in one or two sentences what it does and when it is of use")
 	case f.Value.Kind != yaml.ScalarNode || f.Empty():
 	case strings.TrimSpace(f.Value.Value) == "":
-		s.fault("description", "the description is empty", "say in one or two sentences what it does and when it is of use")
+		s.fault(f, "the description is empty", "say in one or two sentences what it does and when it is of use")
 	case units(f.Value.Value) > maxDescription:
-		s.fault("description", fmt.Sprintf("the description has %d characters; %d are the most", units(f.Value.Value), maxDescription), "move the rest into the text")
+		s.fault(f, fmt.Sprintf("the description has %d characters; %d are the most", units(f.Value.Value), maxDescription), "move the rest into the text")
 	}
 }
 
@@ -146,9 +160,9 @@ func (s *Skill) compatible(d front.Doc) {
 	switch {
 	case !ok:
 	case f.Value.Kind != yaml.ScalarNode || f.Value.Tag != "!!str":
-		s.fault("compatibility", "compatibility is no text", "put it into quotes")
+		s.fault(f, "compatibility is no text", "put it into quotes")
 	case units(f.Value.Value) > maxCompatibility:
-		s.fault("compatibility", fmt.Sprintf("compatibility has %d characters; %d are the most", units(f.Value.Value), maxCompatibility), "shorten it")
+		s.fault(f, fmt.Sprintf("compatibility has %d characters; %d are the most", units(f.Value.Value), maxCompatibility), "shorten it")
 	}
 }
 

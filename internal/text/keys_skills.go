@@ -16,6 +16,7 @@ const (
 	SkillValid
 	SkillInvalid
 	SkillNames
+	SkillsNoneOwn
 	SkillScopes
 	SkillMade
 	SkillTaken
@@ -48,6 +49,7 @@ var skillTexts = [agentKeys - skillKeys]both{
 	SkillsReady - skillKeys:        {"built in: {list}", "기본 제공: {list}"},
 	SkillValid - skillKeys:         {"{path}: as the standard wants it", "{path}: 표준에 맞습니다"},
 	SkillInvalid - skillKeys:       {"{path}: not as the standard wants it", "{path}: 표준에 맞지 않습니다"},
+	SkillsNoneOwn - skillKeys:      {"There are no skills here but those that come with the program.", "기본 제공 말고는 스킬이 없습니다."},
 	SkillNames - skillKeys:         {"name one skill, or a folder with a SKILL.md", "스킬 이름이나 SKILL.md가 있는 폴더를 쓰십시오"},
 	SkillScopes - skillKeys:        {"{name}: a skill is kept for the project or for the user", "{name}: 스킬은 project나 user에 둡니다"},
 	SkillMade - skillKeys:          {"made {path}", "만들었습니다: {path}"},
