@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -14,6 +16,7 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/guard"
+	"dure/internal/near"
 	"dure/internal/policy"
 	"dure/internal/trust/grants"
 	"dure/internal/workspace"
@@ -114,9 +117,28 @@ func checkRules(cfg *config.Config, files []policy.File) error {
 		if w.Unknown {
 			text = fmt.Sprintf("the rule %q matches no tool that is known", w.Rule)
 		}
+		if like := likeTool(w.Rule); like != "" {
+			text += "; did you mean " + like + "?"
+		}
 		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: text})
 	}
 	return nil
+}
+
+// likeTool returns the built-in tool whose name a rule has nearly, with something
+// mistyped in it; "" = none.
+func likeTool(rule string) string {
+	name, _, _ := strings.Cut(rule, "(")
+	best, least := "", 1+len(name)/3 // letters that may differ, fewer than
+	for _, tool := range slices.Sorted(slices.Values(catalog.Claude.Names())) {
+		if d := near.Distance(strings.ToLower(name), strings.ToLower(tool), least); d < least {
+			best, least = tool, d
+		}
+	}
+	if least == 0 {
+		return ""
+	}
+	return best
 }
 
 // permissions are the settings that decide on calls. They are read again when

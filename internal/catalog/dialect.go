@@ -1,6 +1,10 @@
 package catalog
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Dialect says under which names the model, hooks and hosts see the tools.
 type Dialect string
@@ -61,6 +65,9 @@ func (d Dialect) Name(canonical string) string {
 	}
 	return canonical
 }
+
+// Names returns the presented names of the built-in tools, in no order.
+func (d Dialect) Names() []string { return slices.Collect(maps.Values(dialects[d])) }
 
 // aliases maps spellings of older configuration, rules, hooks and transcripts
 // to canonical names. They are compared without regard to case, with ".", "-"

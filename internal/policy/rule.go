@@ -205,6 +205,7 @@ func split(text string) (name, spec string, has bool, at int, f *fault) {
 const (
 	errNotARule  = "it names no tool: write a name, group:NAME, mcp__SERVER, or a name with *"
 	errWideAllow = "an allow rule with * in the name of a tool has to begin with a whole server, as in mcp__SERVER__*"
+	errNoTool    = "it matches no tool that is known"
 	errNoPart    = "this tool has no parts that a rule could name"
 	errDenyOnly  = "a rule on a parameter can only deny or ask"
 )

@@ -203,7 +203,7 @@ func (s *state) compile(r Rule) (*rule, *Warning, error) {
 		s.widen(out)
 	}
 	if out.unknown != "" && w == nil {
-		w = &Warning{Rule: text, Source: r.Source, Column: 1, Text: "it matches no tool that is known", Unknown: true}
+		w = &Warning{Rule: text, Source: r.Source, Column: 1, Text: errNoTool, Unknown: true}
 	}
 	s.write(out, has && f == nil, spec)
 	out.reason = fmt.Sprintf("%s rule %s", r.Verdict, text)
@@ -421,6 +421,9 @@ func (s *state) specify(r *rule, name, spec string, at int, from Source) *fault 
 	case aboutName:
 		r.command = &commandPattern{glob: trailing(spec)}
 		return nil
+	}
+	if r.unknown != "" {
+		return &fault{1, errNoTool}
 	}
 	return &fault{at, errNoPart}
 }

@@ -117,5 +117,6 @@ var skillings = [...][2]string{
 	{"an argument stands where it could be read as a command: put it between plain words or in quotes, and not behind {list}", "인자가 명령으로 읽힐 수 있는 자리에 있습니다. 보통 낱말 사이나 따옴표 안에 두고 다음 뒤에는 두지 마십시오: {list}"},
 	{"with this argument it would run other programs: put no argument where a command is expected, as behind sh -c", "이 인자로는 다른 프로그램이 실행됩니다. 명령이 올 자리에 인자를 두지 마십시오(sh -c 뒤 등)"},
 	{"for PowerShell, an argument in a command may have letters, digits and ./_-: only", "PowerShell 명령의 인자에는 글자, 숫자, ./_-:만 쓸 수 있습니다"},
+	{"{Error}; did you mean {name}?", "{Error}. {name|을/를} 뜻했습니까?"},
 	{"the folder is not trusted", "신뢰하지 않는 폴더입니다"},
 }
