@@ -138,3 +138,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Keys are one in all their spellings, whether or not they are compared letter by letter.
+func TestSameKey(t *testing.T) {
+	keys := []string{"", "-", "allowed-tools", "allowedTools", "Allowed_ tools", "allowed-tool", "allowed-tools-", "\u212aey", "key", "Key\u00e9", "key\u00c9", "\xff", "\ufffd"}
+	for _, a := range keys {
+		for _, b := range keys {
+			if got, want := same(a, b), Plain(a) == Plain(b); got != want {
+				t.Errorf("%q and %q: %v", a, b, got)
+			}
+		}
+	}
+}

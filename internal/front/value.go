@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -21,11 +22,34 @@ func Plain(key string) string {
 	}, key)
 }
 
+// same reports whether two keys are one, as [Plain] has it, without writing either anew.
+func same(a, b string) bool {
+	for {
+		a, b = strings.TrimLeft(a, "-_ "), strings.TrimLeft(b, "-_ ")
+		switch {
+		case a == "" || b == "":
+			return a == b
+		case a[0] >= utf8.RuneSelf || b[0] >= utf8.RuneSelf:
+			return Plain(a) == Plain(b)
+		case lower(a[0]) != lower(b[0]):
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}
+
 // Get returns the first field that has one of the names, in any spelling.
 func (d Doc) Get(names ...string) (Field, bool) {
 	for _, name := range names {
 		for _, f := range d.Fields {
-			if Plain(f.Key) == Plain(name) {
+			if same(f.Key, name) {
 				return f, true
 			}
 		}

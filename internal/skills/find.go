@@ -31,6 +31,10 @@ type finder struct {
 	left   int // entries that are still looked at
 	stamp  func(path string, info fs.FileInfo)
 	found  []Skill
+
+	// top is the place, opened beneath root: what lies in it is read without a look at
+	// each folder on the way there. nil = files are opened one by one.
+	top *os.Root
 }
 
 // find returns the skills of a place. What cannot be read is not there.
@@ -42,11 +46,37 @@ func (f *finder) find() []Skill {
 	if f.place.Scope == front.Plugin && f.single() {
 		return f.found
 	}
-	if real, err := filepath.EvalSymlinks(f.place.Dir); err == nil {
-		f.seen[real] = true
+	real, err := filepath.EvalSymlinks(f.place.Dir)
+	if err != nil {
+		return f.found
 	}
-	f.folder(f.place.Dir, nil)
+	f.seen[real] = true
+	if f.top = beneath(f.root, real); f.top != nil {
+		defer f.top.Close()
+	}
+	f.folder(f.place.Dir, real, nil)
 	return f.found
+}
+
+// beneath opens a folder below a root. nil = it cannot, or there is no root.
+func beneath(root, real string) *os.Root {
+	if root == "" {
+		return nil
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil {
+		return nil
+	}
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	top, err := r.OpenRoot(rel)
+	if err != nil {
+		return nil
+	}
+	return top
 }
 
 // single takes a plugin's folder that is one skill itself.
@@ -58,8 +88,10 @@ func (f *finder) single() bool {
 	return false
 }
 
-// folder looks at the folders in one: each is a skill, or part of the way to some.
-func (f *finder) folder(dir string, way []string) {
+// folder looks at the folders in one: each is a skill, or part of the way to some. real is
+// the folder without links. An entry that is no link is taken for one that stays none: what
+// is read of it is opened beneath the root all the same.
+func (f *finder) folder(dir, real string, way []string) {
 	if len(way) >= maxDepth || len(f.found) >= MaxSkills {
 		return
 	}
@@ -78,18 +110,21 @@ func (f *finder) folder(dir string, way []string) {
 		if passed[name] || strings.HasPrefix(name, ".") || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.ContainsRune(name, ':') {
 			continue
 		}
-		path := filepath.Join(dir, name)
-		if e.Type()&fs.ModeSymlink != 0 {
+		path, real := filepath.Join(dir, name), filepath.Join(real, name)
+		link := e.Type()&fs.ModeSymlink != 0
+		if link {
 			if info, err := os.Stat(path); err != nil || !info.IsDir() {
 				continue
 			}
+			if real, err = filepath.EvalSymlinks(path); err != nil {
+				continue
+			}
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || f.seen[real] {
+		if f.seen[real] {
 			continue // a link in a circle comes back to where somebody was before
 		}
 		names := append(slices.Clone(way), name)
-		if f.root != "" && !within(f.root, real) {
+		if link && f.root != "" && !within(f.root, real) {
 			f.refuse(path, names, errors.New("it is a link that leads out of the project"))
 			continue
 		}
@@ -98,14 +133,16 @@ func (f *finder) folder(dir string, way []string) {
 			f.refuse(path, names, errors.New("its folder has a name with characters that do not show"))
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(path, filepath.FromSlash(front.PluginManifest))); f.place.Scope != front.Plugin && err == nil && info.Mode().IsRegular() {
-			continue // it is a plugin
+		if f.place.Scope != front.Plugin {
+			if info, err := os.Stat(filepath.Join(path, filepath.FromSlash(front.PluginManifest))); err == nil && info.Mode().IsRegular() {
+				continue // it is a plugin
+			}
 		}
 		if file, err := inFolder(path); err == nil {
 			f.add(path, file, names)
 			continue
 		}
-		f.folder(path, names)
+		f.folder(path, real, names)
 	}
 }
 
@@ -115,20 +152,33 @@ func (f *finder) add(dir, file string, way []string) {
 	if f.place.Covers != nil {
 		most = MaxBody // all of it is compared with what was trusted
 	}
-	data, size, err := head(f.root, file, most)
+	data, info, err := f.read(file, way, most)
 	if err != nil {
 		f.refuse(dir, way, err)
 		return
 	}
-	if info, err := os.Stat(file); err == nil {
-		f.stamp(file, info)
-	}
-	s, body := parse(data, size, way[len(way)-1])
+	f.stamp(file, info)
+	s, body := parse(data, info.Size(), way[len(way)-1])
 	s.Dir, s.File, s.root, s.Strict = dir, file, f.root, strict(dir) || strict(f.place.Root)
-	if f.place.Trusted && !f.place.Has(file, data) {
-		s.disarm(len(front.Inlines(body)) > 0)
+	if f.place.Trusted && f.place.Covers != nil {
+		if powers := s.powers(body); len(powers) > 0 && !f.place.Covers(file, data) {
+			s.disarm(powers)
+		}
 	}
 	f.keep(s, way)
+}
+
+// read reads the beginning of a skill's file: beneath the place, as most lie there. A link
+// that leads out of the place, which may stay in the project, is looked at with care.
+func (f *finder) read(file string, way []string, most int64) ([]byte, fs.FileInfo, error) {
+	if f.top != nil {
+		name := filepath.Join(filepath.Join(way...), filepath.Base(file))
+		if opened, err := f.top.OpenFile(name, os.O_RDONLY|nonblock, 0); err == nil {
+			defer opened.Close()
+			return begin(opened, most)
+		}
+	}
+	return head(f.root, file, most)
 }
 
 func (f *finder) keep(s Skill, way []string) {
@@ -143,19 +193,27 @@ func (f *finder) keep(s Skill, way []string) {
 	f.found = append(f.found, s)
 }
 
-// disarm takes the powers from a skill whose file is not what was trusted. What it takes
-// away from others stays.
-func (s *Skill) disarm(runs bool) {
-	var powers []string
-	for name, has := range map[string]bool{"allowed-tools": len(s.Allowed) > 0, "hooks": s.Hooks != nil, "model": s.Model != "", "commands in its text": runs} {
-		if has {
-			powers = append(powers, name)
+// powers are those that a skill asks for, in the order of the alphabet.
+func (s *Skill) powers(body string) (powers []string) {
+	for _, p := range []struct {
+		name string
+		has  bool
+	}{
+		{"allowed-tools", len(s.Allowed) > 0},
+		{"commands in its text", len(front.Inlines(body)) > 0},
+		{"hooks", s.Hooks != nil},
+		{"model", s.Model != ""},
+	} {
+		if p.has {
+			powers = append(powers, p.name)
 		}
 	}
-	if len(powers) == 0 {
-		return
-	}
-	slices.Sort(powers)
+	return powers
+}
+
+// disarm takes the powers from a skill whose file is not what was trusted. What it takes
+// away from others stays.
+func (s *Skill) disarm(powers []string) {
 	s.Powerless, s.Allowed, s.Hooks, s.Model = true, nil, nil, ""
 	s.Faults = append([]front.Fault{front.Uncovered(powers...)}, s.Faults...)
 }

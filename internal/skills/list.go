@@ -3,6 +3,7 @@ package skills
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"dure/internal/front"
 )
@@ -27,9 +28,10 @@ func Budget(window int) int {
 // come first that were used most, by used. No description has more than longest characters.
 // short says how many are left without one.
 func Listing(list []Skill, budget, longest int, used func(Skill) int, touched func(Skill) bool) (text string, short int) {
-	var own []Skill
-	for _, k := range list {
-		if k.Off == "" && !k.NoModel && k.Place.Scope != front.BuiltIn && (len(k.Paths) == 0 || touched(k)) {
+	var own []*Skill
+	for i := range list {
+		k := &list[i]
+		if k.Off == "" && !k.NoModel && k.Place.Scope != front.BuiltIn && (len(k.Paths) == 0 || touched(*k)) {
 			own = append(own, k)
 		}
 	}
@@ -37,25 +39,26 @@ func Listing(list []Skill, budget, longest int, used func(Skill) int, touched fu
 		return "", 0
 	}
 	byUse := slices.Clone(own)
-	slices.SortStableFunc(byUse, func(a, b Skill) int { return used(b) - used(a) })
-	told := map[string]bool{}
+	slices.SortStableFunc(byUse, func(a, b *Skill) int { return used(*b) - used(*a) })
+	told := map[string]string{}
 	for _, k := range byUse {
-		line := len([]rune(cut(k.Described(), longest)))
 		if k.Bare {
 			continue
 		}
+		text := cut(k.Described(), longest)
+		line := utf8.RuneCountInString(text)
 		if line > budget {
 			short++
 			continue
 		}
 		budget -= line
-		told[k.Name] = true
+		told[k.Name] = text
 	}
 	var b strings.Builder
 	b.WriteString("Skills (call Skill with a name when one fits the task, before you begin):\n")
 	for _, k := range own {
 		b.WriteString("- " + k.Name)
-		if d := cut(k.Described(), longest); told[k.Name] && d != "" {
+		if d := told[k.Name]; d != "" {
 			b.WriteString(": " + d)
 		}
 		b.WriteByte('\n')

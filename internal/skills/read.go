@@ -24,29 +24,41 @@ var errKind = errors.New("it is no ordinary file")
 // errOut is a file that is reached by a link out of what brings it.
 var errOut = errors.New("its file is a link that leads out of the project")
 
-// head reads the beginning of a file, and says how long it is. Within a root it follows
+// head reads the beginning of a file, and says what file it was. Within a root it follows
 // links as far as they stay there, whatever becomes of them meanwhile: a file that was
 // looked at once may be a link to a key by now.
-func head(root, path string, most int64) (data []byte, size int64, err error) {
+func head(root, path string, most int64) (data []byte, info fs.FileInfo, err error) {
 	f, err := open(root, path)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
+	return begin(f, most)
+}
+
+// begin reads the beginning of an open file, which may be of any kind.
+func begin(f *os.File, most int64) (data []byte, info fs.FileInfo, err error) {
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, errKind
+		return nil, nil, errKind
 	}
-	data, err = io.ReadAll(io.LimitReader(f, most))
-	return data, info.Size(), err
+	if info.Size() == 0 { // some file systems do not know it
+		data, err = io.ReadAll(io.LimitReader(f, most))
+		return data, info, err
+	}
+	data = make([]byte, min(info.Size(), most))
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it has become shorter
+	}
+	return data[:n], info, err
 }
 
 // open opens an ordinary file. What else there is may keep who opens it waiting.
 func open(root, path string) (*os.File, error) {
-	stat, opens, name := os.Stat, os.Open, path
+	stat, opens, name := os.Stat, os.OpenFile, path
 	if root != "" {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -63,7 +75,7 @@ func open(root, path string) (*os.File, error) {
 		if name, err = filepath.Rel(root, real); err != nil {
 			return nil, err
 		}
-		stat, opens = r.Stat, r.Open
+		stat, opens = r.Stat, r.OpenFile
 	}
 	info, err := stat(name)
 	if err != nil {
@@ -72,7 +84,7 @@ func open(root, path string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errKind
 	}
-	return opens(name)
+	return opens(name, os.O_RDONLY|nonblock, 0)
 }
 
 // parse reads a skill of a folder from the beginning of its file.
@@ -271,11 +283,11 @@ func Read(path string) (Skill, error) {
 	if err != nil {
 		return Skill{}, err
 	}
-	data, size, err := head("", file, maxHead)
+	data, info, err := head("", file, maxHead)
 	if err != nil {
 		return Skill{}, fmt.Errorf("reading %s: %w", file, err)
 	}
-	s, _ := parse(data, size, filepath.Base(path))
+	s, _ := parse(data, info.Size(), filepath.Base(path))
 	s.Name, s.Dir, s.File, s.Strict = filepath.Base(path), path, file, strict(path)
 	return s, nil
 }
@@ -305,7 +317,10 @@ func (s Skill) text(builtIn fs.FS) (text string, armed bool, err error) {
 		data, err = fs.ReadFile(builtIn, s.Name+"/"+File)
 		size = int64(len(data))
 	} else {
-		data, size, err = head(s.root, s.File, MaxBody+1)
+		var info fs.FileInfo
+		if data, info, err = head(s.root, s.File, MaxBody+1); err == nil {
+			size = info.Size()
+		}
 	}
 	switch {
 	case err != nil:

@@ -239,13 +239,13 @@ func (s *Set) builtIn() (list []Skill) {
 // rank orders where skills come from: the first of a name counts. What a folder brings
 // that is not trusted comes last.
 func rank(s Skill) int {
-	order := []front.Scope{front.Managed, front.Flag, front.User, front.Project, front.Plugin, front.BuiltIn}
-	n := slices.Index(order, s.Place.Scope)
 	if s.Place.Scope == front.Project && !s.Place.Trusted {
-		n = len(order)
+		return len(order)
 	}
-	return n
+	return slices.Index(order[:], s.Place.Scope)
 }
+
+var order = [...]front.Scope{front.Managed, front.Flag, front.User, front.Project, front.Plugin, front.BuiltIn}
 
 // settle says of skills of one name, in the order of their rank, which counts: the first
 // that can be used.

@@ -373,3 +373,101 @@ func TestPowers(t *testing.T) {
 		t.Errorf("a command ran after the file had changed: %q", text)
 	}
 }
+
+// project is a set of the skills of a project's .claude folder, and where they lie.
+func project(t *testing.T, covers func(string, []byte) bool) (s *Set, dir, place string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	place = filepath.Join(dir, "work", ".claude", "skills")
+	return New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{
+		Scope: front.Project, Dir: place, Trusted: true, Covers: covers,
+	})}), dir, place
+}
+
+func link(t *testing.T, to, at string) {
+	t.Helper()
+	if err := os.Symlink(to, at); err != nil {
+		if runtime.GOOS != "windows" {
+			t.Fatal(err)
+		}
+		t.Skip("links need a privilege on Windows: ", err)
+	}
+}
+
+// The folder of skills may be a link itself, as long as it stays in the project, and so may
+// be what lies in it.
+func TestPlaceIsALink(t *testing.T) {
+	s, dir, place := project(t, nil)
+	put(t, dir, map[string]string{
+		"work/.claude/x": "", "work/shared/one/SKILL.md": skill("one", "beside"), "work/docs/two.md": skill("two", "elsewhere"),
+		"work/shared/two/x": "", "work/shared/group/three/SKILL.md": skill("three", "deeper"), "key": "the canary",
+	})
+	link(t, "../shared", place)
+	link(t, "../../docs/two.md", filepath.Join(dir, "work/shared/two/SKILL.md"))
+	link(t, "one", filepath.Join(dir, "work/shared/again"))
+	link(t, filepath.Join(dir, "work/shared/group/three"), filepath.Join(dir, "work/shared/whole"))
+	want := "again project beside\ngroup:three project deeper\ntwo project elsewhere"
+	if got := table(s, dir); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{"outside/one/SKILL.md": skill("one", "outside")})
+	link(t, "../../outside", place)
+	s.Reload()
+	if got := table(s, dir); got != "" {
+		t.Errorf("a place out of the project has %s", got)
+	}
+}
+
+// A folder that becomes a link out of the project between the look at it and the reading of
+// its file is not read, by either way.
+func TestSwappedFolder(t *testing.T) {
+	_, dir, place := project(t, nil)
+	put(t, dir, map[string]string{
+		"work/.claude/skills/one/SKILL.md": skill("one", "fine"), "work/.claude/skills/group/two/SKILL.md": skill("two", "fine"),
+		"outside/SKILL.md": skill("one", "canary"), "outside/two/SKILL.md": skill("two", "canary"),
+	})
+	root := filepath.Join(dir, "work")
+	f := finder{place: front.Place{Scope: front.Project, Dir: place}, root: root, top: beneath(root, place)}
+	if f.top == nil {
+		t.Fatal("the place cannot be opened")
+	}
+	defer f.top.Close()
+	for _, way := range [][]string{{"one"}, {"group", "two"}} {
+		file := filepath.Join(place, filepath.Join(way...), File)
+		if data, _, err := f.read(file, way, MaxBody); err != nil || !strings.Contains(string(data), "fine") {
+			t.Fatalf("%q, %v", data, err)
+		}
+		if err := os.RemoveAll(filepath.Join(place, way[0])); err != nil {
+			t.Fatal(err)
+		}
+		link(t, filepath.Join(dir, "outside"), filepath.Join(place, way[0]))
+		if data, _, err := f.read(file, way, MaxBody); err == nil || len(data) > 0 {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+}
+
+// Whether a file is what was trusted is asked of those alone that have powers.
+func TestPowerlessFilesAreNotCompared(t *testing.T) {
+	var asked []string
+	s, dir, _ := project(t, func(path string, _ []byte) bool {
+		asked = append(asked, filepath.Base(filepath.Dir(path)))
+		return true
+	})
+	put(t, dir, map[string]string{
+		"work/.claude/skills/plain/SKILL.md": skill("plain", "d"), "work/.claude/skills/runs/SKILL.md": skill("runs", "d") + "!`date`\n",
+		"work/.claude/skills/rules/SKILL.md": "---\nname: rules\ndescription: d\nallowed-tools: Read\n---\n",
+		"work/.claude/skills/hooks/SKILL.md": "---\nname: hooks\ndescription: d\nhooks:\n  Stop: []\n---\n",
+		"work/.claude/skills/model/SKILL.md": "---\nname: model\ndescription: d\nmodel: big\n---\n",
+	})
+	s.List()
+	if got := strings.Join(asked, " "); got != "hooks model rules runs" {
+		t.Errorf("asked for %s", got)
+	}
+}

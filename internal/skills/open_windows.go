@@ -1,0 +1,3 @@
+package skills
+
+const nonblock = 0 // no pipe has a path in a folder
