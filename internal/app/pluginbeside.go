@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"dure/agent"
 	"dure/internal/front"
@@ -20,13 +22,50 @@ type besidePlugin struct {
 	covers func(path string, data []byte) bool // nil = it is not a project's
 }
 
-// beside returns the plugins that lie in folders of skills: the administrator's, the
+// besideFolder is what lay beside the skills of a folder when that was looked at.
+type besideFolder struct {
+	at     time.Time
+	places string // what the folders of skills were like
+	list   []besidePlugin
+	stamp  string // [App.besideStamp] of list
+}
+
+// besideNow returns the plugins that lie in folders of skills, with their stamp, without a
+// look at every folder there. They are looked for again when a folder of skills comes, goes
+// or is trusted, when something comes into one or goes, when one of the manifests changes,
+// and a moment later anyhow: a folder that was there already may have got a manifest.
+func (a *App) besideNow(workdir string) ([]besidePlugin, string) {
+	places := a.besidePlaces(workdir)
+	var b strings.Builder
+	for _, place := range places {
+		b.WriteString("\n" + place.Dir + " " + stampOfFile(place.Dir))
+	}
+	p := &a.plugged
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f, ok := p.beside[workdir]; ok && f.places == b.String() && time.Since(f.at) < customHolds && a.besideStamp(f.list) == f.stamp {
+		return f.list, f.stamp
+	}
+	if p.beside == nil || len(p.beside) >= maxForced {
+		p.beside = map[string]besideFolder{}
+	}
+	f := besideFolder{at: time.Now(), places: b.String(), list: besideIn(places)}
+	f.stamp = a.besideStamp(f.list)
+	p.beside[workdir] = f
+	return f.list, f.stamp
+}
+
+// beside returns the plugins that lie in folders of skills.
+func (a *App) beside(workdir string) []besidePlugin { return besideIn(a.besidePlaces(workdir)) }
+
+// besidePlaces are the folders of skills in which plugins may lie: the administrator's, the
 // user's, and those of a project that is trusted.
-func (a *App) beside(workdir string) (all []besidePlugin) {
-	for _, place := range a.filePlaces(workdir, inSkills) {
-		if !place.Trusted {
-			continue
-		}
+func (a *App) besidePlaces(workdir string) []front.Place {
+	return slices.DeleteFunc(a.filePlaces(workdir, inSkills), func(p front.Place) bool { return !p.Trusted })
+}
+
+func besideIn(places []front.Place) (all []besidePlugin) {
+	for _, place := range places {
 		entries, err := os.ReadDir(place.Dir)
 		if err != nil {
 			continue // there is none

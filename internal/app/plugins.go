@@ -38,6 +38,8 @@ type inForce struct {
 	stamp string                  // guarded by mu
 	known map[string][]usedPlugin // guarded by mu
 	notes map[string][]agent.Note // guarded by mu
+
+	beside map[string]besideFolder // what lies beside skills, by folder; guarded by mu
 }
 
 // pluginsIn returns the plugins that are in force in a folder. Each was compared with its
@@ -58,8 +60,8 @@ func (a *App) PluginNotes() []agent.Note {
 const maxForced = 16
 
 func (a *App) loadPlugins(workdir string) ([]usedPlugin, []agent.Note) {
-	beside := a.beside(workdir)
-	key := workdir + a.besideStamp(beside)
+	beside, besides := a.besideNow(workdir)
+	key := workdir + besides
 	p := &a.plugged
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"dure/agent"
@@ -342,6 +343,39 @@ func TestPluginsOfOneName(t *testing.T) {
 	if len(notes) != 1 || notes[0].Text != "the plugin kit@team: another plugin of its name is in force: kit@local; it is not used: dure plugin show kit@team" {
 		t.Errorf("%+v", notes)
 	}
+}
+
+// What comes beside skills while a program runs counts, and what goes counts no longer,
+// though not every folder is looked into whenever somebody asks.
+func TestPluginsComeBesideSkills(t *testing.T) {
+	w := newWorld(t, says(), script.Options{})
+	dir := filepath.Join(w.home, ".claude", "skills")
+	manifest := func(name string) string { return filepath.Join(dir, name, ".claude-plugin", "plugin.json") }
+	w.lay(map[string]string{"home/.claude/skills/first/SKILL.md": "---\nname: first\ndescription: d\n---\nText.\n"})
+	a := w.plain()
+	check := func(when, want string) {
+		t.Helper()
+		if got := strings.Join(a.InForce(), " "); got != want {
+			t.Errorf("%s, in force are %q and not %q", when, got, want)
+		}
+	}
+	check("at first", "")
+	w.lay(map[string]string{"home/.claude/skills/tool/.claude-plugin/plugin.json": `{"name": "tool"}`})
+	if err := os.Chtimes(dir, time.Time{}, time.Unix(1, 0)); err != nil { // disks tell times of one moment apart or not
+		t.Fatal(err)
+	}
+	check("with a new folder", "tool@skills-dir")
+	w.lay(map[string]string{"home/.claude/skills/first/.claude-plugin/plugin.json": `{"name": "first"}`})
+	a.Later(time.Second)
+	check("a moment after a folder got a manifest", "first@skills-dir tool@skills-dir")
+	if err := os.WriteFile(manifest("tool"), []byte(`{"name": "tools"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("with another manifest", "first@skills-dir tools@skills-dir")
+	if err := os.Remove(manifest("tool")); err != nil {
+		t.Fatal(err)
+	}
+	check("without one", "first@skills-dir")
 }
 
 // ids are the IDs of the plugins that are on and load.
