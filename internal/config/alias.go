@@ -56,15 +56,12 @@ func percent(raw json.RawMessage) json.RawMessage {
 // aliasOf returns the key that another word stands for.
 func aliasOf(path string) (alias, bool) {
 	for _, a := range aliases() {
-		if strings.EqualFold(foldPath(a.path), foldPath(path)) {
+		if strings.EqualFold(fold(a.path), fold(path)) {
 			return a, true
 		}
 	}
 	return alias{}, false
 }
-
-// foldPath folds each word of a path.
-func foldPath(path string) string { return strings.Map(unspelt, strings.ToLower(path)) }
 
 func unspelt(r rune) rune {
 	if r == '_' || r == '-' {

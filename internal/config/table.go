@@ -117,10 +117,9 @@ func (b *branch) child(name string) (word string, below *branch, ok bool) {
 	return "", nil, false
 }
 
-// fold is the same for all spellings of a word: snake_case, camelCase, PascalCase.
-func fold(word string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(word))
-}
+// fold is the same for all spellings of a word: snake_case, camelCase, PascalCase. Of a path
+// it folds each word.
+func fold(word string) string { return strings.Map(unspelt, strings.ToLower(word)) }
 
 // SameKey reports whether two words are spellings of one.
 func SameKey(a, b string) bool { return a == b || fold(a) == fold(b) }
