@@ -79,7 +79,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return step(cat, who.has) },
 		System:  write,
-		Gate:    slices.Insert(gate(deciding.pol, func() error { hk.unheld(deciding.refresh); return a.trustNow(b.Record) }), 1, parts...),
+		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { hk.unheld(deciding.refresh); return a.trustNow(b.Record) }), 1, parts...)),
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) },

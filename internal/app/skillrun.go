@@ -381,7 +381,12 @@ func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how st
 		child.Tools = tools
 	}
 	child.Without = slices.Concat(child.Without, s.Without, neverChild, []string{skills.ToolName})
-	child.Hooks, child.HooksFrom = s.Hooks, s.File
+	child.HooksFrom = s.File
+	if why := k.hookless(s.Name, s.File); why == "" {
+		child.Hooks = s.Hooks
+	} else if s.Hooks != nil {
+		k.note("warn", "a hook of "+s.Name+" does not count: "+why)
+	}
 	out, err := k.b.Reach.Spawn(ctx, child)
 	done.Session, done.Steps = out.Session, out.Steps
 	switch {

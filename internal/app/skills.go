@@ -52,6 +52,7 @@ type skillset struct {
 	base    []policy.Rule          // that its parent has lent to a child
 	active  []transcript.TurnSkill // of the running turn
 	lent    string                 // the runs whose rules are in force
+	lenders []lender               // those of projects among them
 	hooking []string               // the runs whose hooks are
 	uses    map[string]int         // by name
 	texts   map[string]called      // the newest call of each skill, by name
@@ -155,11 +156,12 @@ func (k *skillset) lend(active []transcript.TurnSkill) error {
 	if runs == k.lent {
 		return nil
 	}
+	lenders := k.lendersOf(active)
 	warnings, err := k.pol.Lend(rules)
 	if err != nil {
 		return err
 	}
-	k.lent = runs
+	k.lent, k.lenders = runs, lenders
 	for _, w := range warnings {
 		k.app.opts.Logger.Warn("lending the rules of a skill", "session", k.b.Session, "warning", w.String())
 	}
@@ -204,6 +206,9 @@ func (k *skillset) hook(run string, s skills.Skill) {
 func (k *skillset) addHooks(run string, s skills.Skill) []hooks.Fault {
 	if k.hooks == nil || s.Hooks == nil {
 		return nil
+	}
+	if why := k.hookless(s.Name, s.File); why != "" {
+		return []hooks.Fault{{Message: why}}
 	}
 	faults := k.hooks.add(run, s.Hooks, hooks.Source{Layer: "skill", Name: s.Name, File: s.File, Root: s.Dir})
 	k.mu.Lock()

@@ -42,14 +42,20 @@ type typed struct {
 	deciding *decider // on the calls of the session
 
 	mu       sync.Mutex
-	allowed  map[string]*policy.Policy // what the commands that are made ready allow, by origin; guarded by mu
-	verbatim string                    // the newest input whose text names nothing that is to be read; guarded by mu
-	draft    *draft                    // of a commit, as it was shown last; guarded by mu
-	kept     string                    // the instructions that /init may change only when somebody agrees; guarded by mu
+	allowed  map[string]allowance // what the commands that are made ready allow, by origin; guarded by mu
+	verbatim string               // the newest input whose text names nothing that is to be read; guarded by mu
+	draft    *draft               // of a commit, as it was shown last; guarded by mu
+	kept     string               // the instructions that /init may change only when somebody agrees; guarded by mu
+}
+
+// allowance is what a command allows the commands in its text.
+type allowance struct {
+	rules *policy.Policy // nil = nothing
+	lender
 }
 
 func (a *App) newTyped(b session.Build, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider) *typed {
-	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, allowed: map[string]*policy.Policy{}}
+	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, allowed: map[string]allowance{}}
 }
 
 // into takes its place in a session: behind the hooks, which see what was typed.
@@ -178,8 +184,9 @@ func (t *typed) prepare(ctx context.Context, c commands.Command, arguments strin
 	if err != nil {
 		return "", err
 	}
-	t.allow(c.Source(), rules)
-	defer t.allow(c.Source(), nil)
+	from, _ := t.app.lenderOf(t.workdir, c.Name, c.Path)
+	t.allow(c.Source(), allowance{rules, from})
+	defer t.allow(c.Source(), allowance{})
 	vars := map[string]string{"CLAUDE_SESSION_ID": t.b.Session, "CLAUDE_PROJECT_DIR": t.workdir, "DURE_SESSION_ID": t.b.Session, "DURE_PROJECT_DIR": t.workdir}
 	return c.Prepare(ctx, commands.Preparing{Arguments: arguments, Vars: vars, Run: func(ctx context.Context, line string) (string, error) {
 		if c.Powerless {
@@ -230,14 +237,14 @@ func (t *typed) rules(c commands.Command) (*policy.Policy, error) {
 	return p, nil
 }
 
-func (t *typed) allow(origin string, rules *policy.Policy) {
+func (t *typed) allow(origin string, a allowance) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if rules == nil {
+	if a.rules == nil {
 		delete(t.allowed, origin)
 		return
 	}
-	t.allowed[origin] = rules
+	t.allowed[origin] = a
 }
 
 // allows is the word of a command's own rules on the calls of its text. It stands before
@@ -253,12 +260,15 @@ func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision
 		return agent.Decision{}, nil
 	}
 	t.mu.Lock()
-	rules := t.allowed[p.Origin]
+	a := t.allowed[p.Origin]
 	t.mu.Unlock()
-	if rules == nil {
+	if a.rules == nil || t.deciding.pol.Decide(p).Verdict == agent.Allow {
 		return agent.Decision{}, nil
 	}
-	if d := rules.Decide(p); d.Verdict == agent.Allow {
+	if d := a.rules.Decide(p); d.Verdict == agent.Allow {
+		if file := a.unproven(p, t.workdir); file != "" {
+			return asks(changedWhy(a.name, file)), nil
+		}
 		const why = "allowed-tools of the command"
 		said := []agent.Opinion{{Stage: p.Origin, Verdict: agent.Allow, Reason: why, Rule: d.Rule}} // who decides again needs it
 		return agent.Decision{Verdict: agent.Allow, By: p.Origin, Reason: why, Rule: d.Rule, Trace: said}, nil

@@ -10,6 +10,24 @@ import (
 // Lent is the layer of rules that hold for a while: as long as a skill does.
 const Lent Layer = "skill"
 
+// Leans reports whether a call is allowed, and would not be without the rules that are
+// lent.
+func (p *Policy) Leans(prop agent.Proposal) bool {
+	s := p.state.Load()
+	if !slices.ContainsFunc(s.granted, lentAllow) || s.decide(prop, agent.Decision{}).Verdict != agent.Allow {
+		return false
+	}
+	without, err := s.bare()
+	if err != nil {
+		return true
+	}
+	now := *without
+	now.Mode = s.Mode // which changes by itself
+	return now.decide(prop, agent.Decision{}).Verdict != agent.Allow
+}
+
+func lentAllow(r Rule) bool { return r.Source.Layer == Lent && r.Verdict == agent.Allow }
+
 // Lend puts rules in force that allow or deny something for a while, in place of those
 // that were lent before: by none, all are taken back. A rule that cannot be read allows
 // nothing; one that denies is then taken for the whole tool, as in settings. It returns

@@ -43,3 +43,39 @@ func TestLend(t *testing.T) {
 	lend()
 	check("taken back", agent.Deny, agent.Allow, agent.Deny)
 }
+
+// A call leans on what is lent where nothing else allows it.
+func TestLeans(t *testing.T) {
+	p, err := New(Config{Allow: []string{"Bash(make)"}, Deny: []string{"Bash(rm *)"}, Dir: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when, want string) {
+		t.Helper()
+		got := ""
+		for _, c := range [][]string{{"npm", "test"}, {"make"}, {"rm", "x"}, {"go", "run"}} {
+			if p.Leans(agent.Proposal{Call: agent.Call{Tool: shellTool}, Class: agent.Unsafe, Effects: agent.Effects{Commands: []agent.SimpleCommand{{Argv: c}}}}) {
+				got += c[0] + " "
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q lean, want %q", when, got, want)
+		}
+	}
+	check("at first", "")
+	if _, err := p.Lend([]Rule{{Text: "Bash(npm *)", Verdict: agent.Allow}, {Text: "Bash(make)", Verdict: agent.Allow}, {Text: "Bash(rm *)", Verdict: agent.Allow}, {Text: "Bash(go *)", Verdict: agent.Deny}}); err != nil {
+		t.Fatal(err)
+	}
+	check("lent", "npm ")
+	if err := p.SetMode(agent.ModeBypass); err != nil {
+		t.Fatal(err)
+	}
+	check("in a mode that allows it", "")
+	if err := p.SetMode(agent.ModeDefault); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Grant([]string{"Bash(npm test)"}, Session); err != nil {
+		t.Fatal(err)
+	}
+	check("granted too", "")
+}

@@ -7,6 +7,7 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync"
 
 	"dure/agent"
 )
@@ -18,6 +19,7 @@ type state struct {
 	granted          []Rule
 	warnings         []Warning
 	hash             string
+	bare             func() (*state, error) // it without what is lent and allows
 	safe             map[string]bool
 	fold             bool // names that differ in case are the same
 
@@ -82,6 +84,9 @@ func compile(c Config, granted []Rule) (*state, error) {
 		}
 	}
 	s.hash = hex.EncodeToString(h.Sum(nil))[:16]
+	s.bare = sync.OnceValues(func() (*state, error) {
+		return compile(c, slices.DeleteFunc(slices.Clone(granted), lentAllow))
+	})
 	return s, nil
 }
 
