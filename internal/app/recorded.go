@@ -149,7 +149,7 @@ func (a *App) grantsBefore(ctx context.Context, r agent.DecisionRecord) ([]strin
 		}
 	}
 	if asked {
-		return state.Grants[:granted], nil
+		return state.Grants[:min(granted, len(state.Grants))], nil // which are gone where it goes on elsewhere
 	}
 	return state.Grants, nil
 }

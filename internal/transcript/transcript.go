@@ -328,10 +328,12 @@ func (s *State) opened(e agent.Event, b agent.SessionOpened) {
 	if s.First.Session == "" || b.ForkOf != "" {
 		s.First, s.Created = b, e.Time
 	}
-	s.First.Workdir = or(b.Workdir, s.First.Workdir) // where it goes on
+	if b.Workdir != "" && b.Workdir != s.First.Workdir {
+		s.First.Workdir, s.Grants = b.Workdir, nil // what was allowed was allowed where it came from
+	}
 	s.Epochs++
 	if b.ForkOf != "" {
-		s.Epochs = 1
+		s.Epochs, s.Grants = 1, nil
 		s.disown()
 	}
 	s.Title = or(b.Title, s.Title)
