@@ -42,6 +42,7 @@ type flags struct {
 	here bool // of sessions
 
 	workdir string // not a flag: where the program runs
+	began   string // not a flag: where it began to, of which the flags were said
 
 	takeover bool   // of resume
 	fork     bool   // of resume: go on in a copy
@@ -137,7 +138,8 @@ func (f flags) app() app.Flags {
 		Model:  f.model, Mode: f.mode, Skip: f.skip, Trust: f.trust, Sandbox: f.sandbox, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
 		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Profile: f.profile, Effort: f.effort,
 		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
-		AddDirs: f.addDirs, PluginDirs: f.pluginDirs, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
+		Elsewhere: f.workdir != f.began,
+		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 }
 

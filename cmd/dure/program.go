@@ -53,7 +53,7 @@ func (p *program) open() (*app.App, error) {
 		return nil, err
 	}
 	p.text = text.For(a.Config().Language)
-	p.flags.workdir = workdir
+	p.flags.workdir, p.flags.began = workdir, workdir
 	p.opened = a
 	return a, nil
 }

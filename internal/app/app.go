@@ -53,6 +53,7 @@ type Flags struct {
 	PluginDirs   []string // plugins for this run
 	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
 	Agents       string   // types of agents, see swarm.ParseNamed
+	Elsewhere    bool     // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]config.Provider
 }

@@ -150,8 +150,12 @@ func (a *App) covered(path string, data []byte) bool {
 
 // trustsByFlag reports whether a flag trusts the folder: --trust, or bypass mode.
 func (a *App) trustsByFlag() bool {
-	f := a.opts.Flags
-	return a.cfg.Trusted && (f.Trust || f.Skip || f.Mode == string(agent.ModeBypass))
+	return a.cfg.Trusted && a.opts.Flags.trusts()
+}
+
+// trusts reports whether the flags say that the folder is trusted.
+func (f Flags) trusts() bool {
+	return !f.Elsewhere && (f.Trust || f.Skip || f.Mode == string(agent.ModeBypass))
 }
 
 // trustMark stands for what is trusted by file: another one means that it may differ.
@@ -194,7 +198,7 @@ func load(src config.Sources, f Flags) (config.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	if !f.Trust && !f.Skip && f.Mode != string(agent.ModeBypass) {
+	if !f.trusts() {
 		folder, ferr := folderOf(src.Workdir, trustStore(cfg))
 		if ferr != nil {
 			cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: ferr.Error()})
