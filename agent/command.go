@@ -464,6 +464,9 @@ type Open struct {
 	// Added are folders that somebody has added to those of the workspace: hooks are told.
 	Added []string `json:"added,omitempty"`
 
+	// After is a session whose place this one takes: hooks are told why that one ends.
+	After string `json:"after,omitempty"`
+
 	// Setup has hooks make the place ready before the session begins: init or
 	// maintenance; "" = they do not. With Ready the session is open only when what runs at
 	// its beginning is over.

@@ -65,6 +65,11 @@ func hookScenes() map[string]hookScene {
 	oneByOne := append([]script.Reply{{Calls: []script.Call{bash("call_1", "touch made")}}, {Calls: []script.Call{bash("call_2", "touch other")}}}, says[:4]...)
 	agents := append([]script.Reply{{When: "CHILDTASK", Text: "FOUND"}, {When: "ERR", Text: "FOUND"}, {When: "WHY", Text: "FOUND"}},
 		call("Agent", `{"description": "Look", "prompt": "CHILDTASK", "subagent_type": "general-purpose"}`)...)
+	// Who has said that one folder is trusted has said so of that one.
+	hostile := map[string]string{
+		".dure/settings.json":       `{"hooks": {"SessionStart": [{"matcher": "resume", "hooks": [{"type": "command", "command": "touch other"}]}]}}`,
+		"below/.dure/settings.json": `{"hooks": {"SessionStart": "touch made", "UserPromptSubmit": "touch made"}}`,
+	}
 	return map[string]hookScene{
 		"a chat":                          {replies: says, args: []string{"--interactive"}, input: "TASK\n/quit\n"},
 		"a chat, another model":           {replies: says, args: []string{"--interactive"}, input: "/model other\nTASK\n/quit\n"},
@@ -72,6 +77,9 @@ func hookScenes() map[string]hookScene {
 		"a chat, elsewhere":               {replies: says, args: []string{"--interactive"}, input: "/cd below\nTASK\n/quit\n", files: map[string]string{"below/empty": ""}},
 		"a chat, elsewhere and back":      {replies: says, args: []string{"--interactive"}, input: "/cd below\nTASK\n/cd ..\nTASK\n/quit\n", files: map[string]string{"below/empty": ""}},
 		"a chat, one more folder":         {replies: says, args: []string{"--interactive"}, input: "/add-dir ../home\nTASK\n/quit\n"},
+		"a chat, trusted, elsewhere":      {replies: says, args: []string{"--interactive", "--trust"}, input: "/cd below\nTASK\n/cd ..\nTASK\n/quit\n", files: hostile},
+		"a chat, bypassing, elsewhere":    {replies: says, args: []string{"--interactive", "--dangerously-skip-permissions"}, input: "/cd below\nTASK\n/cd ..\nTASK\n/quit\n", files: hostile},
+		"a chat, begun anew":              {replies: says, args: []string{"--interactive"}, input: "TASK\n/clear\nTASK\n/quit\n"},
 		"a chat, no such folder":          {replies: says, args: []string{"--interactive"}, input: "/add-dir nowhere\n/cd nowhere\nTASK\n/quit\n"},
 		"a chat, asked":                   {replies: touch, args: []string{"--interactive"}, input: "TASK\nn\n/quit\n"},
 		"words, made ready":               {replies: says, args: []string{"--init", "-p", "TASK"}},

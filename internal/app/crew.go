@@ -74,6 +74,18 @@ func (m *members) clamp(id string, mode agent.Mode) agent.Mode {
 	return mode
 }
 
+// wider reports whether a mode lets more happen unasked than that of the session which
+// this one works for.
+func (m *members) wider(id string, mode agent.Mode) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := m.all[id]
+	if one == nil || m.all[one.parent] == nil {
+		return false
+	}
+	return slices.Index(restraint, m.all[one.parent].pol.Mode()) < slices.Index(restraint, mode)
+}
+
 // below calls f for all that work for a session, each behind the one that it works for.
 // mu is held.
 func (m *members) below(id string, f func(*member)) {
@@ -89,6 +101,9 @@ func (m *members) below(id string, f func(*member)) {
 // narrower.
 func (m *members) mode(id string, set func(agent.Mode) error) func(agent.Mode) error {
 	return func(mode agent.Mode) error {
+		if m.wider(id, mode) {
+			return fmt.Errorf("the session works for another one, and has no wider mode than that: %s is one", mode)
+		}
 		if err := set(mode); err != nil {
 			return err
 		}

@@ -34,8 +34,9 @@ type hooked struct {
 	b       session.Build
 	pol     *policy.Policy
 	workdir string
-	top     string // the session that a person has opened
-	kind    string // the type of agent that a child runs; "" = it is no child
+	parent  *hooked // of the session that it works for; nil = for none
+	top     string  // the session that a person has opened
+	kind    string  // the type of agent that a child runs; "" = it is no child
 	child   bool
 	dialect catalog.Dialect
 	set     *hooks.Set
@@ -54,7 +55,9 @@ type hooked struct {
 	reach   hookReach               // of all
 	scoped  map[string][]hooks.Hook // hooks of skills and agents, by what they belong to
 	words   words
-	goes    int // how often in a row hooks have made the turn go on
+	why     string // the session ends, as hooks are told; "" = as is usual
+	goes    int    // how often in a row hooks have made the turn go on
+	woken   int    // how often hooks have woken the session since a person has said something
 	rules   map[string]*policy.Policy
 	env     hookEnv
 	changes settingsWatch
@@ -72,8 +75,8 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 		return nil
 	}
 	h := &hooked{
-		app: a, b: b, pol: pol, workdir: workdir, top: b.Session, dialect: catalog.Dialect(a.cfg.Dialect),
-		scoped: map[string][]hooks.Hook{}, told: map[string]look{}, version: -1, child: b.Child != nil,
+		app: a, b: b, pol: pol, workdir: workdir, parent: parent, top: b.Session, dialect: catalog.Dialect(a.cfg.Dialect),
+		scoped: parent.guards(), told: map[string]look{}, version: -1, child: b.Child != nil,
 	}
 	h.life, h.end = context.WithCancel(context.Background())
 	if h.child {
@@ -99,11 +102,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 		Rule:    h.rule,
 		Record:  h.record,
 		Keep:    h.keep,
-		Wake: func(text, by string) {
-			if err := b.Wake(h.life, text, by); err != nil && h.life.Err() == nil {
-				a.opts.Logger.Warn("waking a session for a hook", "session", b.Session, "error", err)
-			}
-		},
+		Wake:    h.rouse,
 		Redact:  h.masked,
 		NewID:   func() string { return "hk_" + rand.Text()[:16] },
 		Closing: closingTime(getenv(a.opts.Environ)),
@@ -113,7 +112,72 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 		h.refresh()
 	}
 	a.setHooked(b.Session, h)
+	a.hookedOf(b.Open.After).replaced(b)
 	return h
+}
+
+// replaced notes why the session ends: another one takes its place.
+func (h *hooked) replaced(by session.Build) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.why = "resume"; begunAnew(by) {
+		h.why = "clear"
+	}
+}
+
+// begunAnew reports whether a session is a new one in the place of another.
+func begunAnew(b session.Build) bool { return b.Open.After != "" && b.Stored.ID == "" }
+
+// guards returns the hooks of skills and agents that look at calls: they hold for those
+// too that are made on behalf of a session.
+func (h *hooked) guards() map[string][]hooks.Hook {
+	all := map[string][]hooks.Hook{}
+	if h == nil {
+		return all
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, list := range h.scoped {
+		list = slices.DeleteFunc(slices.Clone(list), func(k hooks.Hook) bool { return !k.Event.AboutCall() })
+		if len(list) > 0 {
+			all["of "+h.b.Session+" "+key] = list
+		}
+	}
+	return all
+}
+
+// rouse has the model read what a hook has to say that nobody waited for. A hook that is
+// asked at the end of each turn would wake the session for ever: from some time on, what
+// it says waits until a person says something.
+func (h *hooked) rouse(text, by string) bool {
+	h.mu.Lock()
+	h.woken++
+	n := h.woken
+	h.mu.Unlock()
+	if n > maxGoOn {
+		if n == maxGoOn+1 {
+			h.note("warn", "hooks have woken the session as often in a row as they may; what they have to say waits for you")
+		}
+		return false
+	}
+	err := h.b.Wake(h.life, h.masked(text), by)
+	if err != nil && h.life.Err() == nil {
+		h.app.opts.Logger.Warn("waking a session for a hook", "session", h.b.Session, "error", err)
+	}
+	return err == nil
+}
+
+// spoke notes what a person has said last.
+func (h *hooked) spoke(input string) {
+	if was, _ := h.prompt.Swap(input).(string); was == input {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.woken = 0
 }
 
 // ask puts a question of a hook to a small model, if it names none.
@@ -399,6 +463,10 @@ func (h *hooked) keep(text string) (string, error) {
 // rule reports whether a permission rule fits a call. What cannot be told of a call is
 // taken for fitting: the hook looks itself.
 func (h *hooked) rule(rule string, p agent.Proposal) bool {
+	if p.Effects.Unparsed != "" || p.Effects.Unreadable != "" { // by its name alone
+		rule, _, _ = strings.Cut(rule, "(")
+		p.Effects = agent.Effects{}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pol, known := h.rules[rule]
@@ -415,14 +483,7 @@ func (h *hooked) rule(rule string, p agent.Proposal) bool {
 		}
 		h.rules[rule] = pol
 	}
-	if pol == nil {
-		return false
-	}
-	tool, _, _ := strings.Cut(rule, "(")
-	if p.Effects.Unparsed != "" || p.Effects.Unreadable != "" {
-		return h.dialect.Name(p.Call.Tool) == tool || p.Call.Tool == tool
-	}
-	return pol.Before(p).By == "rule"
+	return pol != nil && pol.Before(p).By == "rule"
 }
 
 // note tells people of something.
@@ -512,14 +573,16 @@ func (h *hooked) readEnv() {
 	}
 }
 
-// left returns what hooks have left for commands.
+// left returns what hooks have left for commands, also for those of the sessions that
+// work for one.
 func (h *hooked) left() []string {
 	if h == nil {
 		return nil
 	}
+	vars := h.parent.left()
 	h.env.mu.Lock()
 	defer h.env.mu.Unlock()
-	return h.env.vars
+	return slices.Concat(vars, h.env.vars)
 }
 
 func (e *hookEnv) remove() {

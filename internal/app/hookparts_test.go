@@ -1,17 +1,22 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/hooks"
+	"dure/internal/policy"
+	"dure/internal/session"
 )
 
 // The administrator's hooks run whatever others have switched off, unless he has himself;
@@ -190,4 +195,163 @@ func TestSettingsAreChangedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
+}
+
+// hooksCalling returns the hooks of a session, all of which call a tool.
+func hooksCalling(t *testing.T, events string, call func()) *hooked {
+	t.Helper()
+	defined := map[string]any{}
+	for e := range strings.FieldsSeq(events) {
+		defined[e] = map[string]string{"server": "s", "tool": "t"}
+	}
+	data, err := json.Marshal(defined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, faults := hooks.Parse(data, hooks.Source{Layer: "user"})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	h := &hooked{app: &App{}, b: session.Build{Open: agent.Open{Approver: true}}}
+	h.life, h.end = context.WithCancel(context.Background())
+	h.set = hooks.New(hooks.Config{
+		Hooks: all, Facts: func() hooks.Facts { return hooks.Facts{} }, NewID: func() string { return "r" },
+		Record: func(...agent.Body) error { return nil },
+		Invoke: func(context.Context, agent.Invocation) (agent.Result, error) { call(); return agent.OK("{}"), nil },
+	})
+	return h
+}
+
+// Hooks are told that a session waits for its user, and not that one does that works.
+func TestIdle(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		does func(h *hooked)
+		want int
+	}{
+		{"it waits", func(*hooked) {}, 1},
+		{"a turn begins", func(h *hooked) { h.busy(true) }, 0},
+		{"a turn is over soon", func(h *hooked) { h.busy(true); h.busy(false); h.ended(h.life, agent.TurnEnded{}) }, 1},
+		{"the end is told when the next turn runs", func(h *hooked) { h.busy(true); h.ended(h.life, agent.TurnEnded{}) }, 0},
+		{"the session is over", func(h *hooked) { h.close() }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				told := 0
+				h := hooksCalling(t, "Notification", func() { told++ })
+				defer h.close()
+				h.ended(h.life, agent.TurnEnded{})
+				time.Sleep(idleAfter / 2)
+				tt.does(h)
+				time.Sleep(2 * idleAfter)
+				synctest.Wait()
+				if told != tt.want {
+					t.Errorf("told %d times, want %d", told, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// Where nobody waits for the answer of hooks any more, what they were asked about does
+// not happen.
+func TestHooksNobodyWaitsFor(t *testing.T) {
+	h := hooksCalling(t, "PreModelSwitch PreSkillExecute UserPromptExpansion PreCompact TaskCreated", func() {})
+	defer h.close()
+	why := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for name, ask := range map[string]func() error{
+		"switching":  func() error { return h.switching(ctx, "a", "b") },
+		"skill":      func() error { return h.beforeSkill(ctx, "s", "", "") },
+		"expanding":  func() error { return h.expanding(ctx, "slash_command", "c", "", "", "") },
+		"compacting": func() error { _, err := h.compacting(ctx, session.TriggerManual, ""); return err },
+		"noting": func() error {
+			ran := errors.New("it ran")
+			run := h.wrap(todos{}, func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) { return agent.Result{}, ran })
+			_, err := run(ctx, agent.ToolContext{}, agent.Call{Input: json.RawMessage(`{"todos": [{"content": "a", "status": "pending"}]}`)})
+			return err
+		},
+	} {
+		if err := ask(); !errors.Is(err, why) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// todos is a tool that has the name of the one for tasks.
+type todos struct{ agent.Tool }
+
+func (todos) Spec() agent.Spec { return agent.Spec{Name: todoTool} }
+
+// A session that works for another one gets no mode that lets more happen unasked.
+func TestModesOfMembers(t *testing.T) {
+	var m members
+	pol := func(mode agent.Mode) *policy.Policy {
+		p, err := policy.New(policy.Config{
+			Mode: mode, Dir: "/w", Canonical: func(name string) (string, bool) { return name, true },
+			Resolve: func(p string) (string, string, error) { return p, p, nil }, Inside: func(string) bool { return true },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	top, child := pol(agent.ModeDefault), pol(agent.ModeDefault)
+	for _, err := range []error{m.join("top", "", nil, top), m.join("child", "top", nil, child)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := m.mode("child", child.SetMode)
+	if err := set(agent.ModeAcceptEdits); err == nil || child.Mode() != agent.ModeDefault {
+		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
+	}
+	if err := set(agent.ModePlan); err != nil || child.Mode() != agent.ModePlan {
+		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
+	}
+	if err := m.mode("top", top.SetMode)(agent.ModeAcceptEdits); err != nil || child.Mode() != agent.ModePlan {
+		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
+	}
+	if err := set(agent.ModeAcceptEdits); err != nil || child.Mode() != agent.ModeAcceptEdits {
+		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
+	}
+}
+
+// A hook that changes what it is told of is told of that, and not without end.
+func TestPaceOfChanges(t *testing.T) {
+	var p pace
+	now := time.Unix(1000, 0)
+	told := 0
+	for end := now.Add(10 * time.Minute); now.Before(end); told++ {
+		now = now.Add(p.wait(now))
+	}
+	if most := 11 * (watchMost + 1); told > most || told < 10*watchMost {
+		t.Errorf("told %d times in ten minutes, want up to %d", told, most)
+	}
+	if d := p.wait(now.Add(time.Hour)); d != watchSettle {
+		t.Errorf("after a rest it takes %v", d)
+	}
+}
+
+// What a rule says of a call that cannot be read, its name decides.
+func TestRulesOfUnreadableCalls(t *testing.T) {
+	h := &hooked{app: &App{}, workdir: "/w", dialect: "claude"}
+	for _, tt := range []struct {
+		rule, tool string
+		want       bool
+	}{
+		{"Bash(rm *)", "bash__exec", true},
+		{"bash__exec", "bash__exec", true},
+		{"*", "bash__exec", true},
+		{"Read", "bash__exec", false},
+		{"mcp__a__*", "mcp__a__b", true},
+		{"mcp__a", "mcp__a__b", true},
+		{"mcp__c__*", "mcp__a__b", false},
+	} {
+		p := agent.Proposal{Call: agent.Call{Tool: tt.tool, Input: json.RawMessage(`{}`)}, Effects: agent.Effects{Unreadable: "nobody knows"}}
+		if got := h.rule(tt.rule, p); got != tt.want {
+			t.Errorf("%s fits %s: %v", tt.rule, tt.tool, got)
+		}
+	}
 }

@@ -23,8 +23,12 @@ const maxGoOn = 8
 // idleAfter is how long a session waits for its user before hooks are told.
 const idleAfter = time.Minute
 
-// idle tells the hooks that nobody says anything.
-type idle struct{ timer *time.Timer }
+// idle tells the hooks that nobody says anything. The end of a turn may be told when the
+// next one has begun: while a step runs, nobody is waited for.
+type idle struct {
+	timer *time.Timer
+	steps int // that run
+}
 
 func (i *idle) stop() {
 	if i.timer != nil {
@@ -46,6 +50,9 @@ func (h *hooked) points() session.Hooks {
 
 // opened tells the hooks that the session begins, or its conversation anew.
 func (h *hooked) opened(ctx context.Context, how string) (words, origin string) {
+	if how == "startup" && begunAnew(h.b) {
+		how = "clear"
+	}
 	m := hooks.Moment{Event: hooks.SessionStart, Match: how, Fields: map[string]any{"source": how, "model": h.b.Model(), "session_title": h.b.Stored.Title}}
 	if h.child {
 		if how == "compact" {
@@ -66,7 +73,9 @@ func (h *hooked) opened(ctx context.Context, how string) (words, origin string) 
 	if !h.set.Has(m.Event) {
 		return "", ""
 	}
-	m.EnvFile = h.envFile()
+	if !h.child {
+		m.EnvFile = h.envFile()
+	}
 	out := h.set.Fire(ctx, m)
 	h.readEnv()
 	h.took(out)
@@ -169,7 +178,7 @@ func (h *hooked) input(ctx context.Context, q agent.InputQueued) (string, *agent
 	if q.Origin != "" || h.child || !h.set.Has(hooks.UserPromptSubmit) {
 		return q.Text, nil
 	}
-	h.prompt.Store(q.Input)
+	h.spoke(q.Input)
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.UserPromptSubmit, Fields: map[string]any{
 		"prompt": q.Text, "source": "user", "session_title": h.b.Stored.Title,
 	}})
@@ -187,18 +196,41 @@ func (h *hooked) input(ctx context.Context, q agent.InputQueued) (string, *agent
 // with. Before one, settings that have changed are looked at.
 func (h *hooked) step(ctx context.Context, number int, begins bool) {
 	e := hooks.AgentIterationEnd
+	h.busy(begins)
 	if begins {
 		e = hooks.AgentIterationStart
-		h.mu.Lock()
-		if h.idle.stop(); number == 1 {
+		if number == 1 {
+			h.mu.Lock()
 			h.goes = 0
-			h.words.clear()
+			h.mu.Unlock()
 		}
-		h.mu.Unlock()
+		h.words.clear() // another call may have the name of one of the last step
 		h.changes.look(ctx, h)
 	}
 	if h.set.Has(e) && ctx.Err() == nil {
 		h.set.Fire(ctx, hooks.Moment{Event: e, Fields: map[string]any{"iteration": number}})
+	}
+}
+
+// busy notes that a step begins or is over.
+func (h *hooked) busy(begins bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if begins {
+		h.idle.stop()
+		h.idle.steps++
+	} else {
+		h.idle.steps--
+	}
+}
+
+// waits tells the hooks that nobody has said anything for long, unless a turn runs.
+func (h *hooked) waits() {
+	h.mu.Lock()
+	rests := h.idle.steps == 0
+	h.mu.Unlock()
+	if rests {
+		h.tell(notification("idle_prompt", text.For(h.app.cfg.Language).Say(text.HookIdle)))
 	}
 }
 
@@ -275,9 +307,7 @@ func (h *hooked) ended(ctx context.Context, end agent.TurnEnded) {
 	defer h.mu.Unlock()
 	h.idle.stop()
 	if !h.closed {
-		h.idle.timer = time.AfterFunc(idleAfter, func() {
-			h.tell(notification("idle_prompt", text.For(h.app.cfg.Language).Say(text.HookIdle)))
-		})
+		h.idle.timer = time.AfterFunc(idleAfter, h.waits)
 	}
 }
 
@@ -311,9 +341,15 @@ func (h *hooked) closing(ctx context.Context) {
 	if h.child {
 		return
 	}
-	why := "other"
-	if h.b.Open.Approver {
+	h.mu.Lock()
+	why := h.why
+	h.mu.Unlock()
+	switch {
+	case why != "":
+	case h.b.Open.Approver:
 		why = "prompt_input_exit"
+	default:
+		why = "other"
 	}
 	h.set.Fire(ctx, hooks.Moment{Event: hooks.SessionEnd, Match: why, Fields: map[string]any{"reason": why}})
 }
@@ -333,6 +369,9 @@ func (h *hooked) compacting(ctx context.Context, t, focus string) (more string, 
 		fields["custom_instructions"] = focus
 	}
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.PreCompact, Match: trigger(t), Fields: fields})
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
 	if out.Block || out.Stop {
 		return "", errors.New(by(out) + " forbids it: " + reason(out))
 	}
@@ -359,7 +398,10 @@ func switchFields(from, to string) map[string]any {
 // asked forbids it: whoever changes the model is that person, and is told why.
 func (h *hooked) switching(ctx context.Context, from, to string) error {
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.PreModelSwitch, Match: to, Fields: switchFields(from, to)})
-	if !out.Block && !out.Stop && out.Verdict != agent.Deny && out.Verdict != agent.AskUser {
+	switch {
+	case ctx.Err() != nil: // nobody has answered
+		return context.Cause(ctx)
+	case !out.Block && !out.Stop && out.Verdict != agent.Deny && out.Verdict != agent.AskUser:
 		return nil
 	}
 	return hookProblem(out)
@@ -384,9 +426,10 @@ func (h *hooked) aware(source extra) extra {
 		return source
 	}
 	return func(ctx context.Context, at session.Moment) []agent.ContextAdded {
-		for _, in := range at.Fresh {
+		for _, in := range slices.Backward(at.Fresh) {
 			if in.Origin == "" && in.Input != "" {
-				h.prompt.Store(in.Input)
+				h.spoke(in.Input)
+				break
 			}
 		}
 		all := source(ctx, at)
@@ -456,10 +499,7 @@ func (h *hooked) beforeSkill(ctx context.Context, skill, arguments, how string) 
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.PreSkillExecute, Match: skill, Fields: map[string]any{
 		"skill_name": skill, "skill_arguments": arguments, "source": how,
 	}})
-	if out.Block || out.Stop {
-		return hookProblem(out)
-	}
-	return nil
+	return forbidden(ctx, out)
 }
 
 // afterSkill tells the hooks how a skill came out.
@@ -481,7 +521,16 @@ func (h *hooked) expanding(ctx context.Context, kind, command, arguments, source
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.UserPromptExpansion, Match: command, Fields: map[string]any{
 		"expansion_type": kind, "command_name": command, "command_args": arguments, "command_source": source, "prompt": prompt,
 	}})
-	if out.Block || out.Stop {
+	return forbidden(ctx, out)
+}
+
+// forbidden says why something must not happen that hooks were asked about: they forbid
+// it, or nobody has waited for their answer.
+func forbidden(ctx context.Context, out hooks.Outcome) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case out.Block, out.Stop:
 		return hookProblem(out)
 	}
 	return nil

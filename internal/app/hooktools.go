@@ -171,6 +171,9 @@ func (h *hooked) wrap(t agent.Tool, next loop.Run) loop.Run {
 			if r, blocked := h.noting(ctx, now); blocked {
 				return r, nil
 			}
+			if ctx.Err() != nil { // nobody has waited for their answer
+				return agent.Result{}, context.Cause(ctx)
+			}
 		}
 		r, err := next(ctx, tc, c)
 		if err == nil && !r.Failed() {

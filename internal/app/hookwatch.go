@@ -20,7 +20,24 @@ const (
 	maxWatched  = 256                    // files of a session
 	maxFolders  = 64                     // that they are in
 	watchSettle = 200 * time.Millisecond // from the first sign of a change until hooks are told
+	watchMost   = 30                     // how often they are told in a minute: one that nobody waits for may change what it is told of
 )
+
+// pace says how long to wait from the first sign of a change until hooks are told.
+type pace struct {
+	since time.Time // the minute that runs
+	told  int       // in it
+}
+
+func (p *pace) wait(now time.Time) time.Duration {
+	if now.Sub(p.since) >= time.Minute {
+		p.since, p.told = now, 0
+	}
+	if p.told++; p.told <= watchMost {
+		return watchSettle
+	}
+	return max(watchSettle, p.since.Add(time.Minute).Sub(now))
+}
 
 // watch tells the hooks of a session of files that change: those that a matcher names in
 // the working folder, and those that a hook has asked for. What changes while hooks are
@@ -147,6 +164,7 @@ func (w *watch) apply() {
 // run takes signs of changes until the watcher is closed.
 func (w *watch) run(from *fsnotify.Watcher) {
 	var settle <-chan time.Time
+	var often pace
 	sign := func(paths ...string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -156,7 +174,7 @@ func (w *watch) run(from *fsnotify.Watcher) {
 			}
 		}
 		if len(w.dirty) > 0 && settle == nil {
-			settle = time.After(watchSettle)
+			settle = time.After(often.wait(time.Now()))
 		}
 	}
 	for {

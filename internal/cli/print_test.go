@@ -25,11 +25,12 @@ type printed struct {
 }
 
 // printing runs print mode on a session that answers commands with turn.
-func printing(t *testing.T, o PrintOptions, signals []os.Signal, turn func(f *fake, c agent.Command)) (p printed) {
+func printing(t *testing.T, o PrintOptions, signals []os.Signal, turn func(f *fake, c agent.Command), past ...agent.Body) (p printed) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.past(agent.TurnStarted{}, ended(agent.EndDone))
+		f.past(past...)
 		f.on = turn
 		var out, errs bytes.Buffer
 		sig := make(chan os.Signal, 2)
@@ -185,6 +186,37 @@ func TestPrintNDJSON(t *testing.T) {
 	first := printing(t, PrintOptions{Prompt: "x", Format: FormatNDJSON}, nil, aTurn)
 	if !strings.HasPrefix(first.out, `{"v":1,"seq":1,"ep":1,"ts":"2000-01-01T00:00:00Z","k":"session.opened"`) {
 		t.Errorf("a new session begins with %.100s", first.out)
+	}
+}
+
+// A call that was put aside, and whose tool is not there any more when somebody goes on:
+// programs are told, also when the model has an answer to that.
+func TestPrintWithoutTheTool(t *testing.T) {
+	aside := agent.CallDeferred{Turn: "t1", Step: 1, Call: agent.Call{ID: "c1", Tool: "mcp__a__b"}, By: "hook:command a"}
+	for _, tt := range []struct {
+		name   string
+		result agent.Result
+		want   string // terminal_reason and is_error
+	}{
+		{"gone", agent.Failure(agent.ErrToolNotFound, "Unknown tool: mcp__a__b", ""), "tool_deferred_unavailable true"},
+		{"there", agent.OK("fine"), "completed false"},
+		{"it fails", agent.Failure(agent.ErrTool, "no", ""), "completed false"},
+	} {
+		got := printing(t, PrintOptions{Format: FormatJSON, Open: agent.Open{Session: "s1"}}, nil, func(f *fake, c agent.Command) {
+			if _, ok := c.(agent.Continue); ok {
+				r := tt.result
+				r.ID = "c1"
+				f.emit(agent.TurnStarted{Attempt: 1}, agent.CallFinished{Result: r, Tool: "mcp__a__b"}, said("Went on."), ended(agent.EndDone))
+			}
+		}, agent.TurnStarted{Turn: "t1"}, aside)
+		var r struct {
+			IsError  bool   `json:"is_error"`
+			Terminal string `json:"terminal_reason"`
+		}
+		decodeJSON(t, got.out, &r)
+		if s := fmt.Sprint(r.Terminal, " ", r.IsError); s != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, s, tt.want)
+		}
 	}
 }
 

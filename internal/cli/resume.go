@@ -90,6 +90,7 @@ func (ch *chat) switchTo(ctx context.Context, o agent.Open) {
 		ch.v.note(yellow, ch.Text.Say(text.ResumeBusy))
 		return
 	}
+	o.After = ch.sess.Info.ID
 	sess, err := ch.Client.Open(ctx, o)
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))

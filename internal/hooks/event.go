@@ -207,6 +207,9 @@ func (h Hook) Limit() time.Duration {
 // they look at nothing.
 func (e Event) MatchedField() string { return kinds[e].matcher }
 
+// AboutCall reports whether an event is about one call of a tool.
+func (e Event) AboutCall() bool { return kinds[e].tool }
+
 // Types returns the types of hooks that run at an event.
 func (e Event) Types() []Type { return slices.Clone(kinds[e].types) }
 

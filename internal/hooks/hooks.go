@@ -55,8 +55,9 @@ type Config struct {
 	Record func(...agent.Body) error
 	Keep   func(text string) (path string, err error)
 
-	// Wake has an idle session read what a hook that nobody waited for has to say.
-	Wake func(text, by string)
+	// Wake has an idle session read what a hook that nobody waited for has to say, and
+	// reports whether it does. What it does not waits for the next request.
+	Wake func(text, by string) bool
 
 	// Redact takes secrets out of what a hook is called by: a command or an address may
 	// have some in it. nil = it stays as it is.

@@ -336,13 +336,9 @@ func (s *Set) late(h Hook, m Moment, r running, a Answer) {
 	}
 	a = s.fit(Answer{Outcome: a.Outcome, Exit: a.Exit, Invalid: a.Invalid, Warn: a.Warn, Context: words})
 	wake = wake && a.Context != "" && s.life.Err() == nil && s.c.Wake != nil
-	words = a.Context
-	if wake {
+	if wake && s.c.Wake(Reminder(m.Event, a.Context), "hook:"+s.name(h)) {
 		a.Context = ""
 	}
 	h.Async = true // one that has left since is as those that began so
 	s.ended(h, m, r, a)
-	if wake {
-		s.c.Wake(Reminder(m.Event, words), "hook:"+s.name(h))
-	}
 }

@@ -51,7 +51,7 @@ func newWorld(t testing.TB, change func(*Config), settings ...string) *world {
 		},
 		Record: w.record,
 		Keep:   func(text string) (string, error) { return "/kept", nil },
-		Wake:   func(text, by string) { w.waked <- by + ": " + text },
+		Wake:   func(text, by string) bool { w.waked <- by + ": " + text; return true },
 		NewID:  func() string { return "r" },
 	}
 	for i, s := range settings {
