@@ -87,7 +87,7 @@ func (p *program) showFolder(f app.Folder, asJSON bool) error {
 	path := text.OneLine(f.Path)
 	switch {
 	case f.State.Unfit != "":
-		fmt.Fprintln(&b, p.text.Say(text.TrustUnfit, "path", path, "why", text.OneLine(f.State.Unfit)))
+		fmt.Fprintln(&b, p.text.Say(text.TrustUnfit, "path", path, "why", p.text.Phrase(text.OneLine(f.State.Unfit))))
 	case f.State.Trusted:
 		fmt.Fprintln(&b, p.text.Say(text.TrustYes, "path", path))
 	case f.State.Nothing:

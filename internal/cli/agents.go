@@ -79,21 +79,21 @@ func (c *CLI) agent(w io.Writer, a agent.AgentInfo, whole bool) {
 // faults writes what is wrong with a file.
 func (c *CLI) faults(w io.Writer, a agent.AgentInfo) {
 	for _, f := range a.Faults {
-		fmt.Fprintf(w, "    %s\n", text.OneLine(c.Text.Say(text.AgentFault, "what", faultLine(f))))
+		fmt.Fprintf(w, "    %s\n", text.OneLine(c.Text.Say(text.AgentFault, "what", c.faultLine(f))))
 	}
 	for _, f := range a.Warnings {
-		fmt.Fprintf(w, "    %s\n", text.OneLine(c.Text.Say(text.AgentWarning, "what", faultLine(f))))
+		fmt.Fprintf(w, "    %s\n", text.OneLine(c.Text.Say(text.AgentWarning, "what", c.faultLine(f))))
 	}
 }
 
 // faultLine is a fault on one line: LINE:COLUMN: what; what to do.
-func faultLine(f agent.FileFault) string {
-	s := f.Message
+func (c *CLI) faultLine(f agent.FileFault) string {
+	s := c.Text.Phrase(f.Message)
 	if f.Line > 0 {
 		s = fmt.Sprintf("%d:%d: %s", f.Line, cmp.Or(f.Column, 1), s)
 	}
 	if f.Fix != "" {
-		s += "; " + f.Fix
+		s += "; " + c.Text.Phrase(f.Fix)
 	}
 	return s
 }

@@ -34,8 +34,8 @@ func TestParse(t *testing.T) {
 		"no YAML":        {"---\nname: [\n---\nx", `file ! line 2, column 1: did not find expected node content ()`},
 		"a mode":         {"---\nname: a\ndescription: b\npermissionMode: auto\n---\nx", `a "b" prompt "x" ? line 4, column 17: permissionMode is "auto", which is no mode that is known here; that of the session is taken (write one of: default, acceptEdits, plan, dontAsk, bypassPermissions)`},
 		"a number":       {"---\nname: a\ndescription: b\nmaxTurns: many\n---\nx", `a "b" prompt "x" ! line 4, column 11: maxTurns has to be a whole number (write it in digits)`},
-		"too many steps": {"---\nname: a\ndescription: b\nmaxTurns: 0\n---\nx", `a "b" prompt "x" ! line 4, column 11: maxTurns is 0 (write a number from 1 to 1000)`},
-		"a memory":       {"---\nname: a\ndescription: b\nmemory: all\n---\nx", `a "b" prompt "x" ! line 4, column 9: memory is "all" (write user, or project, or local)`},
+		"too many steps": {"---\nname: a\ndescription: b\nmaxTurns: 0\n---\nx", `a "b" prompt "x" ! line 4, column 11: maxTurns is 0, which is no number of steps (write a number from 1 to 1000)`},
+		"a memory":       {"---\nname: a\ndescription: b\nmemory: all\n---\nx", `a "b" prompt "x" ! line 4, column 9: memory is "all", which is none of them (write one of: user, project, local)`},
 		"misspelt":       {"---\nname: a\ndescription: b\ndissallowedTools: Bash\n---\nx", `a "b" prompt "x" ? line 4, column 1: the field dissallowedTools is not known (write it as disallowedTools)`},
 		"of others":      {"---\nname: a\ndescription: b\nexperimental:\n  cacheTtl: 1h\n---\nx", `a "b" prompt "x"`},
 	} {

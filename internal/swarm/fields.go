@@ -59,7 +59,7 @@ func (d *Definition) take(f front.Field) (err error) {
 		}
 	case "maxturns":
 		if d.Steps, err = f.Int(); err == nil && (d.Steps < 1 || d.Steps > maxSteps) {
-			return f.Fault("write a number from 1 to 1000", "is %d", d.Steps)
+			return f.Fault("write a number from 1 to 1000", "is %d, which is no number of steps", d.Steps)
 		}
 	case "memory":
 		return d.choice(f, &d.Memory, "user", "project", "local")
@@ -145,7 +145,7 @@ func (d *Definition) choice(f front.Field, to *string, words ...string) error {
 		return err
 	}
 	if !slices.Contains(words, strings.ToLower(word)) {
-		return f.Fault("write "+strings.Join(words, ", or "), "is %q", word)
+		return f.Fault("write one of: "+strings.Join(words, ", "), "is %q, which is none of them", word)
 	}
 	*to = strings.ToLower(word)
 	return nil

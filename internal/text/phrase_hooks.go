@@ -4,6 +4,7 @@ package text
 // answer, and what they were told to people for.
 var hookings = [...][2]string{
 	// Where it is.
+	{"line {n}: {Error}", "{n}번째 줄: {Error}"},
 	{"line {n} {Why}", "{n}번째 줄: {Why}"},
 	{"the environment that hooks have left: {Why}", "훅이 남긴 환경: {Why}"},
 	{"{place}: hooks/{at}: {Why}; {Fix}", "{place}: hooks/{at}: {Why}. {Fix}"},

@@ -119,4 +119,8 @@ var skillings = [...][2]string{
 	{"for PowerShell, an argument in a command may have letters, digits and ./_-: only", "PowerShell 명령의 인자에는 글자, 숫자, ./_-:만 쓸 수 있습니다"},
 	{"{Error}; did you mean {name}?", "{Error}. {name|을/를} 뜻했습니까?"},
 	{"the folder is not trusted", "신뢰하지 않는 폴더입니다"},
+
+	// What fits much.
+	{"write it as {word}", "{word|이라고/라고} 쓰십시오"},
+	{"write {word}", "{word|을/를} 쓰십시오"},
 }
