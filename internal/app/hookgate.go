@@ -239,7 +239,11 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 			return said, decided
 		}
 	}
-	if h.b.Open.Approver || h.child {
+	top := h
+	for top.parent != nil {
+		top = top.parent
+	}
+	if top.b.Open.Approver { // who is asked what agents need
 		h.tell(notification("permission_prompt", text.For(h.app.cfg.Language).Say(text.HookAsks, "tool", h.dialect.Name(p.Call.Tool))))
 	}
 	return agent.Decision{}, false

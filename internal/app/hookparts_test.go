@@ -355,3 +355,31 @@ func TestRulesOfUnreadableCalls(t *testing.T) {
 		}
 	}
 }
+
+// Hooks are told that a person is asked what an agent needs, and not where there is none.
+func TestWhoIsAskedForAgents(t *testing.T) {
+	for approver, want := range map[bool]int{true: 1, false: 0} {
+		told := 0
+		h := hooksCalling(t, "Notification", func() { told++ })
+		h.child, h.b.Open = true, agent.Open{}
+		h.parent = &hooked{b: session.Build{Open: agent.Open{Approver: approver}}}
+		if d, decided := h.asking(t.Context(), agent.Proposal{Call: agent.Call{Tool: "bash__exec"}}, agent.Decision{}); decided {
+			t.Errorf("decided %+v", d)
+		}
+		if h.close(); told != want {
+			t.Errorf("with a person %v, told %d times", approver, told)
+		}
+	}
+}
+
+func TestGoOnCap(t *testing.T) {
+	for _, tt := range []struct {
+		ours, theirs string
+		want         int
+	}{{"", "", maxGoOn}, {"", "3", 3}, {"2", "3", 2}, {"", "0", 0}, {"", "-1", maxGoOn}, {"", "many", maxGoOn}} {
+		env := map[string]string{"DURE_STOP_HOOK_BLOCK_CAP": tt.ours, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": tt.theirs}
+		if got := goOnCap(func(name string) string { return env[name] }); got != tt.want {
+			t.Errorf("%q %q: %d, want %d", tt.ours, tt.theirs, got, tt.want)
+		}
+	}
+}

@@ -1,12 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +19,18 @@ import (
 	"dure/internal/text"
 )
 
-// maxGoOn is how often in a row hooks may make a turn go on that is done.
+// maxGoOn is how often in a row hooks may make a turn go on that is done, unless the
+// environment says otherwise.
 const maxGoOn = 8
+
+// goOnCap is what the environment says of that; 0 = as often as they like.
+func goOnCap(getenv func(string) string) int {
+	n, err := strconv.Atoi(cmp.Or(getenv("DURE_STOP_HOOK_BLOCK_CAP"), getenv("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")))
+	if err != nil || n < 0 {
+		return maxGoOn
+	}
+	return n
+}
 
 // idleAfter is how long a session waits for its user before hooks are told.
 const idleAfter = time.Minute
@@ -261,15 +273,17 @@ func (h *hooked) stopping(ctx context.Context, said string) (words, origin strin
 		words = strings.Join(out.Context, "\n")
 	}
 	words = h.masked(words)
+	most := goOnCap(getenv(h.app.opts.Environ))
 	h.mu.Lock()
 	if words == "" {
 		h.goes = 0
-	} else if h.goes++; h.goes > maxGoOn {
-		words = ""
+	} else {
+		h.goes++
 	}
-	capped := h.goes > maxGoOn
+	capped := most > 0 && h.goes > most
 	h.mu.Unlock()
 	if capped {
+		words = ""
 		h.note("warn", "hooks have made the turn go on as often as they may; it ends")
 	}
 	origin = by(out)

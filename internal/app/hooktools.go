@@ -34,6 +34,11 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 	if !h.set.Has(e) {
 		return r, false
 	}
+	if ctx.Err() != nil { // a call that somebody has stopped is told of too
+		var done func()
+		ctx, done = outlasting(ctx, afterEnd)
+		defer done()
+	}
 	out := h.set.Fire(ctx, h.about(e, p, more))
 	if out.Output != nil && e == hooks.PostToolUse {
 		changed, ok := replaced(r, out.Output)
