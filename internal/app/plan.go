@@ -7,9 +7,6 @@ import (
 	"dure/internal/tools"
 )
 
-// planTool puts a plan to the user.
-const planTool = "plan__exit"
-
 // planTools are how the model of a session ends plan mode, with the user's agreement, and
 // how it begins it, where the settings leave that to it and somebody is there to agree.
 func (a *App) planTools(c toolConfig) []agent.Tool {
