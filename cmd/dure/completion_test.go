@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dure/internal/prooftest"
 	"dure/internal/text"
 )
 
@@ -111,13 +112,7 @@ func TestCompletionScripts(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", s.name, err, len(out))
 		}
 	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "bash") {
-			t.Fatalf("bash is required: %v", err)
-		}
-		t.Skip("there is no bash")
-	}
+	bash := prooftest.Program(t, "bash")
 	const ask = `source <(dure completion bash)
 _get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; }
 _init_completion() { _get_comp_words_by_ref; }

@@ -25,6 +25,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // A hookRow is a line of testdata/hooks.txt: what hooks of an event do, and what comes of
@@ -138,13 +139,17 @@ func ahead(t *testing.T, address string, do func()) (url string) {
 }
 
 // The effects of hooks on the program itself, with processes, servers and a model of which
-// the script is known: of every fourth row, and of all with DURE_LONG.
+// the script is known: of the first row of each event and every twelfth of the others, or
+// of all.
 func TestHookEffects(t *testing.T) {
 	scenes := hookScenes()
-	for i, r := range readHookRows(t) {
-		if i%4 != 0 && os.Getenv("DURE_LONG") == "" {
-			continue
-		}
+	last := ""
+	for _, r := range prooftest.Sample(t, readHookRows(t), 12, func(r hookRow) bool {
+		event, _, _ := strings.Cut(r.scene, ": ")
+		first := event != last
+		last = event
+		return first
+	}) {
 		t.Run(fmt.Sprintf("%03d %.60s", r.line, r.scene+" "+strings.Join(r.hooks, " + ")), func(t *testing.T) {
 			t.Parallel()
 			event, name, _ := strings.Cut(r.scene, ": ")

@@ -20,6 +20,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 func TestMain(m *testing.M) {
@@ -247,17 +248,16 @@ func hex(ts *testscript.TestScript, neg bool, args []string) {
 // condition answers [root], [mount] and [tool:NAME]. A tool that DURE_REQUIRE
 // names has to be there.
 func condition(name string) (bool, error) {
-	required := strings.Split(os.Getenv("DURE_REQUIRE"), ",")
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		_, err := exec.LookPath(tool)
-		if err != nil && slices.Contains(required, tool) {
+		if err != nil && prooftest.Required(tool) {
 			return false, fmt.Errorf("%s is required: %w", tool, err)
 		}
 		return err == nil, nil
 	}
 	if name == "mount" {
 		ok := mayMount()
-		if !ok && slices.Contains(required, "mount") {
+		if !ok && prooftest.Required("mount") {
 			return false, errors.New("mounting is required, and not permitted here")
 		}
 		return ok, nil

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"dure/internal/prooftest"
 )
 
 // The attacks of the corpus run for real. What is under test is not what keeps this
@@ -70,18 +72,8 @@ func inNet(t *testing.T, name string) {
 	case ran && exit.ExitCode() != netFailed:
 		t.Errorf("in the net: %v\n%s", err, out)
 	default:
-		lacking(t, "sandbox", fmt.Errorf("the net cannot be made: %w\n%s", err, out))
+		prooftest.Lacking(t, "sandbox", fmt.Errorf("the net cannot be made: %w\n%s", err, out))
 	}
-}
-
-// lacking skips a test on a machine that has not got what it needs, unless
-// DURE_REQUIRE says that it has.
-func lacking(t *testing.T, what string, why error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), what) {
-		t.Fatalf("no %s on this machine: %v", what, why)
-	}
-	t.Skipf("no %s on this machine: %v", what, why)
 }
 
 // netFailed is the exit code where there is no net: nothing was run.

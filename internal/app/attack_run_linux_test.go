@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 	"dure/internal/tools/kit"
 	"dure/internal/workspace"
@@ -37,7 +38,6 @@ const (
 	arenas      = 4               // attacks at a time
 	attackLimit = 2 * time.Second // of one attack
 	batch       = 40              // attacks, after which is looked for what they share
-	perClass    = 2               // attacks of each class in a pass, unless all are run
 )
 
 // The attacks of the corpus run without the gate, and the sandbox alone keeps them
@@ -51,7 +51,7 @@ func TestAttacksFail(t *testing.T) {
 		t.Fatalf("the net is not whole, and nothing is run: %v", err)
 	}
 	if _, err := os.Stat(theShell); err != nil {
-		lacking(t, "bash", err)
+		prooftest.Lacking(t, "bash", err)
 	}
 	shared, missing := openCanaries(t), missingPrograms(t)
 	for i, p := range []pass{
@@ -107,7 +107,7 @@ func newField(t *testing.T, p pass, shared *post, missing []string) *field {
 			if p.mechanism == "bwrap" {
 				what = "bwrap"
 			}
-			lacking(t, what, fmt.Errorf("%s: %+v", p.mechanism, r.Parts))
+			prooftest.Lacking(t, what, fmt.Errorf("%s: %+v", p.mechanism, r.Parts))
 		}
 	}
 	return f
@@ -137,12 +137,11 @@ func missingPrograms(t *testing.T) []string {
 	})
 }
 
-// chosen are the numbers of the attacks of a pass: all, or some of each class, others
-// in each pass.
+// chosen are the numbers of the attacks of a pass: all, or one of each class, another in
+// each pass, and a few more.
 func (f *field) chosen(turn int) []int {
 	all := readPolicyCases(f.t, "attacks", f.arenas[0].place)
 	var numbers []int
-	classes := map[string][]int{}
 	for n, c := range all {
 		switch e := reader(f.arenas[0].home, theShell)(commandOf(c), f.arenas[0].workspace); {
 		case c.Tool != "Bash" || commandOf(c) == "":
@@ -151,20 +150,19 @@ func (f *field) chosen(turn int) []int {
 			continue
 		}
 		numbers = append(numbers, n)
-		class := c.name()[:strings.LastIndexByte(c.name(), '-')]
-		classes[class] = append(classes[class], n)
 	}
-	if os.Getenv("DURE_LONG") != "" {
-		return numbers
+	class := func(n int) string { return all[n].name()[:strings.LastIndexByte(all[n].name(), '-')] }
+	size, left := map[string]int{}, map[string]int{} // of each class; and how many go by before one is taken
+	for _, n := range numbers {
+		size[class(n)]++
 	}
-	numbers = nil
-	for _, list := range classes {
-		for k := range min(perClass, len(list)) {
-			numbers = append(numbers, list[(turn+k*len(list)/perClass)%len(list)])
-		}
+	for name, most := range size {
+		left[name] = turn % most
 	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
+	return prooftest.Sample(f.t, numbers, 150, func(n int) bool {
+		left[class(n)]--
+		return left[class(n)] == -1
+	})
 }
 
 // fight runs attacks, several at a time, and looks after each at what is its own and

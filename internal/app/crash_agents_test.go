@@ -4,14 +4,13 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dure/agent"
 	"dure/internal/app"
@@ -132,7 +131,9 @@ func agentRun(ctx context.Context, dir string, p crashPoint) (v verdict, err err
 			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
-	return r.checkAgents(ctx)
+	v, err = r.checkAgents(ctx)
+	v.died = died
+	return v, err
 }
 
 // TestCrashWithAgents kills a session whose agents work at every boundary of its log and
@@ -140,32 +141,13 @@ func agentRun(ctx context.Context, dir string, p crashPoint) (v verdict, err err
 // does nothing twice, and has one outcome; one in the background is settled once, as it
 // came out or as lost.
 func TestCrashWithAgents(t *testing.T) {
-	dir, begun, stride := t.TempDir(), time.Now(), int64(1)
-	if !long() {
-		stride = 40
-	}
-	r, err := newAgentRun(filepath.Join(dir, "0"))
+	r, err := newAgentRun(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, lines, err := r.child(childTask{List: true})
-	if err != nil {
+	if err = errors.Join(err, r.close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.close(); err != nil {
-		t.Fatal(err)
-	}
-	points := pointsOf(lines)
-	runs, events := 0, 0
-	for i := rand.Int64N(stride); i < int64(len(points)); i += stride {
-		v, err := agentRun(t.Context(), filepath.Join(dir, fmt.Sprint(i+1)), points[i])
-		if err != nil {
-			v.fail("%v", err)
-		}
-		for _, problem := range v.problems {
-			t.Errorf("killed at boundary %+v: %s", points[i], problem)
-		}
-		runs, events = runs+1, events+v.events
-	}
-	t.Logf("%v: %d places, %d visited, %d events", time.Since(begun).Round(time.Second), len(points), runs, events)
+	killedAt(t, pointsOf(lines), 40, 2, func(dir string, p crashPoint) (verdict, error) { return agentRun(t.Context(), dir, p) })
 }

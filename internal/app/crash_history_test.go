@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dure/agent"
 	"dure/client"
@@ -263,18 +260,16 @@ func historyRun(ctx context.Context, dir string, p crashPoint) (v verdict, err e
 			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
-	return r.checkHistory(ctx)
+	v, err = r.checkHistory(ctx)
+	v.died = died
+	return v, err
 }
 
 // TestCrashWithHistory kills a session that is shortened, made whole again, put back
 // with its files, reviewed, and forked: at every boundary, or at some in the short form. It goes
 // on from there and comes to the same end.
 func TestCrashWithHistory(t *testing.T) {
-	dir, begun, stride := t.TempDir(), time.Now(), int64(1)
-	if !long() {
-		stride = 40
-	}
-	r, err := newHistoryRun(filepath.Join(dir, "0"))
+	r, err := newHistoryRun(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,17 +277,5 @@ func TestCrashWithHistory(t *testing.T) {
 	if err = errors.Join(err, r.close()); err != nil {
 		t.Fatal(err)
 	}
-	points := pointsOf(lines)
-	runs, events := 0, 0
-	for i := rand.Int64N(stride); i < int64(len(points)); i += stride {
-		v, err := historyRun(t.Context(), filepath.Join(dir, fmt.Sprint(i+1)), points[i])
-		if err != nil {
-			v.fail("%v", err)
-		}
-		for _, problem := range v.problems {
-			t.Errorf("killed at boundary %+v: %s", points[i], problem)
-		}
-		runs, events = runs+1, events+v.events
-	}
-	t.Logf("%v: %d places, %d visited, %d events", time.Since(begun).Round(time.Second), len(points), runs, events)
+	killedAt(t, pointsOf(lines), 40, 2, func(dir string, p crashPoint) (verdict, error) { return historyRun(t.Context(), dir, p) })
 }

@@ -6,20 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 	"dure/internal/transcript"
 )
 
@@ -127,22 +125,22 @@ func rests(s *transcript.State) bool {
 
 // checkJobs has the model read what it has not been told yet, and looks at
 // everything that the run has left.
-func (r *crashRun) checkJobs(ctx context.Context, wire string) (v verdict, lost int, err error) {
+func (r *crashRun) checkJobs(ctx context.Context, wire string) (v verdict, err error) {
 	a, err := app.New(options(r.work(), r.home(), r.model.URL(), jobFlags(wire, r.model.URL())))
 	if err != nil {
-		return v, 0, err
+		return v, err
 	}
 	defer a.Close()
 	c := a.Client()
 	s, err := c.Open(ctx, agent.Open{Session: crashID})
 	if err != nil {
-		return v, 0, err
+		return v, err
 	}
 	var events []agent.Event
 	state := transcript.New()
 	for e, err := range s.Events(ctx, 0) {
 		if err != nil {
-			return v, 0, err
+			return v, err
 		}
 		if e.Live() {
 			continue
@@ -151,7 +149,7 @@ func (r *crashRun) checkJobs(ctx context.Context, wire string) (v verdict, lost 
 		state.Apply(e)
 		if e.Seq == s.Info.Head {
 			if err := s.Send(ctx, agent.Prompt{ID: "p3", Text: "Well?"}); err != nil {
-				return v, 0, err
+				return v, err
 			}
 		}
 		if e.Seq > s.Info.Head && e.Kind() == "turn.ended" {
@@ -174,12 +172,13 @@ func (r *crashRun) checkJobs(ctx context.Context, wire string) (v verdict, lost 
 			v.fail("prompt %s was entered %d times", p, entered[p])
 		}
 	}
-	return v, r.checkOutcomes(&v, events, state), nil
+	r.checkOutcomes(&v, events, state)
+	return v, nil
 }
 
 // checkOutcomes checks that each job has one outcome, that the model read of it
-// once, and that the outcome is true. It returns how many are lost.
-func (r *crashRun) checkOutcomes(v *verdict, events []agent.Event, state *transcript.State) (lost int) {
+// once, and that the outcome is true.
+func (r *crashRun) checkOutcomes(v *verdict, events []agent.Event, state *transcript.State) {
 	outcomes := map[string][]agent.CallSettled{}
 	for _, b := range all[agent.CallSettled](events) {
 		outcomes[b.Handle] = append(outcomes[b.Handle], b)
@@ -217,7 +216,7 @@ func (r *crashRun) checkOutcomes(v *verdict, events []agent.Event, state *transc
 		o := outcomes[h][0]
 		gone := o.Result.Error != nil && o.Result.Error.Code == agent.ErrLost
 		if gone {
-			lost++
+			v.lost++
 		}
 		switch {
 		case o.Lost != gone, o.ID != b.Result.ID:
@@ -231,7 +230,6 @@ func (r *crashRun) checkOutcomes(v *verdict, events []agent.Event, state *transc
 	if len(outcomes) != begun || len(state.Pending) > 0 || len(state.Notices) > 0 {
 		v.fail("%d jobs, %d outcomes, %d pending, %d notices left", begun, len(outcomes), len(state.Pending), len(state.Notices))
 	}
-	return lost
 }
 
 // count counts the lines of a text.
@@ -255,42 +253,43 @@ func newJobRun(dir string) (*crashRun, error) {
 }
 
 // jobBoundaries lists the boundaries of an undisturbed run.
-func jobBoundaries(dir, wire string) ([]string, error) {
+func jobBoundaries(dir, wire string) ([]crashPoint, error) {
 	r, err := newJobRun(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
 	_, lines, err := r.child(childTask{Jobs: wire, List: true})
-	return lines, err
+	return pointsOf(lines), err
 }
 
 // jobRun is one session with jobs that is killed at a boundary and goes on.
-func jobRun(ctx context.Context, dir, wire string, p crashPoint) (v verdict, lost int, err error) {
+func jobRun(ctx context.Context, dir, wire string, p crashPoint) (v verdict, err error) {
 	r, err := newJobRun(dir)
 	if err != nil {
-		return v, 0, err
+		return v, err
 	}
 	defer r.close()
 	died, _, err := r.child(childTask{Jobs: wire, Die: p.n, Torn: p.torn})
 	if err != nil {
-		return v, 0, err
+		return v, err
 	}
 	if died {
 		if left := carrying(r.home()); len(left) > 0 {
 			v.fail("processes outlive the program: %v", left)
 		}
 		if again, _, err := r.child(childTask{Jobs: wire}); again || err != nil {
-			return v, 0, fmt.Errorf("resuming: died %v, %w", again, err)
+			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
 	problems := v.problems
-	v, lost, err = r.checkJobs(ctx, wire)
+	v, err = r.checkJobs(ctx, wire)
+	v.died = died
 	v.problems = append(problems, v.problems...)
 	if left := carrying(r.home()); len(left) > 0 {
 		v.fail("processes are left behind: %v", left)
 	}
-	return v, lost, err
+	return v, err
 }
 
 // TestCrashWithJobs kills a session whose jobs run in the background at every
@@ -298,46 +297,13 @@ func jobRun(ctx context.Context, dir, wire string, p crashPoint) (v verdict, los
 // stored once, as it was or as lost, the model reads of it once, and no process is
 // left. Every wire format takes part: its server refuses what the real one would.
 func TestCrashWithJobs(t *testing.T) {
-	wires, stride := app.Wires, int64(1)
-	if !long() {
-		wires, stride = []string{wires[rand.IntN(len(wires))]}, 16
-	}
-	for _, wire := range wires {
+	for _, wire := range prooftest.Sample(t, app.Wires, len(app.Wires), nil) {
 		t.Run(wire, func(t *testing.T) {
-			dir, begun := t.TempDir(), time.Now()
-			lines, err := jobBoundaries(filepath.Join(dir, "0"), wire)
+			places, err := jobBoundaries(t.TempDir(), wire)
 			if err != nil {
 				t.Fatal(err)
 			}
-			points := pointsOf(lines)
-			var mu sync.Mutex // guards next and the sums
-			next, runs, lost, events := rand.Int64N(stride), 0, 0, 0
-			var workers sync.WaitGroup
-			for range 3 {
-				workers.Go(func() {
-					for {
-						mu.Lock()
-						i := next
-						next += stride
-						mu.Unlock()
-						if i >= int64(len(points)) {
-							return
-						}
-						v, n, err := jobRun(t.Context(), filepath.Join(dir, fmt.Sprint(i+1)), wire, points[i])
-						if err != nil {
-							v.fail("%v", err)
-						}
-						for _, problem := range v.problems {
-							t.Errorf("killed at boundary %+v: %s", points[i], problem)
-						}
-						mu.Lock()
-						runs, lost, events = runs+1, lost+n, events+v.events
-						mu.Unlock()
-					}
-				})
-			}
-			workers.Wait()
-			t.Logf("%v: %d places, %d visited, %d events, %d jobs lost", time.Since(begun).Round(time.Second), len(points), runs, events, lost)
+			killedAt(t, places, 16, 3, func(dir string, p crashPoint) (verdict, error) { return jobRun(t.Context(), dir, wire, p) })
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
+	"dure/internal/prooftest"
 )
 
 // crashPoint is a place to die at.
@@ -29,60 +30,71 @@ type crashPoint struct {
 // at those behind a write to the log once more with the write torn, and lets it
 // go on for three steps.
 type crashPlan struct {
-	story         *crashScript
-	steps         int
-	ask, more     bool
-	first, stride int // of the places that are visited
+	story     *crashScript
+	steps     int
+	ask, more bool
 }
 
-func (c crashPlan) run(t *testing.T) {
-	points := c.points(t)
-	dir := t.TempDir()
-	t.Logf("%d places to die at", len(points))
-	begun := time.Now()
-	var mu sync.Mutex // guards next and sum
-	next := c.first
+// run visits every so many of the places, or all in the long form.
+func (c crashPlan) run(t *testing.T, every int) {
+	killedAt(t, c.points(t), every, 2, func(dir string, p crashPoint) (verdict, error) { return c.dieAt(t, dir, p) })
+}
+
+// killedAt has sessions die, each in a folder of its own and at another of the places
+// of an undisturbed run, some beside each other, and reports what is wrong with them
+// afterwards. Without DURE_LONG it visits every so many of the places, and the first at
+// which a write is torn.
+func killedAt(t *testing.T, places []crashPoint, every, beside int, die func(dir string, p crashPoint) (verdict, error)) {
+	t.Helper()
+	torn := false
+	points := prooftest.Sample(t, places, every, func(p crashPoint) bool {
+		first := p.torn && !torn
+		torn = torn || first
+		return first
+	})
+	dir, begun, next := t.TempDir(), time.Now(), make(chan crashPoint)
+	var mu sync.Mutex // guards sum
 	var sum crashSum
 	var workers sync.WaitGroup
-	for range 2 {
+	for range beside {
 		workers.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				if next += c.stride; sum.runs()%200 == 199 {
-					t.Logf("%v: at place %d of %d: %+v", time.Since(begun).Round(time.Second), i, len(points), sum)
-				}
-				mu.Unlock()
-				if i >= len(points) {
-					return
-				}
-				died, v, err := c.dieAt(t, filepath.Join(dir, fmt.Sprint(i)), points[i])
+			for p := range next {
+				v, err := die(filepath.Join(dir, fmt.Sprintf("%d-%v", p.n, p.torn)), p)
 				if err != nil {
 					v.fail("%v", err)
 				}
-				mu.Lock()
-				sum.add(died, v)
-				mu.Unlock()
-				for _, p := range v.problems {
-					t.Errorf("killed at boundary %d (%s), torn %v: %s", points[i].n, points[i].name, points[i].torn, p)
+				for _, problem := range v.problems {
+					t.Errorf("killed at boundary %+v: %s", p, problem)
 				}
+				mu.Lock()
+				if sum.add(v); sum.runs()%200 == 0 {
+					t.Logf("%v: %d of %d places: %+v", time.Since(begun).Round(time.Second), sum.runs(), len(points), sum)
+				}
+				mu.Unlock()
 			}
 		})
 	}
+	for _, p := range points {
+		next <- p
+	}
+	close(next)
 	workers.Wait()
-	t.Logf("%v: %d places, %d visited: %+v", time.Since(begun).Round(time.Second), len(points), sum.runs(), sum)
+	t.Logf("%v: %d places, %d visited: %+v", time.Since(begun).Round(time.Second), len(places), sum.runs(), sum)
+	if sum.Killed == 0 {
+		t.Error("nothing was killed")
+	}
 }
 
 // crashSum counts what became of many runs.
 type crashSum struct {
-	Killed, Untouched, Bad           int // runs
-	Events, Unknown, Again, Repaired int
+	Killed, Untouched, Bad                 int // runs
+	Events, Unknown, Again, Repaired, Lost int
 }
 
 func (s *crashSum) runs() int { return s.Killed + s.Untouched }
 
-func (s *crashSum) add(died bool, v verdict) {
-	if died {
+func (s *crashSum) add(v verdict) {
+	if v.died {
 		s.Killed++
 	} else {
 		s.Untouched++
@@ -91,6 +103,7 @@ func (s *crashSum) add(died bool, v verdict) {
 		s.Bad++
 	}
 	s.Events += v.events
+	s.Lost += v.lost
 	s.Unknown += v.unknown
 	s.Again += v.again
 	s.Repaired += v.repaired
@@ -129,52 +142,45 @@ func pointsOf(lines []string) []crashPoint {
 }
 
 // dieAt is one run that dies at p.
-func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (died bool, v verdict, err error) {
+func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (v verdict, err error) {
 	r, err := newCrashRun(dir, c.story, c.steps)
 	if err != nil {
-		return false, v, err
+		return v, err
 	}
 	defer r.close()
 	r.ask, r.more = c.ask, c.more
-	if died, _, err = r.child(childTask{Die: p.n, Torn: p.torn}); err != nil {
-		return died, v, err
+	died, _, err := r.child(childTask{Die: p.n, Torn: p.torn})
+	if err != nil {
+		return v, err
 	}
 	if died {
 		r.limit.Store(min(int64(c.steps), r.asked.Load()+3))
 		again, _, err := r.child(childTask{})
 		if again || err != nil {
-			return died, v, fmt.Errorf("resuming: died %v, %w", again, err)
+			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
-	if v, err = r.check(t.Context()); err != nil {
-		return died, v, err
+	v, err = r.check(t.Context())
+	v.died = died
+	if err != nil {
+		return v, err
 	}
 	if left := family.orphans(); len(left) > 0 {
 		v.fail("processes are left behind: %v", left)
 	}
-	return died, v, nil
+	return v, nil
 }
 
 // TestCrashWhileAsking kills a session in which every call waits for the user: a
 // question is asked once, its answer is kept, and a yes is good for one run.
 func TestCrashWhileAsking(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.sample(t)
+	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.run(t, 8)
 }
 
 // TestCrashWhileQueueing kills a session that is given more prompts than one:
 // each of them is served, and entered once.
 func TestCrashWhileQueueing(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, more: true}.sample(t)
-}
-
-// sample is run, at some of the places unless all are wanted.
-func (c crashPlan) sample(t *testing.T) {
-	c.stride = 1
-	if !long() {
-		c.stride = 8
-		c.first = luckOf(t).IntN(c.stride)
-	}
-	c.run(t)
+	crashPlan{story: newCrashScript(3), steps: 3, more: true}.run(t, 8)
 }
 
 // trigger kills a process a moment after it has printed so many lines about

@@ -26,6 +26,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 	"dure/internal/transcript"
 	"dure/internal/workspace"
@@ -154,6 +155,8 @@ type verdict struct {
 	again    int // calls that were started more than once
 	repaired int // times that a torn end was cut off
 	leftover int // files that were being written when the program died
+	lost     int // jobs whose outcome nobody knows
+	died     bool
 }
 
 func (v *verdict) fail(format string, args ...any) {
@@ -319,8 +322,8 @@ const (
 // chooses, and half of the time leaves a torn log. With DURE_LONG=1 it kills a
 // session of its own at every boundary there is.
 func TestCrashMatrix(t *testing.T) {
-	if long() {
-		crashPlan{story: newCrashScript(crashSteps), steps: crashSteps, stride: 1}.run(t)
+	if prooftest.Long() {
+		crashPlan{story: newCrashScript(crashSteps), steps: crashSteps}.run(t, 1)
 		return
 	}
 	luck := luckOf(t)
@@ -364,9 +367,6 @@ func TestCrashMatrix(t *testing.T) {
 	t.Logf("%d kills in %d steps, %d torn, in %v: %d events, %d of them seen by a child, %d epochs, %d repairs, %d calls run again, %d outcomes unknown",
 		r.kills, reached, r.torn, time.Since(begun).Round(time.Millisecond), v.events, len(r.printed), v.epochs, v.repaired, v.again, v.unknown)
 }
-
-// long reports whether the long forms are wanted.
-func long() bool { return os.Getenv("DURE_LONG") != "" }
 
 // luckOf makes a source of numbers from the seed that the log of the test names.
 func luckOf(t *testing.T) *rand.Rand {

@@ -3,11 +3,11 @@ package app
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -65,19 +65,15 @@ func runDemo(t *testing.T, wire string, change func(*Demo)) DemoReport {
 // unless DURE_REQUIRE names it.
 func need(t *testing.T, program string) {
 	t.Helper()
-	if sandbox.Find(program) != "" {
-		return
+	if sandbox.Find(program) == "" {
+		prooftest.Lacking(t, program, "the sample is tested with it")
 	}
-	if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), program) {
-		t.Fatalf("there is no %s", program)
-	}
-	t.Skipf("the sample is tested with %s", program)
 }
 
 // The demo does what it shows, whatever format its model is spoken to in.
 func TestDemo(t *testing.T) {
 	need(t, "go")
-	for _, wire := range Wires {
+	for _, wire := range prooftest.Sample(t, Wires, len(Wires), nil) {
 		t.Run(wire, func(t *testing.T) { testDemo(t, wire) })
 	}
 }

@@ -3,26 +3,19 @@
 package app_test
 
 import (
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // What a language server finds wrong after an edit stands in the edit's result. The
 // server works confined, as commands do.
 func TestDiagnosticsAfterAnEdit(t *testing.T) {
-	if _, err := exec.LookPath("gopls"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "gopls") {
-			t.Fatal("gopls is required and missing")
-		}
-		t.Skip("gopls is not installed")
-	}
+	prooftest.Program(t, "gopls")
 	w := newWorld(t, says(
 		calls(tool("Diagnostics", fields{"file_path": "a.go"})), // starts it
 		calls(tool("Read", fields{"file_path": "a.go"})),

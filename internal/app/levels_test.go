@@ -3,15 +3,14 @@
 package app_test
 
 import (
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // With each mechanism that is taken away, the level falls as doctor says, and with
@@ -40,7 +39,7 @@ func TestLevelsFall(t *testing.T) {
 		}
 		i := slices.IndexFunc(list, func(f agent.Finding) bool { return f.Name == "sandbox" })
 		if i < 0 || list[i].Code != "sandbox."+tt.level {
-			if required := strings.Split(os.Getenv("DURE_REQUIRE"), ","); !slices.Contains(required, "sandbox") {
+			if !prooftest.Required("sandbox") {
 				t.Logf("with %v this machine confines otherwise: %+v", tt.mechanisms, list[i])
 				continue
 			}

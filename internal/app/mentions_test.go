@@ -18,6 +18,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // project lays out a workspace with everything that an input may name.
@@ -51,12 +52,7 @@ func (w *world) project() {
 // What an input names is read with it, and what cannot be is said; nothing is read of
 // what lies outside, may be secret, or is denied.
 func TestMentions(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "git") {
-			t.Fatal(err)
-		}
-		t.Skip("git is missing, which says what is ignored")
-	}
+	prooftest.Program(t, "git") // says what is ignored
 	for _, tt := range []struct {
 		name, text string
 		without    []string

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // A dice throws sessions: what the model says, what the user does about it.
@@ -168,7 +168,7 @@ func (d *dice) open(c client.Client, o agent.Open) *talk {
 // A session that is replayed comes to what its log has, whatever has happened in it.
 func TestReplaysOfGeneratedSessions(t *testing.T) {
 	n := 8
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		n = 200
 	}
 	d := &dice{}

@@ -20,6 +20,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // A refusal comes after a second, in which the owner could have left; the rest is
@@ -55,7 +56,7 @@ const (
 // woken up. Nothing is lost that anybody was told of.
 func TestRivals(t *testing.T) {
 	rounds, stops := 30, 15
-	if long() {
+	if prooftest.Long() {
 		rounds, stops = 1000, 20
 	}
 	r := newRivals(t)

@@ -23,6 +23,7 @@ import (
 	"dure/internal/cli"
 	slash "dure/internal/commands"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 	"dure/internal/text"
 )
 
@@ -178,13 +179,7 @@ func (s *stage) perform(t *testing.T, keys *io.PipeWriter, lines string) {
 func (p *play) git(lines string) (said string) {
 	p.t.Helper()
 	for line := range strings.Lines(lines) {
-		if _, err := exec.LookPath("git"); err != nil {
-			if strings.Contains(os.Getenv("DURE_REQUIRE"), "git") {
-				p.t.Fatal(err)
-			}
-			p.t.Skip("there is no git here")
-		}
-		cmd := exec.Command("git", strings.Fields(line)...)
+		cmd := exec.Command(prooftest.Program(p.t, "git"), strings.Fields(line)...)
 		cmd.Dir = p.work
 		cmd.Env = append(os.Environ(), "HOME="+p.home, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
 		out, err := cmd.CombinedOutput()

@@ -20,6 +20,7 @@ var Layers = []Layer{
 	{Name: "vocabulary", Packages: []string{"agent"}},
 	{Name: "client", Packages: []string{"client"}, May: []string{"vocabulary"}},
 	{Name: "text", Packages: []string{"internal/text"}, May: []string{"vocabulary"}},
+	{Name: "tests", Packages: []string{"internal/prooftest"}},
 
 	// What everything rests on. The names of tools, models and files are guessed by
 	// one measure, so it lies below all of them.

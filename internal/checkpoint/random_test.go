@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // script changes a folder at random, as tools and shell commands do.
@@ -124,7 +126,7 @@ func (s *script) step() {
 func seed(t testing.TB) uint64 {
 	t.Helper()
 	n := uint64(1)
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		n = uint64(time.Now().UnixNano())
 	}
 	if v := os.Getenv("DURE_SEED"); v != "" {
@@ -140,7 +142,7 @@ func seed(t testing.TB) uint64 {
 // for byte; and the repository of the user is never touched.
 func TestRandomScripts(t *testing.T) {
 	scripts := 10
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		scripts = 300
 	}
 	first := seed(t)
@@ -188,7 +190,7 @@ func TestRandomScripts(t *testing.T) {
 // together: other programs run on the machine of the tests.
 func TestLargeTree(t *testing.T) {
 	files, steps := 500, 10
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		files, steps = 20_000, 60
 	}
 	rnd := rand.New(rand.NewPCG(seed(t), 0))

@@ -5,11 +5,12 @@ package checkpoint
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // model is a file as the accepted and rejected hunks should leave it: its lines
@@ -43,7 +44,7 @@ func joined(lines []string) string {
 // to exactly what applying the accepted hunks gives; and all of it can be taken back.
 func TestRandomReviews(t *testing.T) {
 	runs := 25
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		runs = 1000
 	}
 	first := seed(t)

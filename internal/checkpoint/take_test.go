@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // A snapshot of nothing new is the same one, and nothing is written.
@@ -519,13 +521,7 @@ func TestPermissionsThatAreTakenAway(t *testing.T) {
 
 // The rules are those of git: of every path here git is asked what it thinks.
 func TestRulesAreThoseOfGit(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		if strings.Contains(","+os.Getenv("DURE_REQUIRE")+",", ",git,") {
-			t.Fatal("git is required, and not there")
-		}
-		t.Skip("git is not installed")
-	}
+	git := prooftest.Program(t, "git")
 	r := newRig(t,
 		".gitignore=*.o\n!keep.o\n/top\nsub/*.tmp\n**/deep\na/**/z\nlib/**\n\\#x\n\\!y\ntrail \nspace\\ \n[ab]c\n[!ab]d\n?e\ndir/\n#comment\n\nq[\nx/**/\nfoo*bar*baz\n[]x]y\n[a-c-]w\n/*.root\n",
 		"sub/.gitignore=!special.o\n*.log\n/only\n", "sub/more/.gitignore=*\n!.gitignore\n!a.txt\n", "bom/.gitignore=\ufeff*.bom\n",

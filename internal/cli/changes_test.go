@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/text"
 )
 
@@ -86,13 +87,7 @@ diff --git "a/한글 \x1b[31m.txt" "b/한글 \x1b[31m.txt"
 
 // What a diff writes to a file can be applied by git.
 func TestPatchApplies(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		if strings.Contains(","+os.Getenv("DURE_REQUIRE")+",", ",git,") {
-			t.Fatal(err)
-		}
-		t.Skip("git is missing")
-	}
+	git := prooftest.Program(t, "git")
 	dir := t.TempDir()
 	for name, content := range map[string]string{"gone.txt": "old", "d/was.txt": "a\nb\nc\n", "run.sh": "x\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {

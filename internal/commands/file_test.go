@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"dure/internal/front"
+	"dure/internal/prooftest"
 )
 
 // What lies in the places, which of two of a name counts, and what links do.
@@ -39,12 +39,7 @@ func TestDiscover(t *testing.T) {
 	put("plug/commands/go.md", "plugin")
 	links := map[string]string{"out.md": "../../../secret.md", "in.md": "../../shared/in.md", "loop": ".."}
 	for name, to := range links {
-		if err := os.Symlink(filepath.FromSlash(to), filepath.Join(dir, "repo/.claude/commands", name)); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(filepath.FromSlash(to), filepath.Join(dir, "repo/.claude/commands", name)))
 	}
 	if err := os.Symlink(filepath.Join(dir, "secret.md"), filepath.Join(dir, "home/.claude/commands/linked.md")); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/compact"
+	"dure/internal/prooftest"
 	"dure/internal/transcript"
 )
 
@@ -227,7 +227,7 @@ func plain(s *transcript.State) map[string]any {
 // known of it is true of the messages themselves.
 func TestEveryWayToReadASessionIsTheSame(t *testing.T) {
 	seeds := uint64(60)
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		seeds = 2000
 	}
 	for seed := range seeds {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -155,10 +156,7 @@ func confine(t *testing.T) func(*Config) {
 		c.Box = sandbox.New(sandbox.Config{Temp: t.TempDir(), Confine: &sandbox.Confinement{Roots: []string{c.Project}}})
 		if r := c.Box.Explain(); r.Level == sandbox.None {
 			defer c.Box.Close()
-			if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "sandbox") {
-				t.Fatalf("no sandbox here: %v", r.Missing)
-			}
-			t.Skipf("no sandbox here: %v", r.Missing)
+			prooftest.Lacking(t, "sandbox", r.Missing)
 		}
 	}
 }

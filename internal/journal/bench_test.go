@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 func echo(_ context.Context, b []byte) ([]byte, error) { return append(b, '!'), nil }
@@ -153,7 +154,7 @@ func benchOpen(b *testing.B, size int64, segment int64) {
 func BenchmarkOpen10MB(b *testing.B) { benchOpen(b, 10<<20, 64<<20) }
 
 func BenchmarkRecover1GB(b *testing.B) {
-	if !long() {
+	if !prooftest.Long() {
 		b.Skip("set DURE_LONG=1 to write 1 GB")
 	}
 	benchOpen(b, 1<<30, 2<<30)

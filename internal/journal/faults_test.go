@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 func newBadRig(t *testing.T) (*rig, *badDisk) {
@@ -437,7 +439,7 @@ func sortedKeys[V any](m map[string]V) []string {
 // event, no message, no receipt.
 func TestPowerLoss(t *testing.T) {
 	rounds := uint64(400)
-	if long() {
+	if prooftest.Long() {
 		rounds = 20_000
 	}
 	outcomes := map[string]int{}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // The tests below run this program again as the process that is killed. What it
@@ -88,7 +89,7 @@ func appendForEver(dir string) error {
 // the next one can go on. Every log sees 20 such deaths.
 func TestKill(t *testing.T) {
 	logs := 1
-	if long() {
+	if prooftest.Long() {
 		logs = 50
 	}
 	for n := range logs {
@@ -235,7 +236,7 @@ func runScript(dir string, n int) error {
 func TestKillAtEveryBoundary(t *testing.T) {
 	t.Parallel()
 	step := 4
-	if long() {
+	if prooftest.Long() {
 		step = 1
 	}
 	killed := 0

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 func newFolder(t *testing.T, o LocalOptions) *Local {
@@ -324,7 +325,7 @@ func TestIndexIsCompacted(t *testing.T) {
 // A lease needs no more memory when its log is long, and finds everything in it.
 func TestLongLog(t *testing.T) {
 	events := 60_000
-	if long() {
+	if prooftest.Long() {
 		events = 3_000_000
 	}
 	s := newFolder(t, LocalOptions{Durability: DurabilityOS})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // kept is a session that was closed in good order, with everything that a folder may
@@ -131,7 +132,7 @@ func TestSomeBytes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	names := r.files(dir)
 	tries := 60
-	if long() {
+	if prooftest.Long() {
 		tries = 3000
 	}
 	for range tries {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -205,6 +204,3 @@ func numbered(n int) []agent.Event {
 func isLog(name string) bool { return strings.Contains(name, "/log.0") }
 
 var background = context.Background()
-
-// long reports whether the long form of a proof was asked for.
-func long() bool { return os.Getenv("DURE_LONG") != "" }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // refusedWithin is how long a refusal may take. The store tries for some
@@ -60,7 +61,7 @@ type told struct {
 func TestRivals(t *testing.T) {
 	t.Parallel()
 	rounds, each := 30, 30
-	if long() {
+	if prooftest.Long() {
 		rounds, each = 1000, 50
 	}
 	r := race{}

@@ -8,9 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // An attack is something hostile that somebody is made to install. Each goes all the way
@@ -64,12 +65,7 @@ func laid(files string) offer {
 func linked(to string) offer {
 	return func(t *testing.T, dir string, _ map[string][]byte) string {
 		at := laid("-- "+cards+" --\n"+card+"\n")(t, dir, nil)
-		if err := os.Symlink(to, filepath.Join(at, "link")); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(to, filepath.Join(at, "link")))
 		return at
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // A plugin of a project is used whole or not at all: every file of it has to be as it was
@@ -43,12 +44,7 @@ func TestLoadBeside(t *testing.T) {
 		t.Error(err)
 	}
 	s.Allow = Allow{}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		if runtime.GOOS != "windows" {
-			t.Fatal(err)
-		}
-		t.Skip("links need a privilege on Windows: ", err)
-	}
+	prooftest.Link(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	if _, err := s.LoadBeside(dir, func(string, []byte) bool { return true }); err == nil {
 		t.Error("a link leads out of it")
 	}

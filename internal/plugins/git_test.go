@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -36,13 +36,7 @@ func repository(t *testing.T, dir string) (address, commit string) {
 // write nowhere else is proved elsewhere.
 func withGit(t *testing.T) *Store {
 	t.Helper()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "git") {
-			t.Fatal(err)
-		}
-		t.Skip("git is not here: ", err)
-	}
+	git := prooftest.Program(t, "git")
 	s := newStore(t)
 	s.Git, s.Env = func() string { return git }, []string{"PATH=" + os.Getenv("PATH")}
 	s.Box = func(string, []string) (*sandbox.Box, error) { return sandbox.New(sandbox.Config{}), nil }
@@ -59,12 +53,7 @@ text
 bin/tidy filter=evil
 `)
 	for link, to := range map[string]string{"CLAUDE.md": "plugins/x/AGENTS.md", "out": "/etc/passwd", "dir": "skills"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	address, commit := repository(t, dir)
 	in := install(t, s, Source{Kind: FromGit, URL: address})

@@ -13,13 +13,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dure/internal/prooftest"
 )
 
 const (
@@ -165,9 +166,7 @@ func TestChangedPluginsDoNotLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := change(l.Root); err != nil {
-				t.Skip(err)
-			}
+			prooftest.Link(t, change(l.Root))
 			if _, err := s.Load(in); err == nil {
 				t.Error("it loads")
 			}
@@ -483,12 +482,7 @@ func TestCopyRefuses(t *testing.T) {
 	}
 	for name, to := range map[string]string{"absolute": out, "relative": "../../../../../../etc/passwd", "a folder": "skills", "nowhere": "nothing"} {
 		dir := folder(t, first)
-		if err := os.Symlink(to, filepath.Join(dir, "link")); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, "link")))
 		if _, err := newStore(t).Prepare(t.Context(), Source{Kind: FromFolder, Path: dir}); !errors.Is(err, ErrUnsafe) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // A pattern, and which of the paths below it allows and denies.
@@ -151,13 +151,7 @@ func TestFoldedPaths(t *testing.T) {
 
 // Git and the matcher agree on what a pattern ignores.
 func TestLikeGit(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "git") {
-			t.Fatal(err)
-		}
-		t.Skip("git is not there")
-	}
+	git := prooftest.Program(t, "git")
 	dir := t.TempDir()
 	if out, err := exec.Command(git, "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -3,13 +3,15 @@ package sandbox
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // confined returns a box with a workspace, that confines by one mechanism.
@@ -23,10 +25,7 @@ func confined(t testing.TB, mechanism string, change func(*Confinement)) (*Box, 
 	b := New(Config{Temp: t.TempDir(), Confine: c, Mechanisms: []string{mechanism}})
 	t.Cleanup(func() { b.Close() })
 	if got := b.cell.find(); got.mechanism != mechanism {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "sandbox") {
-			t.Fatalf("no %s here: %v", mechanism, got.parts)
-		}
-		t.Skipf("no %s here: %v", mechanism, got.parts)
+		prooftest.Lacking(t, "sandbox", fmt.Sprint(mechanism, " does not confine: ", got.parts))
 	}
 	return b, root
 }
@@ -76,11 +75,13 @@ func TestConfinedLife(t *testing.T) {
 	const tests = "^(TestRun|TestRunCannotStart|TestTalk|TestOutAfterTheEnd|TestSignal|TestProcessStop|TestInputThatNobodyReads|TestTerminal|TestTerminalSession|TestClosedBox|TestStartUnderContext)$"
 	const stopped = "^TestEscapesDieWithWhatIsStopped$/^(stop|close)"
 	const orphans = "^(TestNothingSurvivesKillOfParent|TestNothingSurvivesByLeavingItsGroup|TestTerminalDoesNotSurviveKillOfParent)$"
+	t.Parallel() // it mostly waits
 	for _, m := range mechanisms {
 		t.Run(m, func(t *testing.T) {
-			if m == byBwrap && os.Getenv("DURE_LONG") == "" {
+			if m == byBwrap && !prooftest.Long() {
 				t.Skip("as by namespaces, which takes seconds: DURE_LONG=1 runs it")
 			}
+			t.Parallel()
 			confined(t, m, nil)
 			runs := []string{tests, stopped}
 			if m == byLandlock { // elsewhere numbers of processes differ inside
@@ -219,7 +220,7 @@ func TestConfinedWork(t *testing.T) {
 			} {
 				t.Run(tt.name, func(t *testing.T) {
 					needs(t, tt.needs)
-					if tt.needs == "go" && os.Getenv("DURE_LONG") == "" {
+					if tt.needs == "go" && !prooftest.Long() {
 						t.Skip("takes seconds: DURE_LONG=1 runs it")
 					}
 					b, root := confined(t, m, nil)

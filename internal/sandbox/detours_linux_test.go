@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"dure/internal/prooftest"
 )
 
 // What is protected stays as it is by whatever way it is reached: links, files that
@@ -76,7 +78,7 @@ func TestDetours(t *testing.T) {
 	} {
 		for _, m := range []string{byNamespaces, byBwrap} {
 			t.Run(tt.name+"/"+m, func(t *testing.T) {
-				if m == byBwrap && os.Getenv("DURE_LONG") == "" {
+				if m == byBwrap && !prooftest.Long() {
 					t.Skip("as by namespaces, which takes seconds: DURE_LONG=1 runs it")
 				}
 				out := plant(t).out

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dure/internal/prooftest"
 	"dure/internal/sandbox/egress"
 )
 
@@ -93,7 +94,7 @@ func plant(t *testing.T) canaries {
 	t.Helper()
 	out, err := os.MkdirTemp("/var/tmp", "dure-test-") // commands have a /tmp of their own
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(out) })
 	for name, text := range map[string]string{"there": "untouched\n", "secret/key": "ESCAPED\n"} {
@@ -156,9 +157,11 @@ func repository(t *testing.T, root string) {
 // No attempt gets out, by any mechanism, but those that Explain owns up to where
 // there are no namespaces; and whatever was tried, what is protected is as it was.
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	python := interpreter()
 	for _, m := range mechanisms {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			c := plant(t)
 			b, root := confined(t, m, func(f *Confinement) {
 				f.Hide = []string{filepath.Join(c.out, "secret"), filepath.Join(c.out, "agent")}
@@ -367,8 +370,8 @@ func TestLevels(t *testing.T) {
 	} {
 		b := New(Config{Temp: t.TempDir(), Confine: &Confinement{}, Mechanisms: tt.mechanisms})
 		r := b.Explain()
-		if tt.level != None && r.Level == None && !slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "sandbox") {
-			t.Skipf("no %v here: %v", tt.mechanisms, r.Parts)
+		if tt.level != None && r.Level == None {
+			prooftest.Lacking(t, "sandbox", fmt.Sprint(tt.mechanisms, " do not confine: ", r.Parts))
 		}
 		if r.Level != tt.level || r.Mechanism != tt.by || (r.Level == Full) != (r.Mend == nil) {
 			t.Errorf("%v: %+v", tt.mechanisms, r)

@@ -13,12 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // start starts a command that is stopped at the end of the test.
@@ -248,7 +249,7 @@ func TestTerminal(t *testing.T) {
 // needs skips a test on a machine without a program, unless DURE_REQUIRE names it.
 func needs(t *testing.T, program string) {
 	t.Helper()
-	missing := "no " + program + " on this machine"
+	why := "it is not there"
 	if path := Find(program); path != "" {
 		if program != "cargo" {
 			return
@@ -258,12 +259,9 @@ func needs(t *testing.T, program string) {
 		if err == nil {
 			return
 		}
-		missing = fmt.Sprintf("%s does not run for this user: %v: %s", program, err, out)
+		why = fmt.Sprintf("it does not run for this user: %v: %s", err, out)
 	}
-	if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), program) {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
+	prooftest.Lacking(t, program, why)
 }
 
 // eventually waits until a fact about other processes is there.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"dure/internal/prooftest"
 )
 
 // Ordinary work with toolchains is done confined, without a network, on what this
@@ -79,8 +81,7 @@ func TestToolchains(t *testing.T) {
 			for _, program := range tt.needs {
 				needs(t, program)
 			}
-			required := slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), tt.needs[0])
-			if tt.slow && !required && os.Getenv("DURE_LONG") == "" {
+			if tt.slow && !prooftest.Required(tt.needs[0]) && !prooftest.Long() {
 				t.Skip("the first compilation takes long: set DURE_LONG=1, or name " + tt.needs[0] + " in DURE_REQUIRE")
 			}
 			if strings.HasPrefix(tt.name, "go ") && version == "" {
@@ -103,7 +104,7 @@ func toolBox(t *testing.T, change func(*Confinement)) (*Box, string, []string) {
 	t.Helper()
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skip("no home: ", err)
+		t.Fatal(err)
 	}
 	root := t.TempDir()
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "GOFLAGS=") })
@@ -133,7 +134,7 @@ func toolBox(t *testing.T, change func(*Confinement)) (*Box, string, []string) {
 	}
 	if probe.Code != 0 {
 		_ = os.Remove(filepath.Join(home, ".dure-probe"))
-		t.Skip("commands are not confined on this machine")
+		prooftest.Lacking(t, "sandbox", "commands are not confined")
 	}
 	return b, root, Overlay(env, caches.Set)
 }

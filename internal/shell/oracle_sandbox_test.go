@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // An oracle has bash really run command lines, in a box in which every program is
@@ -52,13 +53,9 @@ const oracleText = "# text\n"
 // that it can.
 func newOracle(t *testing.T) *oracle {
 	t.Helper()
-	required := strings.Split(os.Getenv("DURE_REQUIRE"), ",")
 	missing := func(program string, why error) {
 		t.Helper()
-		if slices.Contains(required, program) {
-			t.Fatalf("no %s on this machine: %v", program, why)
-		}
-		t.Skipf("no %s on this machine: %v", program, why)
+		prooftest.Lacking(t, program, why)
 	}
 	o := &oracle{base: t.TempDir()}
 	bwrap, err := exec.LookPath("bwrap")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // Whatever program bash starts for a command line, the reading of that command line
@@ -65,7 +67,7 @@ func TestOracle(t *testing.T) {
 func oracleRun(t *testing.T) (uint64, time.Duration) {
 	t.Helper()
 	seed, limit := uint64(1), 3*time.Second
-	if os.Getenv("DURE_LONG") == "1" {
+	if prooftest.Long() {
 		limit = time.Minute
 	}
 	if v := os.Getenv("DURE_FUZZTIME"); v != "" {

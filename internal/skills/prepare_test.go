@@ -6,12 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"dure/internal/front"
+	"dure/internal/prooftest"
 )
 
 // prepared prepares a text; its commands answer with what they are.
@@ -87,10 +87,7 @@ func TestOutcome(t *testing.T) {
 
 // Whatever a value says, a shell takes it for one piece of the word that it stands in.
 func TestBindIsOneWord(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("there is no sh")
-	}
+	shell := prooftest.Program(t, "sh")
 	for _, value := range []string{
 		"a b", "$(echo x)", "`echo x`", `"; echo x; "`, "'; echo x; '", `\`, `\\"`, "$HOME", "*", "~", "", "-n", "a\nb", "!x", "#x", "{a,b}", "한 글", `'"'"'`, "&& echo x", "\r",
 	} {
@@ -136,13 +133,7 @@ func TestBindRefuses(t *testing.T) {
 
 // A value that is read once more, by a shell in the command, makes nothing else of it.
 func TestBindInCommandsOfCommands(t *testing.T) {
-	shell, err := exec.LookPath("bash")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "bash") {
-			t.Fatalf("bash is required: %v", err)
-		}
-		t.Skip("there is no bash")
-	}
+	shell := prooftest.Program(t, "bash")
 	for _, frame := range []string{"bash -c 'echo $0'", `bash -c "echo '$0'"`, "eval echo $0", "find . -exec sh -c 'echo $0' ';'", "nice bash -c 'echo $0'", "$0 canary"} {
 		for _, value := range []string{"a;touch canary", "$(touch canary)", "`touch canary`", "' ; touch canary; '", "x > canary", "x\ntouch canary", "touch"} {
 			line, _, err := bind(frame, front.Values{Line: quoteArgument(value)}, false)

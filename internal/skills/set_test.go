@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"dure/internal/front"
+	"dure/internal/prooftest"
 )
 
 func skill(name, description string) string {
@@ -137,12 +137,7 @@ func TestLinks(t *testing.T) {
 		"work/.claude/skills/one": "../../shared/one", "work/.claude/skills/same": "../../shared/one", "work/.claude/skills/two": "../../../outside/two",
 		"work/.claude/skills/three/SKILL.md": "../../../../secret", "work/.claude/skills/round": "..", "work/.claude/skills/self": "self",
 	} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{Scope: front.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
 	want := "one project shared\nthree project  – it is not read: its file is a link that leads out of the project\ntwo project  – it is not read: it is a link that leads out of the project"
@@ -163,12 +158,7 @@ func TestTextStaysInTheProject(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, at)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(to, filepath.Join(dir, at)); err != nil {
-			if runtime.GOOS != "windows" {
-				t.Fatal(err)
-			}
-			t.Skip("links need a privilege on Windows: ", err)
-		}
+		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, at)))
 	}
 	link("../../../docs/one.md", "work/.claude/skills/one/SKILL.md")
 	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{Scope: front.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
@@ -389,12 +379,7 @@ func project(t *testing.T, covers func(string, []byte) bool) (s *Set, dir, place
 
 func link(t *testing.T, to, at string) {
 	t.Helper()
-	if err := os.Symlink(to, at); err != nil {
-		if runtime.GOOS != "windows" {
-			t.Fatal(err)
-		}
-		t.Skip("links need a privilege on Windows: ", err)
-	}
+	prooftest.Link(t, os.Symlink(to, at))
 }
 
 // The folder of skills may be a link itself, as long as it stays in the project, and so may

@@ -163,7 +163,7 @@ func TestLookIsBounded(t *testing.T) {
 		{"large file", func(dir string) {
 			lay(t, dir, [2]string{".dure/f", ""})
 			if err := os.Truncate(filepath.Join(dir, ".dure/f"), 1<<40); err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 		}, "unfit: the files are larger than 16 MiB together"},
 		{"deep folders", func(dir string) {

@@ -19,7 +19,8 @@ func TestLookAtSpecialFiles(t *testing.T) {
 	}{
 		{"pipe", func(path string) error { return syscall.Mkfifo(path, 0o600) }, `unfit: ".mcp.json" is neither file nor folder nor link`},
 		{"socket", func(path string) error {
-			l, err := net.Listen("unix", path)
+			t.Chdir(filepath.Dir(path)) // a socket's path has to be short
+			l, err := net.Listen("unix", filepath.Base(path))
 			if err == nil {
 				t.Cleanup(func() { l.Close() })
 			}
@@ -35,8 +36,8 @@ func TestLookAtSpecialFiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := repo(t)
-			if err := tt.make(filepath.Join(dir, ".mcp.json")); err != nil { // a socket's path has to be short
-				t.Skip(err)
+			if err := tt.make(filepath.Join(dir, ".mcp.json")); err != nil {
+				t.Fatal(err)
 			}
 			if got := say(lookAt(t, dir)); got != tt.want {
 				t.Error(got)

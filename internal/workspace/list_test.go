@@ -9,19 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // gitPath returns the git program, which CI requires with DURE_REQUIRE=git.
 func gitPath(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		if strings.Contains(os.Getenv("DURE_REQUIRE"), "git") {
-			t.Fatal(err)
-		}
-		t.Skip("there is no git on this machine")
-	}
-	return path
+	return prooftest.Program(t, "git")
 }
 
 func git(t *testing.T, dir string, args ...string) {

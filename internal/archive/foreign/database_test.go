@@ -4,12 +4,12 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"dure/agent"
 	"dure/internal/archive/foreign"
+	"dure/internal/prooftest"
 )
 
 // stored makes a database as OpenCode has it.
@@ -101,12 +101,7 @@ func TestOtherDatabase(t *testing.T) {
 		}
 	}
 	link := filepath.Join(dir, "link.db")
-	if err := os.Symlink(stored(t), link); err != nil {
-		if runtime.GOOS == "windows" {
-			t.Skip("links need a privilege on Windows")
-		}
-		t.Fatal(err)
-	}
+	prooftest.Link(t, os.Symlink(stored(t), link))
 	if _, err := (foreign.Config{Source: foreign.OpenCode, FS: storage(), Database: link}).Discover(); err == nil {
 		t.Error("a link was followed")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/journal"
+	"dure/internal/prooftest"
 )
 
 // The tests below run this program again as the process that is killed.
@@ -146,7 +147,7 @@ func TestKilledAtBoundaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, step := fresh(t, history(2)), boundaries/12
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		step = 1
 	}
 	t.Logf("%d boundaries", boundaries)
@@ -165,7 +166,7 @@ func TestKilledAtBoundaries(t *testing.T) {
 // So does one that is killed at any moment, time and again in the same folder.
 func TestKilledAtRandom(t *testing.T) {
 	rounds := 8
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		rounds = 500
 	}
 	want := fresh(t, history(2))

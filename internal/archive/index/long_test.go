@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // TestLarge measures the index of a large amount of text: 1 GB with DURE_LONG=1, or as
 // many MB as DURE_INDEX_MB says; docs/benchmarks.md has what came of it.
 func TestLarge(t *testing.T) {
 	mb, runs := 1, 3
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		mb, runs = 1000, 100
 	}
 	if n, err := strconv.Atoi(os.Getenv("DURE_INDEX_MB")); err == nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"unicode/utf16"
 
 	"dure/internal/archive/repair"
+	"dure/internal/prooftest"
 )
 
 // judge says whether entries, as JSON, are messages that a provider takes. It knows
@@ -378,7 +378,7 @@ func TestWholeFile(t *testing.T) {
 }
 
 func runs(n int) int {
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		return 50 * n
 	}
 	return n

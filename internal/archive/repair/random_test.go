@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"dure/internal/archive/repair"
+	"dure/internal/prooftest"
 )
 
 // A talk is a random transcript that is valid: lines with the IDs of their
@@ -165,7 +165,7 @@ func (w *wreck) expected() (ids []string) {
 
 func TestRandomDamage(t *testing.T) {
 	runs := 1500
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		runs = 100_000
 	}
 	for seed := range runs {

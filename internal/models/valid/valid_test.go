@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"dure/internal/models/gemini"
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 	"dure/internal/transcript"
 )
 
@@ -224,7 +224,7 @@ func TestEverySchemaIsTaken(t *testing.T) {
 // TestEveryLogMakesValidRequests makes logs until it has made enough of them.
 func TestEveryLogMakesValidRequests(t *testing.T) {
 	logs, rarely := shortLogs, 13 // the whole log goes to every adapter, its beginnings here and there
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		logs, rarely = longLogs, 3
 	}
 	list := targets()

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // What programs write when something is wrong, and what is found in it.
@@ -285,12 +284,7 @@ func TestCheckCancelled(t *testing.T) {
 
 // The loop in earnest: a test fails, is mended, and passes.
 func TestCheckGo(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "go") {
-			t.Fatal("go is required and missing")
-		}
-		t.Skip("go is not installed")
-	}
+	prooftest.Program(t, "go")
 	d := newDesk(t)
 	d.put("go.mod", "module x\n\ngo 1.26\n")
 	d.put("a_test.go", "package x\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {\n\tt.Error(\"broken\")\n}\n")

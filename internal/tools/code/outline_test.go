@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 	"dure/internal/workspace"
 )
@@ -174,9 +175,7 @@ func TestOutlineLink(t *testing.T) {
 	d.put("a.go", "package a\n")
 	d.put("b.go", "package b\n\nfunc Secret() {}\n")
 	link := filepath.Join(d.root, "l.go")
-	if err := os.Symlink("a.go", link); err != nil {
-		t.Skip(err)
-	}
+	prooftest.Link(t, os.Symlink("a.go", link))
 	tool, c := d.tools["outline"], d.call(in{"path": "l.go"})
 	if _, err := tool.Plan(t.Context(), d.context(), c); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"dure/internal/prooftest"
 	"dure/internal/workspace"
 )
 
@@ -87,26 +88,21 @@ func processors() (d time.Duration) {
 // They may take 1.5 times the processor time of rg in the middle, and twice that
 // in each case: what other programs do meanwhile is not held against them.
 func TestGrepSpeed(t *testing.T) {
-	if os.Getenv("DURE_LONG") == "" {
+	if !prooftest.Long() {
 		t.Skip("takes minutes; set DURE_LONG")
 	}
-	rg, err := exec.LookPath("rg")
-	if err != nil {
-		t.Skip("no rg")
-	}
+	rg := prooftest.Program(t, "rg")
 	for _, place := range []string{"folder", "repository"} {
 		t.Run(place, func(t *testing.T) {
 			d := newDesk(t)
 			grove(t, d.ws, groveSize)
 			if place == "repository" {
-				git, err := exec.LookPath("git")
-				if err != nil {
-					t.Skip("no git")
-				}
+				git := prooftest.Program(t, "git")
 				d.check(exec.Command(git, "-C", d.ws, "init", "-q").Run())
 				d.check(exec.Command(git, "-C", d.ws, "add", ".").Run())
-				d.files.Workspace, err = workspace.New(workspace.Config{Root: d.ws, Git: git})
+				ws, err := workspace.New(workspace.Config{Root: d.ws, Git: git})
 				d.check(err)
+				d.files.Workspace = ws
 				d.open()
 			}
 			var ratios []float64

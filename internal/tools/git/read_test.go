@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 func TestRead(t *testing.T) {
@@ -151,9 +152,7 @@ func TestReadPlan(t *testing.T) {
 	b.plain("worktree", "add", "-q", "../tree")
 	other := filepath.Join(filepath.Dir(b.top), "other")
 	b.put(".git/objects/info/alternates", "# borrowed\n"+other+"\n../../..\n")
-	if err := os.Symlink(other, filepath.Join(b.top, ".git", "objects", "ff")); err != nil {
-		t.Skip(err)
-	}
+	prooftest.Link(t, os.Symlink(other, filepath.Join(b.top, ".git", "objects", "ff")))
 	plan := func(workdir string, input in) agent.Effects {
 		e, err := b.reading.Plan(t.Context(), agent.ToolContext{Workdir: workdir}, b.call(input))
 		if err != nil {
@@ -218,7 +217,7 @@ func TestEnabled(t *testing.T) {
 func TestOwner(t *testing.T) {
 	b := newBench(t)
 	if err := os.Lchown(b.top, 12345, -1); err != nil {
-		t.Skip("the owner of a file cannot be changed:", err)
+		prooftest.Lacking(t, "root", err)
 	}
 	for _, tool := range b.g.Tools() {
 		input := in{"command": "log"}

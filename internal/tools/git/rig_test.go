@@ -6,12 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -49,14 +49,7 @@ func newBench(t *testing.T) *bench {
 // gitPath returns the git program, which CI requires with DURE_REQUIRE=git.
 func gitPath(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "git") {
-			t.Fatal("git is required and missing")
-		}
-		t.Skip("git is not installed")
-	}
-	return path
+	return prooftest.Program(t, "git")
 }
 
 // open makes the tools anew, as when a session is resumed.

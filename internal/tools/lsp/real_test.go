@@ -5,26 +5,19 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 	"dure/internal/workspace"
 )
 
 // A real server finds a real mistake, if there is one on this machine.
 func TestRealServer(t *testing.T) {
-	gopls, err := exec.LookPath("gopls")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), "gopls") {
-			t.Fatal("gopls is required and missing")
-		}
-		t.Skip("gopls is not installed")
-	}
+	gopls := prooftest.Program(t, "gopls")
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

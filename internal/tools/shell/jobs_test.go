@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -244,7 +245,7 @@ func TestLooksAtARunningJob(t *testing.T) {
 // What a job prints is all in the pages, each once, and in what is settled.
 func TestWholeOutput(t *testing.T) {
 	size := 3 << 20
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		size = 200 << 20
 	}
 	r := newRig(t, Config{})
@@ -272,7 +273,7 @@ func TestWholeOutput(t *testing.T) {
 // A job that floods takes bounded memory.
 func TestFlood(t *testing.T) {
 	size := 64 << 20
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		size = 1 << 30
 	}
 	settled := make(chan int64, 1)
@@ -485,7 +486,7 @@ func TestSettleMayFail(t *testing.T) {
 
 // Closing waits for a session that is slow to take an outcome, not for ever.
 func TestSettleMayHang(t *testing.T) {
-	if os.Getenv("DURE_LONG") == "" {
+	if !prooftest.Long() {
 		t.Skip("takes the whole of settleGrace; DURE_LONG=1 runs it")
 	}
 	r := newRig(t, Config{Settle: func(ctx context.Context, _ agent.Settlement) error {

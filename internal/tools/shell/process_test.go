@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/sandbox"
 )
 
@@ -101,7 +102,7 @@ func TestSignalToAnotherUser(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		prooftest.Lacking(t, "root", err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if err := mayEnd(cmd.Process.Pid); !errors.Is(err, errStranger) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 func TestListed(t *testing.T) {
@@ -68,13 +70,7 @@ garbage
 // needs skips a test on a machine without a program, unless DURE_REQUIRE names it.
 func needs(t *testing.T, program string) {
 	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), program) {
-		t.Fatal("no " + program + " on this machine")
-	}
-	t.Skip("no " + program + " on this machine")
+	prooftest.Program(t, program)
 }
 
 func TestParseTasklist(t *testing.T) {

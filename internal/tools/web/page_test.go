@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -118,7 +118,7 @@ func hostilePages(less int) map[string]string {
 func TestHostilePages(t *testing.T) {
 	base, _ := url.Parse("https://example.org/")
 	worst, limit, less := time.Duration(0), 10*time.Second, 32 // generous: a machine may be busy, and the race detector slow
-	if os.Getenv("DURE_LONG") != "" {
+	if prooftest.Long() {
 		less = 1
 	}
 	for name, page := range hostilePages(less) {

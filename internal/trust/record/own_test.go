@@ -4,8 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 func TestOpenFollowsNoLinks(t *testing.T) {
@@ -18,12 +19,7 @@ func TestOpenFollowsNoLinks(t *testing.T) {
 	if err := errors.Join(f.Close(), os.Mkdir(folder, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(file, link); err != nil {
-		if runtime.GOOS == "windows" {
-			t.Skip("links need a privilege on Windows")
-		}
-		t.Fatal(err)
-	}
+	prooftest.Link(t, os.Symlink(file, link))
 	for _, path := range []string{link, folder} {
 		if f, err := Open(path, os.O_RDONLY); !errors.Is(err, ErrIrregular) {
 			t.Errorf("%s: %v, %v", path, f, err)

@@ -1,0 +1,83 @@
+// Package prooftest has what the tests of all packages agree on: how much of a long
+// proof runs, and what the machine may lack.
+//
+// DURE_LONG=1 asks for the whole of every proof. DURE_REQUIRE names, with commas
+// between them, programs and abilities that the machine is said to have: a test that
+// needs one of them fails without it, and is skipped without any other.
+package prooftest
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Long reports whether the whole of every proof is asked for.
+func Long() bool { return os.Getenv("DURE_LONG") != "" }
+
+// Sample returns the cases that a proof looks at: all of them if the whole is asked
+// for, and otherwise those that keep wants, and of the others the first and every so
+// many after it. They are the same each time, in their order, and never none.
+func Sample[C any](t testing.TB, cases []C, every int, keep func(C) bool) []C {
+	t.Helper()
+	if len(cases) == 0 || every < 1 {
+		t.Fatalf("of %d cases, every %d. is none", len(cases), every)
+	}
+	if Long() {
+		return cases
+	}
+	var some []C
+	others := 0
+	for _, c := range cases {
+		if keep != nil && keep(c) {
+			some = append(some, c)
+			continue
+		}
+		if others%every == 0 {
+			some = append(some, c)
+		}
+		others++
+	}
+	t.Logf("%d of %d cases: DURE_LONG=1 looks at all", len(some), len(cases))
+	return some
+}
+
+// Required reports whether the machine is said to have something.
+func Required(what string) bool {
+	return slices.Contains(strings.Split(os.Getenv("DURE_REQUIRE"), ","), what)
+}
+
+// Lacking ends a test for want of something: it is skipped, or has failed where the
+// machine is said to have that.
+func Lacking(t testing.TB, what string, why any) {
+	t.Helper()
+	if Required(what) {
+		t.Fatalf("DURE_REQUIRE names %s: %v", what, why)
+	}
+	t.Skipf("no %s on this machine: %v", what, why)
+}
+
+// Program returns where a program is, without which the test is Lacking it.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Lacking(t, name, err)
+	}
+	return path
+}
+
+// Link ends a test whose links could not be made, which is no fault on Windows: there
+// it takes a privilege.
+func Link(t testing.TB, err error) {
+	t.Helper()
+	if err != nil && runtime.GOOS == "windows" {
+		t.Skip("links need a privilege on Windows: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
