@@ -303,7 +303,7 @@ func TestCrashWithJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			killedAt(t, places, 16, 3, func(dir string, p crashPoint) (verdict, error) { return jobRun(t.Context(), dir, wire, p) })
+			killedAt(t, places, 32, 3, func(dir string, p crashPoint) (verdict, error) { return jobRun(t.Context(), dir, wire, p) })
 		})
 	}
 }

@@ -174,13 +174,13 @@ func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (v verdict, err
 // TestCrashWhileAsking kills a session in which every call waits for the user: a
 // question is asked once, its answer is kept, and a yes is good for one run.
 func TestCrashWhileAsking(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.run(t, 8)
+	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.run(t, 16)
 }
 
 // TestCrashWhileQueueing kills a session that is given more prompts than one:
 // each of them is served, and entered once.
 func TestCrashWhileQueueing(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, more: true}.run(t, 8)
+	crashPlan{story: newCrashScript(3), steps: 3, more: true}.run(t, 16)
 }
 
 // trigger kills a process a moment after it has printed so many lines about

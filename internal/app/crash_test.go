@@ -312,19 +312,24 @@ func (r *crashRun) checkLedger(v *verdict, unknown map[string]bool) {
 	}
 }
 
-// The short form of the crash matrix.
-const (
-	crashSteps = 200
-	crashKills = 60
-)
+// crashSteps is how many steps a long session has.
+const crashSteps = 200
 
-// TestCrashMatrix kills a session of 200 steps at 60 boundaries that a seed
-// chooses, and half of the time leaves a torn log. With DURE_LONG=1 it kills a
-// session of its own at every boundary there is.
+// TestCrashEverywhere kills a session of 200 steps at every boundary there is, each time
+// another one.
+func TestCrashEverywhere(t *testing.T) {
+	if !prooftest.Long() {
+		t.Skip("takes an hour: DURE_LONG=1 runs it")
+	}
+	crashPlan{story: newCrashScript(crashSteps), steps: crashSteps}.run(t, 1)
+}
+
+// TestCrashMatrix kills one session of 200 steps at 20 boundaries that a seed chooses, or
+// at 60, and half of the time leaves a torn log.
 func TestCrashMatrix(t *testing.T) {
+	crashKills := 20
 	if prooftest.Long() {
-		crashPlan{story: newCrashScript(crashSteps), steps: crashSteps}.run(t, 1)
-		return
+		crashKills = 60
 	}
 	luck := luckOf(t)
 	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)

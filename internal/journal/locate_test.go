@@ -110,7 +110,11 @@ func TestEveryByte(t *testing.T) {
 		if len(was) > maxInline { // a long body: some of its bytes
 			step = 997
 		}
+		var places []int
 		for i := 0; i < len(was); i += step {
+			places = append(places, i)
+		}
+		for _, i := range prooftest.Sample(t, places, 8, func(i int) bool { return was[i] == '\n' || i+1 == len(was) }) {
 			r.alter(name, was, i, before, rnd)
 			tried++
 		}
