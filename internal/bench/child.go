@@ -49,6 +49,15 @@ func program(workdir string) (*app.App, error) {
 	})
 }
 
+// dataDir makes the store of the program and returns where it is.
+func dataDir(workdir string) (string, error) {
+	a, err := program(workdir)
+	if err != nil {
+		return "", err
+	}
+	return a.DataDir(), a.Close()
+}
+
 // closing ends the program and adds what went wrong with that.
 func closing(a *app.App, err error) error { return errors.Join(err, a.Close()) }
 

@@ -43,12 +43,8 @@ func fillChild(args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := program(args[0])
+	dir, err := dataDir(args[0])
 	if err != nil {
-		return nil, err
-	}
-	dir := a.DataDir()
-	if err := a.Close(); err != nil {
 		return nil, err
 	}
 	store, err := journal.NewLocal(journal.LocalOptions{Dir: dir, Durability: journal.DurabilityOS})

@@ -112,12 +112,8 @@ func pileChild(args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := program(args[0])
+	dir, err := dataDir(args[0])
 	if err != nil {
-		return nil, err
-	}
-	dir := a.DataDir()
-	if err := a.Close(); err != nil {
 		return nil, err
 	}
 	now := time.Now().Add(-time.Duration(n) * time.Minute)

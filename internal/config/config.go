@@ -21,7 +21,7 @@ import (
 // Sources is where settings come from.
 type Sources struct {
 	ReadFile func(path string) ([]byte, error)      // required; config.ReadFile
-	ReadDir  func(path string) ([]string, error)    // names of what is in a folder; nil = config.ReadDir
+	ReadDir  func(path string) ([]string, error)    // names of what is in a folder; nil = those of the disk
 	Stat     func(path string) (fs.FileInfo, error) // for [Changed]; nil = os.Stat
 	Getenv   func(name string) string               // nil = an empty environment
 	UserHome string                                 // the user's home folder; "" = none is known

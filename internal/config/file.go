@@ -35,8 +35,8 @@ func ReadFile(path string) ([]byte, error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// ReadDir returns the names of what is in a folder.
-func ReadDir(path string) ([]string, error) {
+// readDir returns the names of what is in a folder.
+func readDir(path string) ([]string, error) {
 	d, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func newLoader(src Sources) (*loader, error) {
 		src.Getenv = func(string) string { return "" }
 	}
 	if src.ReadDir == nil {
-		src.ReadDir = ReadDir
+		src.ReadDir = readDir
 	}
 	l := &loader{src: src, cfg: builtIn(), told: map[string]bool{}, said: map[string]layer{}}
 	if src.Language != "" {

@@ -337,7 +337,7 @@ func TestProxyEnv(t *testing.T) {
 			"npm_config_proxy=URL", "npm_config_https_proxy=URL", "npm_config_noproxy=localhost,127.0.0.1,::1",
 			"YARN_HTTP_PROXY=URL", "YARN_HTTPS_PROXY=URL", "CARGO_HTTP_PROXY=URL", "PIP_PROXY=URL", "NODE_USE_ENV_PROXY=1",
 		}
-		got := ProxyEnv("127.0.0.1:8080", tt.token)
+		got := proxyEnv("127.0.0.1:8080", tt.token)
 		for i := range got {
 			got[i] = strings.ReplaceAll(got[i], tt.want, "URL")
 		}

@@ -223,11 +223,11 @@ func (p *cachePlan) others() {
 	}
 }
 
-// ProxyEnv returns the variables by which programs find a proxy of package egress
+// proxyEnv returns the variables by which programs find a proxy of package egress
 // that listens on loopback at addr, host:port, and wants this token. ALL_PROXY
 // speaks HTTP too: some programs that read it do not know SOCKS and refuse to
 // start.
-func ProxyEnv(addr, token string) []string {
+func proxyEnv(addr, token string) []string {
 	u := url.URL{Scheme: "http", Host: addr}
 	if token != "" {
 		u.User = url.UserPassword("dure", token)

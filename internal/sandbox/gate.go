@@ -59,7 +59,7 @@ func (g *gate) note(d Denial) {
 }
 
 // env is what leads a command to the gate.
-func (g *gate) env() []string { return ProxyEnv(g.listen.Addr().String(), g.token) }
+func (g *gate) env() []string { return proxyEnv(g.listen.Addr().String(), g.token) }
 
 func (g *gate) port() int {
 	if g == nil {

@@ -87,7 +87,7 @@ func (b *Box) jail(cmd *exec.Cmd, c Cmd) (jail, error) {
 	}
 	if w.spec.Listen != 0 {
 		at := net.JoinHostPort("127.0.0.1", strconv.Itoa(proxyPort))
-		w.spec.Env = Overlay(w.spec.Env, ProxyEnv(at, b.confinement.Egress.Token))
+		w.spec.Env = Overlay(w.spec.Env, proxyEnv(at, b.confinement.Egress.Token))
 	}
 	if err = w.raise(b, c); err == nil {
 		err = w.connect(cmd)

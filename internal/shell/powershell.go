@@ -389,7 +389,7 @@ func (p *powerShell) end() {
 	case first.text == ".":
 		p.unreadable("a script that is read in place")
 	}
-	c.Argv[0] = PowerShellName(first.text)
+	c.Argv[0] = powerShellName(first.text)
 	p.known(&c, words)
 	p.add(c)
 }

@@ -228,7 +228,7 @@ func TestPowerShellName(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
 		{"rm", "Remove-Item"}, {"RD", "Remove-Item"}, {"remove-item", "Remove-Item"}, {"iwr", "Invoke-WebRequest"}, {"git", "git"}, {"Git", "Git"},
 	} {
-		if got := PowerShellName(tt.name); got != tt.want {
+		if got := powerShellName(tt.name); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

@@ -93,9 +93,9 @@ Remove-Partition
 	return names
 })
 
-// PowerShellName returns the name of a command as PowerShell writes it: aliases are
+// powerShellName returns the name of a command as PowerShell writes it: aliases are
 // resolved, and a name that is known is spelled as it is there. Others stay.
-func PowerShellName(name string) string {
+func powerShellName(name string) string {
 	if full, ok := powerShellNames()[strings.ToLower(name)]; ok {
 		return full
 	}

@@ -2,7 +2,6 @@ package skills
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -199,12 +198,4 @@ func compares(command string) bool {
 		return len(words) > 1 && (words[1] == "diff" || words[1] == "grep")
 	}
 	return false
-}
-
-// Refused returns the refusal in the chain of an error, or nil.
-func Refused(err error) *Refusal {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return r
-	}
-	return nil
 }

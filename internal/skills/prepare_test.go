@@ -166,3 +166,11 @@ func FuzzBind(f *testing.F) {
 		}
 	})
 }
+
+// Refused returns the refusal in the chain of an error, or nil.
+func Refused(err error) *Refusal {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
+	return nil
+}

@@ -27,7 +27,7 @@ var Kinds embed.FS
 // the tool names, and roles.
 var Presets = sync.OnceValue(func() (all []Definition) {
 	for _, files := range []fs.FS{Kinds, presets.Files} {
-		some, err := Embedded(files)
+		some, err := embedded(files)
 		if err != nil {
 			panic(err) // they are part of the program
 		}
@@ -36,8 +36,8 @@ var Presets = sync.OnceValue(func() (all []Definition) {
 	return all
 })
 
-// Embedded returns the definitions of files that are part of the program.
-func Embedded(files fs.FS) (all []Definition, err error) {
+// embedded returns the definitions of files that are part of the program.
+func embedded(files fs.FS) (all []Definition, err error) {
 	err = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || path.Ext(name) != ".md" {
 			return err

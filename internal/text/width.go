@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// RuneWidth returns the number of terminal cells of r: 0 for controls, marks
+// runeWidth returns the number of terminal cells of r: 0 for controls, marks
 // and the vowels and finals of decomposed Hangul, 2 for wide characters
 // (Unicode's East Asian Width W and F), else 1.
-func RuneWidth(r rune) int {
+func runeWidth(r rune) int {
 	switch {
 	case r < ' ' || (r >= 0x7f && r < 0xa0):
 		return 0
@@ -39,7 +39,7 @@ func Cluster(s string) (size, cells int) {
 		return 0, 0
 	}
 	first, size := utf8.DecodeRuneInString(s)
-	cells = RuneWidth(first)
+	cells = runeWidth(first)
 	if first < ' ' {
 		return size, cells // a control never joins
 	}
@@ -49,7 +49,7 @@ func Cluster(s string) (size, cells int) {
 		switch {
 		case r < ' ':
 			return size, cells
-		case RuneWidth(r) == 0, prev == joiner, isSkin(r):
+		case runeWidth(r) == 0, prev == joiner, isSkin(r):
 		case flags && isFlag(r):
 			cells, flags = 2, false
 		default:

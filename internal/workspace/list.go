@@ -212,7 +212,7 @@ func (l *listing) walk(ctx context.Context, f *Folder, prefix string, depth int)
 // every setting that does so for this command is overridden, nothing of the
 // user's or the machine's configuration is read, and the index is not written.
 func (w *Workspace) askGit(ctx context.Context, dir string) ([]string, bool) {
-	if w.git == "" || !inRepository(dir) {
+	if w.git == "" || !InRepository(dir) {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
@@ -273,8 +273,8 @@ func readNames(r io.Reader) ([]string, error) {
 	return names, s.Err()
 }
 
-// inRepository reports whether a folder or one above it has a .git.
-func inRepository(dir string) bool {
+// InRepository reports whether a folder or one above it has a .git.
+func InRepository(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return true

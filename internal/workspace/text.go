@@ -77,10 +77,10 @@ func (e Encoding) codec() encoding.Encoding {
 	return others[e]
 }
 
-// Detect tells the encoding of a file by its first bytes: a byte order mark,
+// detect tells the encoding of a file by its first bytes: a byte order mark,
 // valid UTF-8, else Korean or western European text when it looks like it, else
 // UTF-8 with invalid bytes. More is set when head is not the whole file.
-func Detect(head []byte, more bool) (Encoding, error) {
+func detect(head []byte, more bool) (Encoding, error) {
 	if bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")) { // UTF-32
 		return "", ErrBinary
 	}
@@ -106,10 +106,10 @@ func Detect(head []byte, more bool) (Encoding, error) {
 	return UTF8, nil
 }
 
-// DetectStart is [Detect] for who has at least the first 64 KiB of a file, or all
+// DetectStart is [detect] for who has at least the first 64 KiB of a file, or all
 // of it: it looks at no more, so that it tells what a [TextReader] tells.
 func DetectStart(data []byte) (Encoding, error) {
-	return Detect(data[:min(len(data), detectSize)], len(data) >= detectSize)
+	return detect(data[:min(len(data), detectSize)], len(data) >= detectSize)
 }
 
 // isBinary reports whether bytes are not text: a NUL, or more than a tenth of
@@ -240,7 +240,7 @@ func DecodeText(data []byte) (Text, error) { return DecodeTextAs(data, "") }
 func DecodeTextAs(data []byte, enc Encoding) (Text, error) {
 	if enc == "" {
 		var err error
-		if enc, err = Detect(data, false); err != nil {
+		if enc, err = detect(data, false); err != nil {
 			return Text{}, err
 		}
 	}
@@ -368,7 +368,7 @@ func (t *TextReader) ResetAs(r io.Reader, enc Encoding) error {
 	}
 	head := t.head[:n]
 	if t.Encoding = enc; enc == "" {
-		if t.Encoding, err = Detect(head, more); err != nil {
+		if t.Encoding, err = detect(head, more); err != nil {
 			return err
 		}
 	}

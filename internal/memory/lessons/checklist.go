@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"dure/internal/memory"
 	"dure/internal/trust/record"
 )
 
@@ -58,7 +59,7 @@ func (c Checklist) clean() Checklist {
 	for _, list := range []*[]string{&c.Code, &c.Files} {
 		kept := []string{}
 		for _, s := range *list {
-			if s = oneLine(s, MaxItem); s != "" && len(kept) < maxChecks {
+			if s = memory.OneLine(s, MaxItem); s != "" && len(kept) < maxChecks {
 				kept = append(kept, s)
 			}
 		}

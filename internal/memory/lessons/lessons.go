@@ -21,9 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"dure/internal/memory"
 	"dure/internal/trust/record"
 )
 
@@ -185,8 +184,8 @@ func clean(e Entry) Entry {
 	if !slices.Contains(Types, e.Type) {
 		e.Type = "general"
 	}
-	e.ID, e.Session = oneLine(e.ID, 64), oneLine(e.Session, 128)
-	e.Summary = oneLine(e.Summary, MaxSummary)
+	e.ID, e.Session = memory.OneLine(e.ID, 64), memory.OneLine(e.Session, 128)
+	e.Summary = memory.OneLine(e.Summary, MaxSummary)
 	if !(e.Score >= 0) { // also what is no number
 		e.Score = 0
 	}
@@ -194,31 +193,13 @@ func clean(e Entry) Entry {
 	for _, list := range []*[]string{&e.Weaknesses, &e.Strengths, &e.Lessons} {
 		var kept []string
 		for _, s := range *list {
-			if s = oneLine(s, MaxItem); s != "" && len(kept) < MaxItems && !slices.Contains(kept, s) {
+			if s = memory.OneLine(s, MaxItem); s != "" && len(kept) < MaxItems && !slices.Contains(kept, s) {
 				kept = append(kept, s)
 			}
 		}
 		*list = kept
 	}
 	return e
-}
-
-// oneLine is a text as one line of at most n bytes, without signs that act.
-func oneLine(text string, n int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text[:min(len(text), 4*n)], ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > n {
-		text = text[:n]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-	}
-	return text
 }
 
 var labels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)<(\s*/?\s*past-lessons\b)`) })

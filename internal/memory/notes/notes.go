@@ -19,9 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"dure/internal/memory"
 	"dure/internal/trust/record"
 )
 
@@ -107,7 +106,7 @@ func (s Store) Save(scope Scope, agent, text string) error {
 // Append adds one note, as a line with the time. What would make the file larger than
 // what is loaded moves to the archive, the oldest notes first.
 func (s Store) Append(scope Scope, agent, text string) error {
-	text = oneLine(text)
+	text = memory.OneLine(text, MaxNote)
 	if text == "" {
 		return fmt.Errorf("adding a note for %s: %w", agent, ErrEmpty)
 	}
@@ -348,24 +347,6 @@ func consolidate(text string) (kept, moved string) {
 		k.WriteString(l)
 	}
 	return k.String(), m.String()
-}
-
-// oneLine is a text as one line of at most MaxNote bytes, without signs that act.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text[:min(len(text), 4*MaxNote)], ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > MaxNote {
-		text = text[:MaxNote]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-	}
-	return text
 }
 
 // Path returns the file with the notes of a type, which may not be there.

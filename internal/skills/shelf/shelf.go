@@ -26,8 +26,8 @@ const (
 	maxBytes = 20 << 20
 )
 
-// Template is the text of a new skill.
-func Template(name string) string {
+// template is the text of a new skill.
+func template(name string) string {
 	return "---\nname: " + name + "\ndescription: What it does, and when it is of use. A model decides by this line.\n---\n" +
 		"# " + name + "\n\n1. Say the steps in their order.\n2. Say what must not happen.\n3. Say when it is done, and what to show then.\n\n" +
 		"Longer texts belong into references/, programs into scripts/, beside this file.\n"
@@ -50,7 +50,7 @@ func Create(dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = f.WriteString(Template(name))
+	_, err = f.WriteString(template(name))
 	return file, errors.Join(err, f.Close())
 }
 

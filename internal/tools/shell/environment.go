@@ -5,8 +5,6 @@ import (
 	_ "embed" // descriptions
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/sandbox"
 	"dure/internal/tools/kit"
+	"dure/internal/workspace"
 )
 
 //go:embed environment.md
@@ -97,7 +96,7 @@ type machine struct {
 func (s *Shell) describe(ctx context.Context, tc agent.ToolContext) agent.Result {
 	m := machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, System: systemName(), CPUs: runtime.NumCPU(),
-		Workdir: tc.Workdir, Git: inRepository(tc.Workdir), Shell: s.Path, DiskFree: diskFree(tc.Workdir),
+		Workdir: tc.Workdir, Git: workspace.InRepository(tc.Workdir), Shell: s.Path, DiskFree: diskFree(tc.Workdir),
 		Locale: locale(s.Env), Programs: s.askVersions(ctx), Variables: names(s.Env),
 	}
 	m.Memory, m.MemoryFree = memory()
@@ -210,18 +209,4 @@ func names(env []string) []string {
 	slices.Sort(list)
 	list = slices.Compact(list)
 	return list[:min(len(list), maxNames)]
-}
-
-// inRepository reports whether a folder is in a git repository.
-func inRepository(dir string) bool {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return false
-		}
-		dir = up
-	}
 }
