@@ -206,6 +206,9 @@ func (p *program) showCandidate(c app.PluginCandidate) {
 	}
 	say(text.PluginFrom, "source", text.ExactLine(from))
 	say(text.PluginHash, "hash", c.Release.Tree)
+	if c.Before != nil && c.Before.Tree != c.Release.Tree { // what they do may be another thing, though it is called the same
+		say(text.PluginOtherFiles)
+	}
 	switch {
 	case c.Before == nil && len(c.Release.Can) == 0:
 		say(text.PluginCanNothing)

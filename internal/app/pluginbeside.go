@@ -142,6 +142,22 @@ func (a *App) lies(name string, err error) error {
 	return err
 }
 
+// errUntrusted is a plugin of a project that nobody trusts.
+var errUntrusted = errors.New("the folder is not trusted")
+
+// untrustedBeside is where a plugin of a name lies in a project that is not trusted; "" =
+// there is none.
+func (a *App) untrustedBeside(name string) string {
+	places := slices.DeleteFunc(a.filePlaces(a.opts.Workdir, inSkills), func(p front.Place) bool { return p.Trusted })
+	for _, one := range besideIn(places) {
+		p, err := plugins.Read(one.dir, filepath.Base(one.dir))
+		if err == nil && p.Name == strings.TrimSuffix(name, "@"+plugins.SkillsDir) {
+			return one.dir
+		}
+	}
+	return ""
+}
+
 // foundPlugin is the plugin of a name that a person has said: installed, or beside skills.
 func (a *App) foundPlugin(s *plugins.Store, name string) (in PluginInstalled, l plugins.Loaded, beside bool, err error) {
 	if in, err = s.Find(name); err == nil {
@@ -150,6 +166,9 @@ func (a *App) foundPlugin(s *plugins.Store, name string) (in PluginInstalled, l 
 	if errors.Is(err, plugins.ErrUnknown) {
 		if l, ok := a.findBeside(name); ok {
 			return PluginInstalled{ID: l.ID}, l, true, nil
+		}
+		if dir := a.untrustedBeside(name); dir != "" {
+			err = fmt.Errorf("it lies in %s, and %w", dir, errUntrusted)
 		}
 	}
 	return in, l, false, pluginProblem(name, err)

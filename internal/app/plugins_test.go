@@ -222,6 +222,9 @@ func TestPluginsBesideSkills(t *testing.T) {
 		"work/.claude/skills/own/.claude-plugin/plugin.json":  `{"name": "own"}`,
 		"work/.claude/skills/own/skills/b/SKILL.md":           "---\nname: b\ndescription: Does another.\n---\nText.\n",
 	})
+	if _, err := w.plain().EnablePlugin(t.Context(), "own", "user", true); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "and the folder is not trusted") {
+		t.Error(err)
+	}
 	for _, trusted := range []bool{false, true} {
 		before := len(w.model.Requests())
 		a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: trusted}))

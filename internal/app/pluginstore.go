@@ -380,6 +380,8 @@ func pluginProblem(name string, err error) error {
 	switch {
 	case errors.Is(err, plugins.ErrChanged):
 		fix = "if you trust what it is now, install it again; else remove it"
+	case errors.Is(err, errUntrusted):
+		fix = "look at it with dure trust show, then trust it with dure trust"
 	case errors.Is(err, plugins.ErrForbidden):
 		fix = "ask your administrator"
 	case errors.Is(err, plugins.ErrNoMarket):

@@ -43,6 +43,7 @@ const (
 	PluginMore
 	PluginLess
 	PluginAsBefore
+	PluginOtherFiles
 	PluginLeft
 	PluginOdd
 	PluginAsk
@@ -133,6 +134,7 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	PluginMore - pluginKeys:         {"New in it:", "새로 생긴 것:"},
 	PluginLess - pluginKeys:         {"No more in it:", "없어진 것:"},
 	PluginAsBefore - pluginKeys:     {"It can do what it could before.", "할 수 있는 일은 그대로입니다."},
+	PluginOtherFiles - pluginKeys:   {"Its files have changed.", "파일이 바뀌었습니다."},
 	PluginLeft - pluginKeys:         {"Does not count here:", "여기서는 쓰지 않는 것:"},
 	PluginOdd - pluginKeys:          {"Odd about it:", "이상한 점:"},
 	PluginAsk - pluginKeys:          {"Install {id}? It is checked with this hash whenever it is loaded.", "{id|을/를} 설치할까요? 불러올 때마다 이 해시와 비교합니다."},

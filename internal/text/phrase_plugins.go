@@ -182,6 +182,8 @@ var pluggings = [...][2]string{
 	{"more than {n} plugins or marketplaces are known: remove one", "플러그인이나 마켓플레이스가 {n}개를 넘습니다. 하나를 지우십시오"},
 	{"{id} and {other} would share one folder for data: remove one of them first", "{id|과/와} {other|이/가} 자료 폴더를 함께 쓰게 됩니다. 하나를 먼저 지우십시오"},
 	{"another plugin of its name is in force: {id}", "이름이 같은 다른 플러그인을 쓰고 있습니다: {id}"},
+	{"it lies in {path}, and the folder is not trusted", "{path}에 있는데 신뢰하지 않는 폴더입니다"},
+	{"look at it with dure trust show, then trust it with dure trust", "dure trust show로 살펴보고 dure trust로 신뢰하십시오"},
 	{"it was not installed, and lies in {path}: change it there", "설치한 것이 아니라 {path} 폴더에 있습니다. 그곳에서 고치십시오"},
 	{"plugins that it needs do not come with it, install them yourself: {list}", "필요한 플러그인은 함께 받지 않습니다. 따로 설치하십시오: {list}"},
 	{"packages of npm that it needs are not fetched: its programs may not run without them", "필요한 npm 패키지는 받지 않습니다. 프로그램이 실행되지 않을 수 있습니다"},
