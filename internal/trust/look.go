@@ -181,7 +181,7 @@ func Look(dir string) (Content, error) {
 			continue
 		}
 		if err == nil {
-			err = l.visit(name, name, info)
+			err = l.visit(entryAt{root, name, name}, name, info)
 		}
 		if err != nil {
 			return Content{Folder: folder, Unfit: err.Error()}, nil
@@ -208,9 +208,17 @@ type look struct {
 	open    []fs.FileInfo // the folders around the entry
 }
 
-// visit takes an entry in. Name is what it is recorded under; at is where it
-// stands below the root, which is elsewhere behind a link.
-func (l *look) visit(name, at string, info fs.FileInfo) error {
+// entryAt is where an entry stands: in an open folder that is the root or below it, so
+// that the way from the root is not walked for each, and by its path from the root.
+type entryAt struct {
+	in   *os.Root
+	base string // below in
+	path string // below the root
+}
+
+// visit takes an entry in. Name is what it is recorded under, which is another path than
+// at's behind a link.
+func (l *look) visit(at entryAt, name string, info fs.FileInfo) error {
 	if l.entries++; l.entries > maxEntries {
 		return fmt.Errorf("there are more than %d files and folders", maxEntries)
 	}
@@ -219,17 +227,17 @@ func (l *look) visit(name, at string, info fs.FileInfo) error {
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
-		return l.dir(name, at, info)
+		return l.dir(at, name, info)
 	case fs.ModeSymlink:
-		return l.link(name, at)
+		return l.link(name, at.path)
 	case 0:
-		return l.file(File{Path: name}, func() (*os.File, error) { return l.root.OpenFile(at, os.O_RDONLY|nonblock, 0) }, true)
+		return l.file(File{Path: name}, func() (*os.File, error) { return at.in.OpenFile(at.base, os.O_RDONLY|nonblock, 0) }, true)
 	}
 	return fmt.Errorf("%q is neither file nor folder nor link", name)
 }
 
 // dir takes a folder's entries in. One that it stands in itself adds nothing.
-func (l *look) dir(name, at string, info fs.FileInfo) error {
+func (l *look) dir(at entryAt, name string, info fs.FileInfo) error {
 	if strings.EqualFold(path.Base(name), worktrees) && strings.Count(name, "/") == 1 {
 		return nil
 	}
@@ -244,25 +252,29 @@ func (l *look) dir(name, at string, info fs.FileInfo) error {
 	}
 	l.open = append(l.open, info)
 	defer func() { l.open = l.open[:len(l.open)-1] }()
-	entries, err := l.list(at)
+	in, err := at.in.OpenRoot(at.base)
+	if err != nil {
+		return fmt.Errorf("%q cannot be read: %w", name, bare(err))
+	}
+	defer in.Close()
+	entries, err := list(in)
 	if err != nil {
 		return fmt.Errorf("%q cannot be read: %w", name, bare(err))
 	}
 	for _, e := range entries {
-		at := path.Join(at, e.Name())
-		info, err := l.root.Lstat(at)
+		info, err := in.Lstat(e.Name())
 		if err != nil {
 			return fmt.Errorf("%q cannot be read: %w", path.Join(name, e.Name()), bare(err))
 		}
-		if err := l.visit(name+"/"+e.Name(), at, info); err != nil {
+		if err := l.visit(entryAt{in, e.Name(), path.Join(at.path, e.Name())}, name+"/"+e.Name(), info); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *look) list(at string) ([]fs.DirEntry, error) {
-	d, err := l.root.OpenFile(at, os.O_RDONLY|nonblock, 0)
+func list(in *os.Root) ([]fs.DirEntry, error) {
+	d, err := in.Open(".")
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +319,7 @@ func (l *look) link(name, at string) error {
 		if err := l.add(f); err != nil {
 			return err
 		}
-		return l.visit(name, filepath.ToSlash(rel), info)
+		return l.visit(entryAt{l.root, rel, filepath.ToSlash(rel)}, name, info)
 	case info.IsDir():
 		return fmt.Errorf("%q leads to a folder outside, %q", name, real)
 	}

@@ -120,6 +120,7 @@ func TestLook(t *testing.T) {
 		{"link to a file outside", [][2]string{{".mcp.json", "-> OUT/file"}}, `.mcp.json -> BASE/out/file = "outside" true`},
 		{"link that leads nowhere", [][2]string{{".mcp.json", "-> OUT/none"}}, `.mcp.json -> BASE/out/none`},
 		{"link to a folder of the repository", [][2]string{{"shared/s/SKILL.md", "1"}, {".claude/skills", "-> ../shared"}}, ".claude/skills -> ../shared\n.claude/skills/s/SKILL.md = \"1\" true"},
+		{"link in a folder that a link leads to", [][2]string{{"x.sh", "1"}, {"shared/s/run", "-> ../../x.sh"}, {".claude/skills", "-> ../shared"}}, ".claude/skills -> ../shared\n.claude/skills/s/run -> ../../x.sh = \"1\" true"},
 		{"place that is a link", [][2]string{{"conf/settings.json", "{}"}, {".dure", "-> conf"}}, ".dure -> conf\n.dure/settings.json = \"{}\" true"},
 		{"link to itself above", [][2]string{{".dure/a", "1"}, {".dure/loop", "-> ."}}, ".dure/a = \"1\" true\n.dure/loop -> ."},
 		{"link to the folder itself", [][2]string{{"hook.sh", "1"}, {".dure/all", "-> .."}}, ".dure/all -> ..\n.dure/all/hook.sh = \"1\" true"},

@@ -45,3 +45,38 @@ func TestLookAtSpecialFiles(t *testing.T) {
 		})
 	}
 }
+
+// A folder or a file that becomes a link out of the folder while it is looked at is
+// refused, and nothing of what it leads to is taken in.
+func TestLookAtWhatIsSwapped(t *testing.T) {
+	for _, at := range []string{".dure/skills", ".dure/skills/SKILL.md"} {
+		dir := repo(t, [2]string{".dure/skills/SKILL.md", "fine"})
+		out := t.TempDir()
+		if err := os.WriteFile(filepath.Join(out, "SKILL.md"), []byte("outside"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		info, err := root.Lstat(at)
+		if err == nil {
+			err = os.RemoveAll(filepath.Join(dir, at))
+		}
+		if err == nil {
+			to := out
+			if !info.IsDir() {
+				to = filepath.Join(out, "SKILL.md")
+			}
+			err = os.Symlink(to, filepath.Join(dir, at))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &look{folder: Folder{Path: dir}, root: root, small: map[string][]byte{}}
+		if err := l.visit(entryAt{root, at, at}, at, info); err == nil || len(l.files) > 0 {
+			t.Errorf("%s: %v, %v", at, l.files, err)
+		}
+	}
+}
