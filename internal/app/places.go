@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 
@@ -56,8 +57,8 @@ func (a *App) filePlaces(workdir, kind string) []front.Place {
 	add(front.User, true, a.cfg.Home, "")
 	add(front.User, true, a.opts.UserHome, owners[1:]...)
 	top, trusted := a.project(workdir)
-	if up := gitTop(workdir); !trusted && up != "" {
-		top = up
+	if !trusted {
+		top = cmp.Or(gitTop(workdir), top)
 	}
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		add(front.Project, trusted, dir, owners...)
