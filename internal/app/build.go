@@ -42,7 +42,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
-	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined)
+	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined, a.members.decider(b.Parent))
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -66,6 +66,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
+	deciding.heeds(hk)
 	around := a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
 	known.with(around.named, hk, who.has, a.skillChild(b, known, types, as))
 	p := session.Parts{
@@ -79,17 +80,14 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return step(cat, who.has) },
 		System:  write,
-		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { hk.unheld(deciding.refresh); return a.trustNow(b.Record) }), 1, parts...)),
+		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...)),
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) },
 		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true},
-		Heard: func() {
-			set.heard()
-			hk.unheld(deciding.refresh) // before the turn that was asked for
-		},
+		Heard:   func() { set.heard(); deciding.look() }, // before the turn that was asked for
 		SetMode: a.members.mode(b.Session, deciding.pol.SetMode),
 		Grant:   a.members.grant(b.Session, deciding.grant),
 		Offer:   deciding.offer,

@@ -26,18 +26,19 @@ type members struct {
 type member struct {
 	parent string
 	has    func(agent.Spec) bool // nil = all tools
-	pol    *policy.Policy
-	rules  []string // that were granted for the session
+	d      *decider
+	pol    *policy.Policy // of d
+	rules  []string       // that were granted for the session
 }
 
 // join takes a session in, and gives it what was granted to its parent.
-func (m *members) join(id, parent string, has func(agent.Spec) bool, pol *policy.Policy) error {
+func (m *members) join(id, parent string, has func(agent.Spec) bool, d *decider) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	one := &member{parent: parent, has: has, pol: pol}
+	one := &member{parent: parent, has: has, d: d, pol: d.pol}
 	if p := m.all[parent]; p != nil && len(p.rules) > 0 {
 		one.rules = slices.Clone(p.rules)
-		if err := pol.Grant(one.rules, policy.Session); err != nil {
+		if err := d.pol.Grant(one.rules, policy.Session); err != nil {
 			return fmt.Errorf("granting an agent what its session was granted: %w", err)
 		}
 	}
@@ -45,6 +46,16 @@ func (m *members) join(id, parent string, has func(agent.Spec) bool, pol *policy
 		m.all = map[string]*member{}
 	}
 	m.all[id] = one
+	return nil
+}
+
+// decider decides in an open session; nil = it is not open.
+func (m *members) decider(id string) *decider {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one := m.all[id]; one != nil {
+		return one.d
+	}
 	return nil
 }
 
@@ -195,7 +206,7 @@ func (a *App) enlist(b session.Build, d *decider, who role, has func(agent.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, b.Parent, has, d.pol)
+	return stages, a.members.join(b.Session, b.Parent, has, d)
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part
@@ -204,7 +215,7 @@ func (d *decider) partsStage(parts map[string][]string) ([]loop.Stage, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
-	cfg, _ := d.config()
+	cfg := d.config()
 	cfg.Mode, cfg.Rules, cfg.ManagedOnly = agent.ModeDontAsk, nil, false
 	for _, tool := range slices.Sorted(maps.Keys(parts)) {
 		for _, rule := range parts[tool] {

@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -96,6 +97,49 @@ func TestHeldSettings(t *testing.T) {
 	k.turn("have it done")
 	if fileThere(w, "canary") {
 		t.Errorf("what a hook keeps away was taken over\n%s", names(k.seen))
+	}
+	k.sound()
+}
+
+// Rules that a hook keeps from a session are kept from its agents, and from who looks at
+// the rules; what it lets pass holds for both.
+func TestHeldRules(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		switch {
+		case strings.Contains(r.Last, "have it done"):
+			return script.Reply{Calls: []script.Call{hand(fmt.Sprint("a", r.Step), fields{"description": "bite", "prompt": "Bite.", "subagent_type": "dog"})}}
+		case strings.Contains(r.Last, "bite") || strings.Contains(r.Last, "Bite."):
+			c := canary
+			c.ID = fmt.Sprint("c", r.Step)
+			return script.Reply{Calls: []script.Call{c}}
+		}
+		return script.Reply{Text: "done", Stop: agent.StopEnd}
+	}})
+	w.kind("dog", "---\nname: dog\ndescription: Bites.\n---\nYou bite.\n")
+	w.chooses(fields{"permissions": fields{"allow": []string{"Bash", "Agent"}}, "hooks": fields{"ConfigChange": "test ! -e keep || exit 2"}})
+	project := w.work + "/.dure/settings.json"
+	w.file(project, `{"permissions":{"deny":["Bash(touch *)"]}}`)
+	w.write("keep", "")
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true}))
+	k := w.talkTo(a, agent.Open{})
+	k.turn("hello")
+	w.file(project, "{}")
+	k.turn("have it done")
+	if _, err := client.Query[agent.RuleReport](t.Context(), a.Client(), agent.ListRules{Session: k.Info.ID}); err != nil {
+		t.Fatal(err)
+	}
+	k.turn("bite")
+	k.turn("have it done")
+	if fileThere(w, "canary") {
+		t.Errorf("what a hook keeps away was taken over\n%s", names(k.seen))
+	}
+	if err := os.Remove(w.work + "/keep"); err != nil {
+		t.Fatal(err)
+	}
+	w.file(project, `{"maxSteps":50}`)
+	k.turn("have it done")
+	if !fileThere(w, "canary") {
+		t.Errorf("what hooks let pass does not hold for agents\n%s", names(k.seen))
 	}
 	k.sound()
 }

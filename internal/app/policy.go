@@ -39,7 +39,7 @@ func (a *App) Explain(ctx context.Context, tool string, input json.RawMessage) (
 			Code: agent.ProblemUsage, Message: fmt.Sprintf("the call cannot be decided on: %v", err), Fix: "check the name of the tool and its input", Err: err,
 		}
 	}
-	deciding, err := a.newDecider(place.cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil)
+	deciding, err := a.newDecider(place.cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)
 	if err != nil {
 		return Explanation{}, err
 	}

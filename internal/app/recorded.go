@@ -112,7 +112,7 @@ func (a *App) policyWith(r agent.DecisionRecord, granted []string) (*policy.Poli
 		return nil, err
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(in.cfg.Dialect)})
-	d, err := in.newDecider(cat, ws, in.opts.Workdir, r.Session, in.cfg.Mode, nil)
+	d, err := in.newDecider(cat, ws, in.opts.Workdir, r.Session, in.cfg.Mode, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (a *App) deciderOf(session string) (*decider, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.deciding.refresh()
+		t.deciding.look()
 		return t.deciding, nil
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
@@ -30,7 +30,7 @@ func (a *App) deciderOf(session string) (*decider, error) {
 		return nil, workdirProblem(a.opts.Workdir, err)
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
-	return a.newDecider(cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil)
+	return a.newDecider(cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)
 }
 
 // listRules returns the permission rules with where they stand, those too that do not

@@ -194,28 +194,57 @@ type decider struct {
 	confine func() string // how far commands are confined
 	own     func(tool, path string) bool
 
+	// from decides in the session that this one works for: what that has taken over of
+	// settings holds here, and nothing else. nil = it works for none.
+	from *decider
+	look func() // takes settings over that nobody keeps from the session
+
 	mu      sync.Mutex
-	version int // of the permissions that are in force
+	cfg     config.Config // of the permissions that are in force
+	files   []policy.File
+	version int
 }
 
-// newDecider returns the decider of a session in a mode.
-func (a *App) newDecider(cat *catalog.Catalog, ws *workspace.Workspace, workdir, session string, mode agent.Mode, confine func() string) (*decider, error) {
-	d := &decider{app: a, cat: cat, ws: ws, workdir: workdir, session: session, confine: confine, own: a.ownNotes(workdir)}
-	cfg, version := d.config()
+// newDecider returns the decider of a session in a mode, which may work for another one.
+func (a *App) newDecider(cat *catalog.Catalog, ws *workspace.Workspace, workdir, session string, mode agent.Mode, confine func() string, from *decider) (*decider, error) {
+	d := &decider{from: from, app: a, cat: cat, ws: ws, workdir: workdir, session: session, confine: confine, own: a.ownNotes(workdir)}
+	cfg := d.take()
 	cfg.Mode = mode
 	pol, err := policy.New(cfg)
 	if err != nil {
 		return nil, settingsProblem("permissions", err)
 	}
-	d.pol, d.version = pol, version
+	d.pol, d.look = pol, d.refresh
 	return d, d.granted()
 }
 
-func (d *decider) config() (policy.Config, int) {
-	cfg, files, version := d.app.permissions.current()
-	c := policyConfig(cfg, files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
+// settings are those of now, or what the session has taken over that this one works for.
+func (d *decider) settings() (config.Config, []policy.File, int) {
+	if d.from == nil {
+		return d.app.permissions.current()
+	}
+	d.from.mu.Lock()
+	defer d.from.mu.Unlock()
+	return d.from.cfg, d.from.files, d.from.version
+}
+
+// heeds has settings wait for what hooks say of them, in a session that works for none.
+func (d *decider) heeds(hk *hooked) {
+	if d.from == nil {
+		d.look = func() { hk.unheld(d.refresh) }
+	}
+}
+
+// take takes settings over, and returns what is decided by.
+func (d *decider) take() policy.Config {
+	d.cfg, d.files, d.version = d.settings()
+	return d.config()
+}
+
+func (d *decider) config() policy.Config {
+	c := policyConfig(d.cfg, d.files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
 	c.Confined, c.Own = d.confine, d.own
-	return c, version
+	return c
 }
 
 // granted puts in force what the user has allowed in this folder for good.
@@ -235,13 +264,15 @@ func (d *decider) granted() error {
 
 // refresh takes over settings that have changed. The mode stays the session's.
 func (d *decider) refresh() {
+	if d.from != nil {
+		d.from.look()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	cfg, version := d.config()
-	if version == d.version {
+	if _, _, version := d.settings(); version == d.version {
 		return
 	}
-	d.version = version
+	cfg := d.take()
 	if cfg.Mode = d.pol.Mode(); cfg.Mode == agent.ModeBypass && cfg.DisableBypass {
 		cfg.Mode = agent.ModeDefault
 	}
