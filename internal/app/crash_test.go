@@ -324,8 +324,8 @@ func TestCrashEverywhere(t *testing.T) {
 	crashPlan{story: newCrashScript(crashSteps), steps: crashSteps}.run(t, 1)
 }
 
-// TestCrashMatrix kills one session of 200 steps at 20 boundaries that a seed chooses, or
-// at 60, and half of the time leaves a torn log.
+// TestCrashMatrix kills one session of up to 200 steps at 20 boundaries that a seed chooses,
+// or at 60, and half of the time leaves a torn log. It goes on for 40 steps then.
 func TestCrashMatrix(t *testing.T) {
 	crashKills := 20
 	if prooftest.Long() {
@@ -356,6 +356,7 @@ func TestCrashMatrix(t *testing.T) {
 		}
 	}
 	reached := r.asked.Load()
+	r.limit.Store(min(crashSteps, reached+40))
 	if died, _, err := r.child(childTask{}); died || err != nil {
 		t.Fatalf("the last child: died %v, %v", died, err)
 	}
