@@ -122,5 +122,4 @@ var skillings = [...][2]string{
 
 	// What fits much.
 	{"write it as {word}", "{word|이라고/라고} 쓰십시오"},
-	{"write {word}", "{word|을/를} 쓰십시오"},
 }
