@@ -156,6 +156,9 @@ type (
 		By      string  `json:"by,omitempty"`
 		Since   string  `json:"since,omitempty"` // RFC 3339
 		Limit   int     `json:"limit,omitempty"` // the newest of them; 0 = all
+
+		// Plans has what became of plans stand among the decisions on calls.
+		Plans bool `json:"plans,omitempty"`
 	}
 
 	// VerifySeals asks for a SealReport on the log of Session.
@@ -267,6 +270,19 @@ type DecisionRecord struct {
 
 	// Answer is what a person said, if one was asked.
 	Answer *ApprovalResolved `json:"answer,omitempty"`
+
+	// Plan is what became of a plan, when that is what the record is about: the decision
+	// is that on the plan then, and the call is the one that it was put with.
+	Plan *PlanRecord `json:"plan,omitempty"`
+}
+
+// PlanRecord is something that became of a plan.
+type PlanRecord struct {
+	ID   string `json:"id"`
+	What string `json:"what"` // proposed, what [ChangePlan] does, or a [PlanVerdict]
+	Step int    `json:"step,omitempty"`
+	To   int    `json:"to,omitempty"`
+	Body *Plan  `json:"body,omitempty"` // what it says from then on; nil = as before
 }
 
 // Selects reports whether the query asks for a decision, apart from its time.

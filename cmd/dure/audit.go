@@ -34,7 +34,7 @@ func (p *program) auditCommand() *cobra.Command {
 		if asJSON && format == "" {
 			format = string(cli.AuditJSON)
 		}
-		q.Since, q.Verdict = from, agent.Verdict(verdict)
+		q.Since, q.Verdict, q.Plans = from, agent.Verdict(verdict), true
 		if here {
 			q.Workdir = p.flags.workdir
 		}

@@ -64,7 +64,7 @@ func (a *App) decisions(ctx context.Context, q agent.ListDecisions) ([]agent.Dec
 		if _, ok := metas[m.Parent]; ok && m.ForkSeq > 0 {
 			from = m.ForkSeq // up to there it is the log that it was forked from
 		}
-		list, err := a.decisionsOf(ctx, m, from)
+		list, err := a.decisionsOf(ctx, m, from, q.Plans)
 		if err != nil && (q.Session != "" || ctx.Err() != nil) {
 			return nil, err // a log that is damaged hides no other one's decisions
 		}
@@ -84,9 +84,11 @@ func (a *App) decisions(ctx context.Context, q agent.ListDecisions) ([]agent.Dec
 	return all, nil
 }
 
-// decisionsOf returns the decisions of one log, as far as it can be read.
-func (a *App) decisionsOf(ctx context.Context, m journal.Meta, from int64) ([]agent.DecisionRecord, error) {
+// decisionsOf returns the decisions of one log, as far as it can be read; with plans, what
+// became of those too.
+func (a *App) decisionsOf(ctx context.Context, m journal.Meta, from int64, plans bool) ([]agent.DecisionRecord, error) {
 	var list []agent.DecisionRecord
+	puts := map[string]agent.Call{}                 // by the ID of the plan
 	asked := map[string]agent.ApprovalAsked{}       // by the ID of the question
 	answers := map[string]*agent.ApprovalResolved{} // by the ID of the call
 	for e, err := range a.store.Read(ctx, m.ID, from) {
@@ -107,8 +109,39 @@ func (a *App) decisionsOf(ctx context.Context, m journal.Meta, from int64) ([]ag
 			})
 			delete(answers, id)
 		}
+		if r, ok := aboutPlan(e.Body); ok && plans {
+			if r.Plan.What == proposedPlan {
+				puts[r.Plan.ID] = r.Proposal.Call
+			}
+			r.Session, r.Seq, r.Time, r.Workdir, r.Proposal.Call = m.ID, e.Seq, e.Time, m.Workdir, puts[r.Plan.ID]
+			list = append(list, r)
+		}
 	}
 	return list, nil
+}
+
+const (
+	proposedPlan = "proposed"   // what becomes of a plan first
+	planTool     = "plan__exit" // that puts it to the user
+)
+
+// aboutPlan returns what an event says of a plan, as a record.
+func aboutPlan(b agent.Body) (r agent.DecisionRecord, ok bool) {
+	switch b := b.(type) {
+	case agent.PlanProposed:
+		r.Plan = &agent.PlanRecord{ID: b.Plan, What: proposedPlan, Body: &b.Body}
+		r.Proposal.Call = agent.Call{ID: b.Call, Tool: planTool}
+	case agent.PlanChanged:
+		r.Plan = &agent.PlanRecord{ID: b.Plan, What: b.Do, Step: b.Step, To: b.To, Body: &b.Body}
+		r.Decision.By = b.By
+	case agent.PlanDecided:
+		r.Plan = &agent.PlanRecord{ID: b.Plan, What: string(b.Verdict)}
+		r.Decision = agent.Decision{Verdict: agent.Deny, By: b.By, Reason: b.Reason}
+		if b.Verdict == agent.PlanApproved {
+			r.Decision.Verdict = agent.Allow
+		}
+	}
+	return r, r.Plan != nil
 }
 
 // A desk is the log in which the questions of children stand, with their answers:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"dure/internal/app"
 	"dure/internal/journal"
 	"dure/internal/models/script"
+	"dure/internal/plan"
 )
 
 // kept makes a session with events.
@@ -34,6 +36,64 @@ func kept(t *testing.T, store *journal.Local, m agent.SessionInfo, events ...age
 	}
 	if err := lease.Release(ctx, journal.Done, journal.Meta{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What became of plans stands among the decisions for who asks for it, and is picked as
+// they are.
+func TestAuditOfPlans(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := func(all ...string) (p agent.Plan) {
+		for _, s := range all {
+			p.Steps = append(p.Steps, agent.PlanStep{Text: s})
+		}
+		return p
+	}
+	kept(
+		t, store, agent.SessionInfo{ID: "s", Workdir: w.work},
+		agent.PlanProposed{Plan: "pl", Call: "c", Text: "1. a", Body: steps("a", "use ghp_abcdefghijklmnopqrstuvwxyz0123456789")},
+		agent.PlanChanged{Plan: "pl", Do: agent.PlanEdit, Step: 1, By: "user", Body: steps("b")},
+		agent.PlanDecided{Plan: "pl", Verdict: agent.PlanAnother, By: "user", Reason: "too short"},
+		agent.CallDecided{Proposal: agent.Proposal{Call: agent.Call{ID: "c", Tool: "plan__exit"}}, Decision: agent.Decision{Verdict: agent.Deny, By: "user"}},
+		agent.PlanDecided{Plan: "pl", Verdict: agent.PlanApproved, By: "hook:x"},
+	)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
+	const proposed, changed, another, approved = "2 proposed  ", "3 edit user ", "4 regenerate user deny", "6 approved hook:x allow"
+	for _, tt := range []struct {
+		query agent.ListDecisions
+		want  []string
+	}{
+		{agent.ListDecisions{}, []string{"5 call user deny"}},
+		{agent.ListDecisions{Plans: true}, []string{proposed, changed, another, "5 call user deny", approved}},
+		{agent.ListDecisions{Plans: true, Tool: "ExitPlanMode", Verdict: agent.Allow}, []string{approved}},
+		{agent.ListDecisions{Plans: true, By: "user", Limit: 2}, []string{another, "5 call user deny"}},
+		{agent.ListDecisions{Plans: true, Tool: "Bash"}, nil},
+	} {
+		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range list {
+			what := "call"
+			if r.Plan != nil {
+				what = r.Plan.What
+			}
+			if r.Proposal.Call.ID != "c" || r.Plan != nil && r.Plan.Body != nil && strings.Contains(plan.Render(*r.Plan.Body), "ghp_abcdefghijklmnopqrstuvwxyz0123456789") {
+				t.Errorf("%+v", r)
+			}
+			got = append(got, fmt.Sprintf("%d %s %s %s", r.Seq, what, r.Decision.By, r.Decision.Verdict))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v:\n%q, want\n%q", tt.query, got, tt.want)
+		}
 	}
 }
 

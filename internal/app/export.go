@@ -86,7 +86,9 @@ func wordsOf(t text.Catalog) export.Words {
 		You: t.Say(text.DocYou), Assistant: t.Say(text.DocAssistant), Thinking: t.Say(text.DocThinking), Arguments: t.Say(text.DocArguments),
 		Result: t.Say(text.DocResult), Failed: t.Say(text.DocFailed), NoResult: t.Say(text.DocNoResult), Change: t.Say(text.DocChange),
 		System: t.Say(text.DocSystem), Child: t.Say(text.DocChild), Compacted: t.Say(text.DocCompacted), TurnFailed: t.Say(text.DocTurnFailed),
-		Settled: t.Say(text.DocSettled), Note: t.Say(text.DocNote), Good: t.Say(text.DocGood), Bad: t.Say(text.DocBad),
+		Plan: t.Say(text.PlanDoc), PlanChanged: t.Say(text.PlanDocChanged), PlanApproved: t.Say(text.PlanIsApproved), PlanRejected: t.Say(text.PlanIsRejected),
+		PlanAnother: t.Say(text.PlanIsAnother),
+		Settled:     t.Say(text.DocSettled), Note: t.Say(text.DocNote), Good: t.Say(text.DocGood), Bad: t.Say(text.DocBad),
 		Cut: t.Say(text.DocCut), More: t.Say(text.DocMore), Image: t.Say(text.DocImage), Print: t.Say(text.DocPrint),
 	}
 }

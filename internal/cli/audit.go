@@ -6,10 +6,12 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/plan"
 	"dure/internal/text"
 )
 
@@ -73,9 +75,13 @@ func (c *CLI) Audit(ctx context.Context, o AuditOptions) error {
 			c.Text.Say(text.ColBy), c.Text.Say(text.ColWhat),
 		}}
 		for _, r := range list {
+			verdict, what := c.Text.Word(string(r.Decision.Verdict)), mainArg(r.Proposal.Call, r.Workdir)
+			if r.Plan != nil {
+				verdict, what = c.Text.Word(planWord(r.Plan)), auditPlan(c.Text, r)
+			}
 			rows = append(rows, []string{
-				r.Time.Local().Format(auditTime), text.OneLine(r.Session), fmt.Sprint(r.Seq), c.Text.Word(string(r.Decision.Verdict)),
-				caller(r) + toolName(r.Proposal.Call.Tool), decider(r), mainArg(r.Proposal.Call, r.Workdir),
+				r.Time.Local().Format(auditTime), text.OneLine(r.Session), fmt.Sprint(r.Seq), verdict,
+				caller(r) + toolName(r.Proposal.Call.Tool), decider(r), what,
 			})
 		}
 		const least = 16
@@ -85,6 +91,31 @@ func (c *CLI) Audit(ctx context.Context, o AuditOptions) error {
 		table(w, rows)
 		return nil
 	})
+}
+
+// planWord is what became of a plan, in a word: proposed, changed, or a verdict on it.
+func planWord(p *agent.PlanRecord) string {
+	switch p.What {
+	case "proposed", string(agent.PlanApproved), string(agent.PlanRejected), string(agent.PlanAnother):
+		return "plan." + p.What
+	}
+	return "plan.changed"
+}
+
+// auditPlan says what a record about a plan is about: how many steps it has, what was
+// changed, or why it was decided so.
+func auditPlan(t text.Catalog, r agent.DecisionRecord) string {
+	switch p := r.Plan; planWord(p) {
+	case "plan.proposed":
+		n := 0
+		if p.Body != nil {
+			n = len(p.Body.Steps)
+		}
+		return t.Say(text.PlanMade, "n", n)
+	case "plan.changed":
+		return t.Say(planDid(p.What), "n", p.Step, "to", p.To)
+	}
+	return text.OneLine(bounded(r.Decision.Reason))
 }
 
 // auditTime is how the time of a decision is shown.
@@ -123,9 +154,16 @@ func auditCSV(w *bufio.Writer, list []agent.DecisionRecord) error {
 		if r.Answer != nil {
 			remember = r.Answer.Remember
 		}
+		input, verdict := string(r.Proposal.Call.Input), string(d.Verdict)
+		if p := r.Plan; p != nil {
+			verdict = strings.TrimPrefix(planWord(p), "plan.")
+			if p.Body != nil {
+				input = plan.Render(*p.Body)
+			}
+		}
 		fields := []string{
 			r.Time.Format(time.RFC3339Nano), r.Session, fmt.Sprint(r.Seq), r.Workdir, r.Proposal.Agent, r.Proposal.Call.Tool,
-			string(r.Proposal.Call.Input), string(d.Verdict), d.By, d.Reason, d.Rule, sourceOf(d), remember,
+			input, verdict, d.By, d.Reason, d.Rule, sourceOf(d), remember,
 		}
 		for i, f := range fields {
 			if f != "" && (f[0] == '=' || f[0] == '+' || f[0] == '-' || f[0] == '@' || f[0] == '\t' || f[0] == '\r') {

@@ -27,6 +27,8 @@ const (
 	PlanIsAnother
 	PlanHint
 	StandPlan
+	PlanDoc
+	PlanDocChanged
 
 	keyCount = iota + planKeys // where those of the next file begin
 )
@@ -42,6 +44,8 @@ var planTexts = [keyCount - planKeys]both{
 	PlanNowOff - planKeys:     {"Plans: off. What you ask for is done at once, as the permission mode lets it; /plan WHAT has one thing planned.", "계획: off. 요청은 권한 모드에 따라 바로 수행합니다. /plan 할 일로 한 가지만 계획할 수 있습니다."},
 	PlanNowAlways - planKeys:  {"Plans: always. Each request is planned first, and nothing is changed before you agree to a plan.", "계획: always. 요청마다 먼저 계획하고, 계획에 동의하기 전에는 아무것도 바꾸지 않습니다."},
 	PlanNowAuto - planKeys:    {"Plans: auto. Requests with three points or 120 words are planned first, and others when the model wants to.", "계획: auto. 항목이 셋 이상이거나 120낱말 이상인 요청은 먼저 계획하고, 다른 요청은 모델이 원할 때 계획합니다."},
+	PlanDoc - planKeys:        {"Plan", "계획"},
+	PlanDocChanged - planKeys: {"Plan, changed", "바뀐 계획"},
 	PlanNone - planKeys:       {"There is no plan yet.", "아직 계획이 없습니다."},
 	PlanMade - planKeys:       {"a plan, {n} {n?step/steps}", "계획, {n}단계"},
 	PlanEdited - planKeys:     {"the plan is changed: {what}", "계획이 바뀌었습니다: {what}"},

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/internal/plan"
 )
 
 // The limits of a document. What is beyond them is left out, and the document says
@@ -77,6 +78,7 @@ const (
 	Note                 // Text, of Level
 	Rating               // Good, Text
 	Child                // From, Text, Doc
+	Plan                 // ID in Plan, Level: what became of it, From, Text: all of it, or why
 )
 
 // An Item is one thing that was said or done.
@@ -89,7 +91,8 @@ type Item struct {
 	From  string // of an input: "" = the user
 	Text  string
 	Media []agent.Media
-	Level string // of a note: a key of [Words]
+	Level string // of a note, or what became of a plan: a key of [Words]
+	Plan  string // ID
 
 	Call   string // ID
 	Tool   string
@@ -214,7 +217,17 @@ func (r *reader) take(e agent.Event) {
 		r.add(e, Item{Kind: Rating, Good: b.Good, Text: r.text(b.Text)})
 	case agent.ChildOpened:
 		r.child(e, b)
+	case agent.PlanProposed:
+		r.plan(e, b.Plan, "proposed", "", plan.Render(b.Body))
+	case agent.PlanChanged:
+		r.plan(e, b.Plan, "changed", b.By, plan.Render(b.Body))
+	case agent.PlanDecided:
+		r.plan(e, b.Plan, string(b.Verdict), b.By, b.Reason)
 	}
+}
+
+func (r *reader) plan(e agent.Event, id, what, by, text string) {
+	r.add(e, Item{Kind: Plan, Plan: r.text(id), Level: r.text(what), From: r.text(by), Text: r.text(text)})
 }
 
 func (r *reader) opened(e agent.Event, b agent.SessionOpened) {

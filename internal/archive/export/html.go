@@ -111,6 +111,13 @@ func (w *page) item(it Item) {
 		w.call(it)
 	case Note:
 		w.note(strings.TrimSuffix(w.words.level(it.Level)+": "+it.Text, ": "))
+	case Plan:
+		name, whole := w.words.plan(it)
+		if whole {
+			w.folded(name, it.Text, "")
+			return
+		}
+		w.note(strings.TrimSuffix(name+": "+it.Text, ": "))
 	case Rating:
 		text := w.words.Bad
 		if it.Good {

@@ -17,12 +17,43 @@ const leftOut = "[left out]"
 // JSONL writes the conversation in the neutral form, one record a line. It is
 // valid for providers whatever the log says: a call without a result is given one.
 // Thinking, where it is wanted, has no signature, so nobody can be sent it as such.
-// Notes and children are no part of it.
+// Notes and children are no part of it. What became of plans stands in front, in records
+// of the type plan, which are no messages.
 func JSONL(w io.Writer, d *Doc) error {
-	if err := (repair.Report{Load: repair.Loaded, Entries: repair.Mend(entries(d)).Entries}).Write(w); err != nil {
+	plans, err := plans(d)
+	if err != nil {
+		return fmt.Errorf("writing JSONL: %w", err)
+	}
+	if err := (repair.Report{Load: repair.Loaded, Opaque: plans, Entries: repair.Mend(entries(d)).Entries}).Write(w); err != nil {
 		return fmt.Errorf("writing JSONL: %w", err)
 	}
 	return nil
+}
+
+// plans are what became of plans, in order.
+func plans(d *Doc) (all []json.RawMessage, err error) {
+	for _, it := range d.Items {
+		if it.Kind != Plan {
+			continue
+		}
+		_, whole := Words{}.plan(it)
+		text := "reason"
+		if whole {
+			text = "text"
+		}
+		record := map[string]string{"type": "plan", "plan": it.Plan, "state": it.Level, "timestamp": it.Time.Format(time.RFC3339Nano)}
+		for name, value := range map[string]string{"id": it.ID, "by": it.From, text: it.Text} {
+			if value != "" {
+				record[name] = value
+			}
+		}
+		raw, err := marshal(record)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, raw)
+	}
+	return all, nil
 }
 
 // entries are the messages of a document: what one event said is one message, and

@@ -91,6 +91,13 @@ func (w *markdown) item(it Item, level int) {
 			text += ": " + it.Text
 		}
 		w.put("*", line(text), "*\n\n")
+	case Plan:
+		name, whole := w.words.plan(it)
+		if whole {
+			w.details(name, it.Text, "")
+			return
+		}
+		w.put("*", line(strings.TrimSuffix(name+": "+it.Text, ": ")), "*\n\n")
 	case Rating:
 		text := w.words.Bad
 		if it.Good {

@@ -6,6 +6,8 @@ type Words struct {
 
 	You, Assistant, Thinking, Arguments, Result, Failed, NoResult, Change, System, Child string
 
+	Plan, PlanChanged, PlanApproved, PlanRejected, PlanAnother string
+
 	Compacted, TurnFailed, Settled, Note, Good, Bad string
 
 	Cut   string // behind it: why the log ends here
@@ -25,6 +27,31 @@ func (w Words) level(level string) string {
 		return w.Settled
 	}
 	return w.Note
+}
+
+// plan is what became of a plan, and by whose word. The text is all of it where whole is
+// set, and else why.
+func (w Words) plan(it Item) (name string, whole bool) {
+	switch it.Level {
+	case "proposed":
+		return w.Plan, true
+	case "changed":
+		name, whole = w.PlanChanged, true
+	case "approved":
+		name = w.PlanApproved
+	case "regenerate":
+		name = w.PlanAnother
+	default:
+		name = w.PlanRejected
+	}
+	switch it.From {
+	case "":
+	case "user":
+		name += " (" + w.You + ")"
+	default:
+		name += " (" + it.From + ")"
+	}
+	return name, whole
 }
 
 // row is a line of the head of a document.
