@@ -41,6 +41,7 @@ type childTask struct {
 	Jobs string // the wire format of a session with background jobs; "" = it has none
 
 	Rival   string // a prompt; another process wants the session at the same time
+	Plans   bool   // every request is planned
 	History bool   // the conversation is shortened, put back and forked
 }
 
@@ -125,6 +126,9 @@ func runChild(task string) (err error) {
 	if b.Jobs != "" {
 		flags = jobFlags(b.Jobs, b.URL)
 	}
+	if b.Plans {
+		flags = planCrashFlags()
+	}
 	o := options(b.Work, b.Home, b.URL, flags)
 	o.Fault = b.pass
 	a, err := app.New(o)
@@ -139,6 +143,9 @@ func runChild(task string) (err error) {
 	follow := b.follow
 	if b.Jobs != "" {
 		follow = b.followJobs
+	}
+	if b.Plans {
+		follow = b.followPlans
 	}
 	if b.History {
 		follow = func(ctx context.Context, s *client.Session) error { return b.followHistory(ctx, a.Client(), s) }

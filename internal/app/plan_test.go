@@ -5,6 +5,7 @@ package app_test
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -238,6 +239,91 @@ func TestHookRefusesPlan(t *testing.T) {
 			k.sound()
 		})
 	}
+}
+
+// A turn that was in plan mode when its program ended goes on in it, whoever had turned
+// that on: else what was to be planned would be done, and the call that puts the plan
+// would be one of a tool that is not there. A request after that is another matter, and
+// where nothing is asked, nothing is planned.
+func TestPlanModeOutlivesTheProgram(t *testing.T) {
+	for name, tt := range map[string]struct {
+		setting agent.PlanMode
+		flag    string
+		done    bool
+	}{
+		"always":      {setting: agent.PlanAlways},
+		"asked for":   {setting: agent.PlanOff},
+		"named anew":  {setting: agent.PlanOff, flag: "acceptEdits"},
+		"ask nothing": {setting: agent.PlanAlways, flag: "bypassPermissions", done: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+				for _, after := range []string{"denied: no", "Unknown tool", "Now do it"} {
+					if strings.Contains(r.Last, after) {
+						return script.Reply{Calls: []script.Call{numbered("w"+string(rune('0'+r.Step)), "Write", fields{"file_path": "b.txt", "content": "new\n"})}}
+					}
+				}
+				if r.Step == 0 {
+					return script.Reply{Calls: []script.Call{numbered("p", "ExitPlanMode", fields{"plan": "1. Write b.txt"})}}
+				}
+				return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+			}})
+			w.chooses(fields{"plan": fields{"mode": tt.setting}, "permissions": fields{"defaultMode": "acceptEdits"}})
+			k := w.talk(app.Flags{}, agent.Open{Approver: true})
+			k.send(agent.Change{Mode: agent.ModePlan})
+			k.send(agent.Prompt{Text: "Write b.txt."})
+			asked := body[agent.ApprovalAsked](k)
+			shut(k)
+			k = w.talk(app.Flags{Mode: tt.flag}, agent.Open{Session: k.Info.ID, Approver: true})
+			k.send(agent.Resolve{ID: asked.ID, Decision: agent.Decision{Verdict: agent.Deny, Reason: "no"}})
+			k.send(agent.Continue{})
+			if end := body[agent.TurnEnded](k); end.Reason != agent.EndDone {
+				t.Fatalf("the turn ended: %+v", end)
+			}
+			if done := w.read("b.txt") != ""; done != tt.done {
+				t.Errorf("the file was written: %v\n%s", done, names(k.seen))
+			}
+			if tt.setting != agent.PlanOff {
+				return
+			}
+			shut(k) // at rest, nothing is left of it
+			k = w.talk(app.Flags{}, agent.Open{Session: k.Info.ID, Approver: true})
+			if k.turn("Now do it."); w.read("b.txt") == "" {
+				t.Errorf("a new request was planned\n%s", names(k.seen))
+			}
+			k.sound()
+		})
+	}
+}
+
+// A request that waits when the program ends is planned, if it is to be, when somebody
+// goes on with it.
+func TestQueuedRequestIsPlannedLater(t *testing.T) {
+	t.Parallel()
+	mute := slices.Repeat([]script.Fault{{Kind: script.Slow}}, 100)
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		if strings.Contains(r.Last, "Write b.txt.") {
+			return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+		}
+		return script.Reply{Text: "Not yet.", Faults: mute}
+	}})
+	k := w.talk(app.Flags{}, agent.Open{Approver: true})
+	k.send(agent.Prompt{Text: "Wait."})
+	body[agent.ModelRequested](k)
+	k.send(agent.Change{Plan: agent.PlanAlways})
+	k.send(agent.Prompt{Text: "Write b.txt."})
+	shut(k)
+	k = w.talk(app.Flags{}, agent.Open{Session: k.Info.ID, Approver: true})
+	k.send(agent.Continue{})
+	var last agent.TurnEnded
+	for last.Reason != agent.EndDone {
+		last = body[agent.TurnEnded](k)
+	}
+	if m := k.mode(); m != agent.ModePlan {
+		t.Errorf("the mode is %q\n%s", m, names(k.seen))
+	}
+	k.sound()
 }
 
 // What a person has answered stays answered when the turn is gone on with: a hook that

@@ -125,7 +125,11 @@ func (r *runner) take(c agent.Command, taken []string) error {
 	case wake:
 		return r.wake(c)
 	case agent.Continue:
-		if err := r.proceed(); err != nil {
+		err := r.planQueued()
+		if err == nil {
+			err = r.proceed()
+		}
+		if err != nil {
 			return err
 		}
 	default:
@@ -291,6 +295,9 @@ func (r *runner) start() error {
 	r.rec.read(func(s *transcript.State) { turn = s.Turn })
 	if turn.Open && turn.Stuck >= maxStuck {
 		return r.giveUp(turn)
+	}
+	if err := r.planOn(); err != nil {
+		return err
 	}
 	id := turn.ID
 	if !turn.Open {

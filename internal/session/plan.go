@@ -227,10 +227,31 @@ func (r *runner) firstPlan(requests ...string) ([]agent.Body, error) {
 	return r.modeBy(agent.ModePlan, "plan")
 }
 
+// planOn turns plan mode on again for what was begun in it when its program ended: else
+// what was to be planned would be done. A session that is opened at rest leaves it.
+func (r *runner) planOn() error {
+	if r.parts.Plans.Now == nil {
+		return nil
+	}
+	var planned bool
+	r.rec.read(func(s *transcript.State) { planned = s.Mode == agent.ModePlan && !s.Lapsed })
+	if now := r.parts.Plans.Now(); !planned || now == agent.ModePlan || now == agent.ModeBypass {
+		return nil
+	}
+	bodies, err := r.modeBy(agent.ModePlan, "plan")
+	if err != nil {
+		return err
+	}
+	return r.rec.append(journal.Batch{Sync: journal.Barrier}, bodies...)
+}
+
 // planQueued turns plan mode on for the requests that wait and begin a turn now.
 func (r *runner) planQueued() error {
 	var requests []string
 	r.rec.read(func(s *transcript.State) {
+		if s.Turn.Open {
+			return
+		}
 		for _, q := range s.Queued {
 			if q.Origin == "" {
 				requests = append(requests, q.Text)

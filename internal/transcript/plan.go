@@ -23,6 +23,7 @@ func (s *State) moded(m agent.Mode) {
 	if m == agent.ModePlan && s.Mode != agent.ModePlan {
 		s.Before = s.Mode
 	}
+	s.Lapsed = s.Lapsed && m == ""
 	s.Mode = or(m, s.Mode)
 }
 

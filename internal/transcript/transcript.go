@@ -97,6 +97,7 @@ type State struct {
 	Planned  int64          `json:"planned,omitempty"`  // the newest event about a plan
 	Planning agent.PlanMode `json:"planning,omitempty"` // as it was changed; "" = as the settings have it
 	Before   agent.Mode     `json:"before,omitempty"`   // that held before plan mode
+	Lapsed   bool           `json:"lapsed,omitempty"`   // plan mode is over, since the session was opened again at rest
 
 	Task  Task  `json:"task"`
 	Noted int64 `json:"noted,omitempty"` // the newest event by which the agent has noted something
@@ -339,6 +340,7 @@ func (s *State) opened(e agent.Event, b agent.SessionOpened) {
 	s.Title = or(b.Title, s.Title)
 	s.Model = or(b.Model, s.Model)
 	s.moded(b.Mode)
+	s.Lapsed = s.Lapsed || s.Mode == agent.ModePlan && b.Mode == "" && !s.Turn.Open && !s.Unread && len(s.Queued) == 0
 	s.Named = s.Named || b.Named()
 	s.Profile = cmp.Or(b.Profile, s.Profile)
 	if b.Origin != nil {
