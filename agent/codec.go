@@ -33,6 +33,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"hook.started":         decode[HookStarted],
 	"hook.ran":             decode[HookRan],
 	"rules.granted":        decode[RulesGranted],
+	"rules.revoked":        decode[RulesRevoked],
 	"call.deferred":        decode[CallDeferred],
 	"input.dropped":        decode[InputDropped],
 	"skill.activated":      decode[SkillActivated],
@@ -174,6 +175,8 @@ var commands = map[string]func([]byte) (Command, error){
 	"accept":    decodeCommand[Accept],
 	"reject":    decodeCommand[Reject],
 	"continue":  decodeCommand[Continue],
+
+	"rules.revoke": decodeCommand[Revoke],
 
 	"plan.change": decodeCommand[ChangePlan],
 	"plan.decide": decodeCommand[DecidePlan],

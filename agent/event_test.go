@@ -164,6 +164,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 		Accept{At: "x", All: true},
 		Reject{At: "x", Files: []Pick{{Path: "a", ID: "i", Hunks: []string{"h"}}}, Merge: true, Marks: true},
 		ChangePlan{Plan: "p", Do: PlanMove, Step: 1, To: 2, Text: "x"},
+		Revoke{Rules: []string{"Bash(x)"}},
 		DecidePlan{Plan: "p", Verdict: PlanAnother, Reason: "x"},
 	} {
 		data, err := EncodeCommand(c)
@@ -175,7 +176,7 @@ func TestCommandsRoundTrip(t *testing.T) {
 			t.Errorf("%+v came back as %+v, %v", c, got, err)
 		}
 	}
-	if len(commands) != 13 {
+	if len(commands) != 14 {
 		t.Error("a command is missing from this test")
 	}
 	if _, err := DecodeCommand("nosuch", nil); err == nil {

@@ -54,6 +54,13 @@ type (
 		Call     string   `json:"call,omitempty"` // the call that it was asked about
 	}
 
+	// RulesRevoked takes rules back that were allowed for the session: by an answer to a
+	// question, or as in [RulesGranted].
+	RulesRevoked struct {
+		Rules []string `json:"rules"`
+		By    string   `json:"by"`
+	}
+
 	// CallDeferred puts a call aside: its turn stays open, and the call is decided on anew
 	// when somebody goes on with it.
 	CallDeferred struct {
@@ -77,5 +84,6 @@ type (
 func (HookStarted) Kind() string  { return "hook.started" }
 func (HookRan) Kind() string      { return "hook.ran" }
 func (RulesGranted) Kind() string { return "rules.granted" }
+func (RulesRevoked) Kind() string { return "rules.revoked" }
 func (CallDeferred) Kind() string { return "call.deferred" }
 func (InputDropped) Kind() string { return "input.dropped" }

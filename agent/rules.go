@@ -35,6 +35,15 @@ type RuleInfo struct {
 	Note string `json:"note,omitempty"` // why, or what is odd about it, in English
 }
 
+// Revoke takes rules back that were allowed for the session, as they are written there.
+// Those that were not are left out.
+type Revoke struct {
+	Rules []string `json:"rules"`
+}
+
+// Command returns the name of the command on the wire.
+func (Revoke) Command() string { return "rules.revoke" }
+
 // RuleEdit is a change of a rule that a person asks for.
 type RuleEdit struct {
 	Session string  `json:"session,omitempty"` // that it is to hold in at once, beside others

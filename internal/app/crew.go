@@ -155,6 +155,27 @@ func (m *members) grant(id string, grant func(string, []string) error) func(stri
 	}
 }
 
+// revoke takes back what was allowed for a session, from those too that work for it.
+func (m *members) revoke(id string, own *policy.Policy) func(agent.Revoke) error {
+	return func(c agent.Revoke) error {
+		rules := c.Rules
+		_, failed := own.Revoke(rules, policy.Session)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		take := func(one *member) {
+			one.rules = slices.DeleteFunc(slices.Clone(one.rules), func(r string) bool { return slices.Contains(rules, r) })
+			if _, err := one.pol.Revoke(rules, policy.Session); err != nil && failed == nil {
+				failed = err
+			}
+		}
+		if one := m.all[id]; one != nil {
+			take(one)
+		}
+		m.below(id, take)
+		return failed
+	}
+}
+
 // toolsOf returns which tools a list of names means, nil = all; and those of which it
 // has only a part, as in Bash(git diff *), with the rules for that.
 func toolsOf(cat *catalog.Catalog, names []string) (has func(agent.Spec) bool, parts map[string][]string) {

@@ -126,7 +126,7 @@ func (a *App) policyWith(r agent.DecisionRecord, granted []string) (*policy.Poli
 // decided on: before the answer to the question about it.
 func (a *App) grantsBefore(ctx context.Context, r agent.DecisionRecord) ([]string, error) {
 	state := transcript.New()
-	asked, granted := false, 0
+	asked, granted := false, []string(nil)
 	for e, err := range a.store.Read(ctx, r.Session, 0) {
 		if err != nil {
 			return nil, err
@@ -138,18 +138,20 @@ func (a *App) grantsBefore(ctx context.Context, r agent.DecisionRecord) ([]strin
 		switch b := e.Body.(type) {
 		case agent.ApprovalAsked:
 			if b.Child == "" && b.Proposal.Call.ID == r.Proposal.Call.ID {
-				asked, granted = true, len(state.Grants)
+				asked, granted = true, state.Grants
 			}
+		case agent.SessionOpened: // it is decided on anew, with what holds there
+			granted = state.Grants
 		case agent.RulesGranted:
 			if b.Call == r.Proposal.Call.ID && b.Remember == agent.RememberSession {
-				asked, granted = true, len(state.Grants)-len(b.Rules)
+				asked, granted = true, state.Grants[:len(state.Grants)-len(b.Rules)]
 			}
 		case agent.CallDecided:
 			asked = asked && b.Proposal.Call.ID != r.Proposal.Call.ID // it was about that
 		}
 	}
 	if asked {
-		return state.Grants[:min(granted, len(state.Grants))], nil // which are gone where it goes on elsewhere
+		return granted, nil
 	}
 	return state.Grants, nil
 }

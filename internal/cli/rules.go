@@ -77,10 +77,14 @@ func aboutRule(t text.Catalog, r agent.RuleInfo) (said string) {
 	return said
 }
 
-// ruleScopes are where a person keeps rules.
-var ruleScopes = []string{"local", "project", "user"}
+// ruleScopes are where a person keeps rules, and sessionScope is what was answered for
+// the session alone: nothing is added there.
+var ruleScopes = []string{"local", "project", "user", sessionScope}
 
-// slashPermissions lists the rules of the session, adds one, or takes one away.
+const sessionScope = "session"
+
+// slashPermissions lists the rules of the session, adds one, takes one away, or sets the
+// mode.
 func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 	if arg == "" {
 		r, err := client.Query[agent.RuleReport](ctx, ch.Client, agent.ListRules{Session: ch.sess.Info.ID})
@@ -93,9 +97,20 @@ func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 		}
 		return
 	}
+	if word, mode, _ := strings.Cut(arg, " "); strings.EqualFold(word, "mode") {
+		ch.slashMode(ctx, strings.TrimSpace(mode))
+		return
+	}
 	e, ok := readRuleEdit(arg)
 	if !ok {
 		ch.v.note(yellow, ch.usageOf(ctx, "permissions"))
+		return
+	}
+	taken := e.Verdict == agent.Pass && (e.Scope == "" || e.Scope == sessionScope) && ch.takeRule(ctx, e.Rule)
+	if e.Scope == sessionScope {
+		if !taken {
+			ch.v.note(plain, ch.Text.Say(text.RuleSame, "rule", text.OneLine(bounded(e.Rule))))
+		}
 		return
 	}
 	if ch.o.EditRule == nil {
@@ -108,9 +123,20 @@ func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 		ch.v.fault(explain(ch.Text, err))
 		return
 	}
+	if taken && len(done.Paths)+len(done.Left) == 0 {
+		return
+	}
 	for _, l := range editedLines(ch.Text, e, done) {
 		ch.v.note(plain, l)
 	}
+}
+
+// takeRule takes a rule back that was allowed for the session, and reports whether it
+// was.
+func (ch *chat) takeRule(ctx context.Context, rule string) bool {
+	r, err := client.Query[agent.RuleReport](ctx, ch.Client, agent.ListRules{Session: ch.sess.Info.ID})
+	held := slices.ContainsFunc(r.Rules, func(i agent.RuleInfo) bool { return i.Layer == sessionScope && i.Rule == rule })
+	return err == nil && held && ch.send(ctx, agent.Revoke{Rules: []string{rule}})
 }
 
 // readRuleEdit reads allow, ask, deny or remove, a rule, and maybe a scope behind it.
@@ -128,7 +154,7 @@ func readRuleEdit(arg string) (e agent.RuleEdit, ok bool) {
 	default:
 		return e, false
 	}
-	return e, rule != ""
+	return e, rule != "" && (e.Scope != sessionScope || e.Verdict == agent.Pass)
 }
 
 // editedLines say what became of a change.

@@ -205,6 +205,10 @@ func (v *view) remark(b agent.Body) {
 		v.hookRan(b)
 	case agent.RulesGranted:
 		v.note(yellow, grantedLine(v.t, b))
+	case agent.RulesRevoked:
+		for _, rule := range b.Rules {
+			v.note(plain, v.t.Say(text.RuleTaken, "rule", text.OneLine(bounded(rule))))
+		}
 	case agent.CallDeferred:
 		v.note(yellow, deferredLine(v.t, b, v.workdir))
 	case agent.SkillActivated:

@@ -63,7 +63,7 @@ var builtIns = [...]BuiltIn{
 	{Name: "mode", Hint: "[MODE]", Values: modes},
 	{Name: "model", Hint: "[MODEL]"},
 	{Name: "palette", Hint: "[WORD...]", Free: true},
-	{Name: "permissions", Aliases: []string{"allowed-tools"}, Hint: "[allow|ask|deny|remove RULE [SCOPE]]", Values: []string{"allow", "ask", "deny", "remove"}},
+	{Name: "permissions", Aliases: []string{"allowed-tools"}, Hint: "[allow|ask|deny|remove RULE [SCOPE] | mode MODE]", Values: []string{"allow", "ask", "deny", "remove", "mode"}},
 	{Name: "pin", Bare: true},
 	{Name: "plan", Hint: "[VERB|DESCRIPTION]", Values: plans},
 	{Name: "plugin", Aliases: []string{"plugins"}, Hint: "[NAME]"},

@@ -21,7 +21,7 @@ type course struct {
 	retry   *agent.ModelFailed    // the attempt that the next request repeats
 	running map[string]agent.CallStarted
 	leave   map[string]agent.CallDecided // calls that were allowed or denied, by ID
-	asked   map[string]int               // how much had been granted when a call was asked about, by its ID
+	asked   map[string][]string          // what had been granted when a call was asked about, by its ID
 	side    bool                         // side questions were answered in this turn
 }
 
@@ -185,22 +185,22 @@ func (c *course) ended(b agent.TurnEnded, state *transcript.State) *divergence {
 	return nil
 }
 
-// granted notes how much had been granted when a call was asked about: the answer to
+// granted notes what had been granted when a call was asked about: the answer to
 // the question may grant more.
 func (c *course) granted(e agent.Event, state *transcript.State) {
 	if b, ok := e.Body.(agent.ApprovalAsked); ok && b.Child == "" {
-		put(&c.asked, b.Proposal.Call.ID, len(state.Grants))
+		put(&c.asked, b.Proposal.Call.ID, state.Grants)
 	}
 	if b, ok := e.Body.(agent.RulesGranted); ok && b.Call != "" && b.Remember == agent.RememberSession {
-		put(&c.asked, b.Call, len(state.Grants)-len(b.Rules))
+		put(&c.asked, b.Call, state.Grants[:len(state.Grants)-len(b.Rules)])
 	}
 }
 
 // grantsFor returns what had been granted when a call was decided on.
 func (c *course) grantsFor(call string, state *transcript.State) []string {
-	if n, ok := c.asked[call]; ok && n <= len(state.Grants) {
+	if granted, ok := c.asked[call]; ok {
 		delete(c.asked, call)
-		return state.Grants[:n]
+		return granted
 	}
 	return state.Grants
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"dure/agent"
 	"dure/internal/journal"
@@ -241,6 +242,28 @@ func (s *Session) granted(g agent.RulesGranted) error {
 		return err
 	}
 	return s.parts.Grant(g.Remember, g.Rules)
+}
+
+// revoke takes rules back that were allowed for the session.
+func (r *runner) revoke(c agent.Revoke, batch journal.Batch) error {
+	var held []string
+	r.rec.read(func(s *transcript.State) {
+		for _, g := range s.Grants {
+			if slices.Contains(c.Rules, strings.TrimSpace(g)) && !slices.Contains(held, g) {
+				held = append(held, g)
+			}
+		}
+	})
+	if len(held) == 0 || r.parts.Revoke == nil {
+		if len(batch.Taken) > 0 {
+			return r.rec.append(batch)
+		}
+		return nil
+	}
+	if err := r.parts.Revoke(agent.Revoke{Rules: held}); err != nil {
+		return err
+	}
+	return r.rec.append(batch, agent.RulesRevoked{Rules: held, By: "user"})
 }
 
 // choice is the command that [Build.Choose] becomes.

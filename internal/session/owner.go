@@ -98,6 +98,8 @@ func (r *runner) take(c agent.Command, taken []string) error {
 		return r.change(c, "user", batch)
 	case choice:
 		return r.change(agent.Change{Mode: c.mode}, c.by, batch)
+	case agent.Revoke:
+		return r.revoke(c, batch)
 	case agent.ChangePlan:
 		return r.changePlan(c, batch)
 	case agent.DecidePlan:

@@ -132,6 +132,9 @@ type Parts struct {
 	// told what a session that is opened again remembers. nil = nothing is
 	// remembered.
 	Grant func(remember string, rules []string) error
+
+	// Revoke takes back what holds for the session; nil = nothing is remembered.
+	Revoke func(agent.Revoke) error
 }
 
 // Catalog is the tools of one step, in a stable order.

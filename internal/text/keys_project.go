@@ -13,6 +13,7 @@ const (
 	RuleOff
 	RuleAdded
 	RuleRemoved
+	RuleTaken
 	RuleSame
 	RuleLeft
 	HelpPolicyRules
@@ -57,6 +58,7 @@ var projectTexts = [settingKeys - projectKeys]both{
 	RuleOff - projectKeys:         {"not in force: {why}", "적용 안 됨: {why}"},
 	RuleAdded - projectKeys:       {"{rule} stands in {path} now; it holds from your next request on", "{rule} 규칙을 {path}에 더했습니다. 다음 요청부터 적용됩니다"},
 	RuleRemoved - projectKeys:     {"{rule} was taken out of {path}", "{rule} 규칙을 {path}에서 뺐습니다"},
+	RuleTaken - projectKeys:       {"{rule} does not hold for this session any more", "{rule} 규칙은 이제 이 세션에 적용되지 않습니다"},
 	RuleSame - projectKeys:        {"nothing to change for {rule}", "{rule}: 바꿀 것이 없습니다"},
 	RuleLeft - projectKeys:        {"it still stands here, where /permissions does not write: {at}", "/permissions가 쓰지 않는 곳에 아직 있습니다: {at}"},
 	HelpPolicyRules - projectKeys: {"list the rules that hold here, and where they stand", "여기에 적용되는 규칙과 그 위치"},

@@ -40,6 +40,8 @@ func (s *State) edit(e agent.Event) {
 		if b.Remember == agent.RememberSession {
 			s.Grants = append(s.Grants, b.Rules...)
 		}
+	case agent.RulesRevoked: // what was handed out stays as it is
+		s.Grants = slices.DeleteFunc(slices.Clone(s.Grants), func(r string) bool { return slices.Contains(b.Rules, r) })
 	case agent.CallDeferred:
 		s.Turn.Stuck = 0 // it was no crash
 	case agent.HookRan:
