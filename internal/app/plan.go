@@ -12,6 +12,7 @@ import (
 func (a *App) planTools(c toolConfig) []agent.Tool {
 	cfg := tools.PlanConfig{
 		Planning: func() bool { return c.pol.Mode() == agent.ModePlan },
+		Put:      c.PlanPut,
 		Agreed:   c.PlanAgreed,
 		Enter:    c.PlanFirst,
 		May: func() bool {

@@ -65,6 +65,20 @@ func (s *Session) planning() (mode agent.PlanMode) {
 	return cmp.Or(mode, s.parts.Plans.Mode, agent.PlanOff)
 }
 
+// planPut reports whether the call that put the newest plan to the user has no result
+// yet: killed between the agreement and that, it runs again, with plan mode over.
+func (s *Session) planPut() (put bool) {
+	if s.parts.Plans.Of == nil { // it has none, or its parts are being made
+		return false
+	}
+	s.rec.read(func(st *transcript.State) {
+		put = st.Plan != nil && st.Open != nil && slices.ContainsFunc(st.Open.Calls, func(c *transcript.CallState) bool {
+			return c.Call.ID == st.Plan.Call && c.Finished == nil
+		})
+	})
+	return put
+}
+
 // planText is what a plan says by now: what the model wrote, as long as nobody has
 // changed it.
 func planText(p *transcript.Plan) string {

@@ -204,10 +204,12 @@ type Build struct {
 	// PlanAgreed is for the call of the model's that puts a plan to the user, when it
 	// runs: it ends plan mode, and returns what was changed in the plan since the model
 	// wrote it. PlanFirst turns plan mode on, because the model wants to plan, and
-	// Planning says when the session plans.
+	// Planning says when the session plans, and PlanPut whether a call that has put a plan
+	// to the user has no result yet.
 	PlanAgreed func(ctx context.Context, call, text string) (changes []string, err error)
 	PlanFirst  func(ctx context.Context) error
 	Planning   func() agent.PlanMode
+	PlanPut    func() bool
 
 	// Granted lets rules hold that somebody has allowed in the place of a person, and
 	// Choose has a permission mode hold, by whose word it says.

@@ -19,6 +19,7 @@ const (
 // PlanConfig is what plan mode needs of its session. Planning and Agreed are required.
 type PlanConfig struct {
 	Planning func() bool // the session is in plan mode
+	Put      func() bool // a plan was put to the user by a call that has no result yet; nil = none ever
 
 	// Agreed records that the user has agreed to the plan of a call, ends plan mode, and
 	// returns what they have changed in it.
@@ -63,8 +64,9 @@ func ExitPlan(cfg PlanConfig) agent.Tool {
 	}}
 }
 
-// Enabled reports whether there is a plan to be made.
-func (p planning) Enabled() bool { return p.cfg.Planning() }
+// Enabled reports whether there is a plan to be made, or one that was put to the user is
+// not answered.
+func (p planning) Enabled() bool { return p.cfg.Planning() || p.cfg.Put != nil && p.cfg.Put() }
 
 // carryOut has the model do what a plan says, and tells it what is not as it wrote it.
 func carryOut(text string, changes []string) string {
