@@ -253,7 +253,7 @@ func quoteName(s string) string {
 
 // apart runs a skill in a session of its own. Where a person is there to hear of its end,
 // and its file does not say otherwise, nobody waits for it: what came of it wakes the
-// session. It begins when its end so far has been recorded.
+// session. It begins once it is recorded that it goes on.
 func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
 	if !s.Background || !k.b.Open.Approver {
 		k.fork(ctx, s, text, how, rules, done)
