@@ -85,7 +85,7 @@ func Cancelling(t *testing.T, serve func(*testing.T, http.HandlerFunc) agent.Mod
 				at <- time.Now()
 				cancel(stopped)
 			}()
-			if _, _, err := Drain(ctx, m, r); err != stopped {
+			if _, _, err := Drain(ctx, m, r); !errors.Is(err, stopped) {
 				t.Fatalf("got %v", err)
 			}
 			if took := time.Since(<-at); took > 20*time.Second {
@@ -97,7 +97,7 @@ func Cancelling(t *testing.T, serve func(*testing.T, http.HandlerFunc) agent.Mod
 		m := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("somebody called") })
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(stopped)
-		if _, _, err := Drain(ctx, m, r); err != stopped {
+		if _, _, err := Drain(ctx, m, r); !errors.Is(err, stopped) {
 			t.Errorf("got %v", err)
 		}
 	})
