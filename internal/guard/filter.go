@@ -18,8 +18,7 @@ type filter struct {
 	chunk []byte // backs src
 	raw   []byte // read from src, and not yet in the view
 	buf   []byte // backs ready
-	ready []byte
-	err   error
+	outlet
 }
 
 const chunkSize = 64 << 10
@@ -41,15 +40,24 @@ func (f *filter) kinds() []string { return f.view.kinds.sorted() }
 // posed reports whether the text has had masks of its own so far.
 func (f *filter) posed() bool { return f.find.posed || f.view.posed }
 
-func (f *filter) Read(p []byte) (int, error) {
-	for len(f.ready) == 0 {
-		if f.err != nil {
-			return 0, f.err
+func (f *filter) Read(p []byte) (int, error) { return f.read(p, f.fill) }
+
+// An outlet gives out what has been made ready, and then why there is no more.
+type outlet struct {
+	ready []byte
+	err   error
+}
+
+// read has more made ready by fill as long as there is none.
+func (o *outlet) read(p []byte, fill func()) (int, error) {
+	for len(o.ready) == 0 {
+		if o.err != nil {
+			return 0, o.err
 		}
-		f.fill()
+		fill()
 	}
-	n := copy(p, f.ready)
-	f.ready = f.ready[n:]
+	n := copy(p, o.ready)
+	o.ready = o.ready[n:]
 	return n, nil
 }
 

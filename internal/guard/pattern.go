@@ -160,22 +160,11 @@ type ownFilter struct {
 	patterns []ownPattern
 	kinds    *kinds
 
-	raw   []byte // not looked at yet
-	ready []byte
-	err   error
+	raw []byte // not looked at yet
+	outlet
 }
 
-func (f *ownFilter) Read(p []byte) (int, error) {
-	for len(f.ready) == 0 {
-		if f.err != nil {
-			return 0, f.err
-		}
-		f.fill()
-	}
-	n := copy(p, f.ready)
-	f.ready = f.ready[n:]
-	return n, nil
-}
+func (f *ownFilter) Read(p []byte) (int, error) { return f.read(p, f.fill) }
 
 func (f *ownFilter) fill() {
 	buf := make([]byte, maxOwnLine)
