@@ -166,6 +166,9 @@ func yamlFault(head string, err error) *Fault {
 	lines := strings.Split(head, "\n")
 	if f.Line > 0 && f.Line < len(lines) && strings.HasPrefix(f.Message, "did not find expected") {
 		f.Line++ // here the parser counts from 0, unlike anywhere else
+		for f.Line > 1 && strings.TrimSpace(lines[f.Line-1]) == "" {
+			f.Line-- // the mistake is in what came last
+		}
 	}
 	if i := strings.IndexByte(head, '\t'); i >= 0 && strings.Contains(f.Message, "cannot start any token") {
 		f.Line = 1 + strings.Count(head[:i], "\n")
@@ -179,6 +182,8 @@ func yamlFault(head string, err error) *Fault {
 		f.Fix = "check the indentation of the lines before, and that each field is written as: name: value"
 	case strings.Contains(f.Message, "unexpected end of stream"), strings.Contains(f.Message, "quoted scalar"):
 		f.Fix = "close the quotes"
+	case strings.Contains(f.Message, "did not find expected node content"):
+		f.Fix = "write a value there, or close what begins there"
 	case strings.Contains(f.Message, "did not find expected ',' or ']'"):
 		f.open(lines, '[', "close the list with ]")
 	case strings.Contains(f.Message, "did not find expected ',' or '}'"):

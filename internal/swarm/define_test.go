@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		"a colon":        {"---\nname: a:b\ndescription: b\n---\nx", `a:b "b" prompt "x" ! line 2, column 7: name has a colon in it, which separates the name of a plugin (use letters, digits and -, as in a-b)`},
 		"capitals":       {"---\nname: Ab\ndescription: b\n---\nx", `Ab "b" prompt "x" ? line 2, column 7: name has capital letters, which other programs refuse (write it as ab)`},
 		"an option":      {"---\nname: --rm\ndescription: b\n---\nx", `--rm "b" prompt "x" ! line 2, column 7: name begins with - (use letters, digits and -, as in rm)`},
-		"no YAML":        {"---\nname: [\n---\nx", `file ! line 2, column 1: did not find expected node content ()`},
+		"no YAML":        {"---\nname: [\n---\nx", `file ! line 2, column 1: did not find expected node content (write a value there, or close what begins there)`},
 		"a mode":         {"---\nname: a\ndescription: b\npermissionMode: auto\n---\nx", `a "b" prompt "x" ? line 4, column 17: permissionMode is "auto", which is no mode that is known here; that of the session is taken (write one of: default, acceptEdits, plan, dontAsk, bypassPermissions)`},
 		"a number":       {"---\nname: a\ndescription: b\nmaxTurns: many\n---\nx", `a "b" prompt "x" ! line 4, column 11: maxTurns has to be a whole number (write it in digits)`},
 		"too many steps": {"---\nname: a\ndescription: b\nmaxTurns: 0\n---\nx", `a "b" prompt "x" ! line 4, column 11: maxTurns is 0, which is no number of steps (write a number from 1 to 1000)`},

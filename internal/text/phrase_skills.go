@@ -23,6 +23,8 @@ var skillings = [...][2]string{
 	{"close the list with ]", "목록을 ]로 닫으십시오"},
 	{"close the group with }", "묶음을 }로 닫으십시오"},
 	{"did not find expected ',' or {end}", "','나 {end|이/가} 와야 할 자리입니다"},
+	{"did not find expected node content", "값이 와야 할 자리입니다"},
+	{"write a value there, or close what begins there", "그 자리에 값을 쓰거나 거기서 연 것을 닫으십시오"},
 	{"did not find expected key", "필드 이름이 와야 할 자리입니다"},
 	{"could not find expected ':'", "':'이 와야 할 자리입니다"},
 	{"found unexpected end of stream", "글이 갑자기 끝납니다"},
