@@ -43,6 +43,10 @@ type (
 
 		// Context is for the model: it is before it at its next request.
 		Context string `json:"context,omitempty"`
+
+		// Once is what a hook is known by that runs once in a session: a hash of where it
+		// stands and what it does.
+		Once string `json:"once,omitempty"`
 	}
 
 	// RulesGranted records rules that hold from now on and that nobody was asked about: a

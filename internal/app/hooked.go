@@ -41,6 +41,8 @@ type hooked struct {
 	dialect catalog.Dialect
 	set     *hooks.Set
 
+	reread func() // reads the skills again; nil = there are none
+
 	life   context.Context
 	end    context.CancelFunc
 	wg     sync.WaitGroup
@@ -101,6 +103,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 		Var:     h.variable,
 		Rule:    h.rule,
 		Record:  h.record,
+		Spent:   b.Spent,
 		Keep:    h.keep,
 		Wake:    h.rouse,
 		Redact:  h.masked,

@@ -168,6 +168,9 @@ func (h *hooked) took(out hooks.Outcome) {
 			h.app.opts.Logger.Warn("naming a session for a hook", "session", h.b.Session, "error", err)
 		}
 	}
+	if out.Reload && h.reread != nil {
+		h.reread()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if out.Watch != nil && h.watch != nil {

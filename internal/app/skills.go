@@ -117,13 +117,22 @@ func (k *skillset) close() {
 func (k *skillset) with(named *mentions, hk *hooked, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
 	k.named, k.childOf = named, childOf
 	if hk != nil {
-		k.hooks = hk
+		k.hooks, hk.reread = hk, k.reread
 	}
 	if k.hooks != nil && len(k.b.Active) > 0 {
 		k.hookAgain()
 	}
 	tool := k.app.skillTool(k).Spec()
 	k.offered = func() bool { return wanted == nil || wanted(tool) }
+}
+
+// reread reads the skills again, and those that can be typed.
+func (k *skillset) reread() {
+	k.set.Reload()
+	known := &k.app.skills
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	delete(known.known, filepath.Clean(k.workdir))
 }
 
 // skillTool is the one by which a model calls skills; without any it is only shown.

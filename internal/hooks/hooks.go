@@ -12,6 +12,8 @@ package hooks
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -63,6 +65,10 @@ type Config struct {
 	// have some in it. nil = it stays as it is.
 	Redact func(string) string
 
+	// Spent are the hooks that run once and have done so before: as [agent.HookRan] has
+	// them.
+	Spent []string
+
 	NewID func() string // of runs
 
 	// Reads are folders that commands of hooks may read although they are hidden from
@@ -103,7 +109,7 @@ type Set struct {
 	mu     sync.Mutex
 	closed bool
 	hooks  []Hook
-	used   map[string]bool // those that run once
+	used   map[string]bool // those that run once, by their mark
 }
 
 // maxRunning is how many hooks that nobody waits for run at once; further ones wait.
@@ -112,6 +118,9 @@ const maxRunning = 16
 // New returns the hooks of a session.
 func New(c Config) *Set {
 	s := &Set{c: c, hooks: c.Hooks, used: map[string]bool{}, free: make(chan struct{}, maxRunning)}
+	for _, mark := range c.Spent {
+		s.used[mark] = true
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -238,12 +247,22 @@ func (s *Set) passes(h Hook, m Moment, input map[string]json.RawMessage) bool {
 
 // first reports whether a hook that runs once has not run.
 func (s *Set) first(h Hook, spend bool) bool {
-	key := h.Source.String() + h.At + string(h.definition())
+	mark := h.mark()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used := s.used[key]
-	s.used[key] = used || spend
+	used := s.used[mark]
+	s.used[mark] = used || spend
 	return !used
+}
+
+// mark is what a hook is known by that runs once; "" = it runs always.
+func (h Hook) mark() string {
+	if !h.Once {
+		return ""
+	}
+	h.Async = false // one may leave while it runs
+	sum := sha256.Sum256([]byte(h.Source.String() + h.At + string(h.definition())))
+	return hex.EncodeToString(sum[:16])
 }
 
 // shared reports whether a hook runs once for an event however many settings have it.

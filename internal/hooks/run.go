@@ -51,6 +51,7 @@ func (s *Set) Fire(ctx context.Context, m Moment) Outcome {
 			continue
 		}
 		h, r := c.hook, s.begin(c.hook, m)
+		h.Once = h.Once && c.err == nil // what cannot run is not spent
 		if h.Async && c.err == nil {
 			s.alone(h, m, r, data)
 			continue
@@ -183,6 +184,7 @@ func (s *Set) ended(h Hook, m Moment, r running, a Answer) {
 		Run: r.id, Event: string(m.Event), Hook: s.name(h), Source: h.Source.String(), Call: m.call(),
 		Outcome: a.Outcome, Exit: a.Exit, Millis: time.Since(r.begun).Milliseconds(), Verdict: a.Verdict, Reason: cmp.Or(a.Reason, a.Because),
 		Message: s.short(a.notice()), Rewrote: a.Input != nil || a.Output != nil, Context: Reminder(m.Event, words),
+		Once: h.mark(),
 	})
 }
 

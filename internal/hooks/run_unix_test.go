@@ -323,6 +323,18 @@ func TestOnce(t *testing.T) {
 	if got := w.lines(t, "ran"); len(got) != 1 {
 		t.Errorf("it ran %d times", len(got))
 	}
+	once := (<-w.ran).Once
+	if once == "" || strings.Contains(once, "echo") {
+		t.Errorf("it is known by %q", once)
+	}
+	again := newWorld(t, func(c *Config) { c.Spent = []string{once} }, command("PreToolUse", "echo x >> ran", `, "once": true`), command("PreToolUse", "echo y >> ran", ""))
+	again.Fire(t.Context(), Moment{Event: PreToolUse})
+	if got := again.lines(t, "ran"); !slices.Equal(got, []string{"y"}) {
+		t.Errorf("in a session that is opened again there ran %v", got)
+	}
+	if r := <-again.ran; r.Once != "" {
+		t.Errorf("one that runs always is known by %q", r.Once)
+	}
 	for file, want := range map[string]bool{"/w/.claude/settings.json": false, "/w/.dure/settings.json": true} {
 		hooks, _ := Parse([]byte(command("PreToolUse", "x", `, "once": true`)), Source{Layer: "project", File: file})
 		if hooks[0].Once != want {

@@ -184,6 +184,9 @@ type Build struct {
 	Agent   string // of a session that is opened again: the type that it had
 	Reach   agent.Reach
 
+	// Spent are the hooks that run once in a session and have done so in this one.
+	Spent []string
+
 	// Active are the skills of a turn that was cut short, which goes on with them.
 	Active []transcript.TurnSkill
 

@@ -45,6 +45,7 @@ func (s *State) edit(e agent.Event) {
 	case agent.CallDeferred:
 		s.Turn.Stuck = 0 // it was no crash
 	case agent.HookRan:
+		s.spent(b.Once)
 		if b.Context != "" {
 			s.Owed = append(slices.Clip(s.Owed), Owed{Seq: e.Seq, Run: b.Run, Hook: b.Event, Text: b.Context})
 		}
@@ -66,6 +67,17 @@ func (s *State) edit(e agent.Event) {
 		if text := putBack(b); text != "" {
 			s.Notices = append(s.Notices, Notice{e.Seq, text})
 		}
+	}
+}
+
+// maxSpent bounds the hooks that a state knows to have run once; of more, the oldest are
+// forgotten.
+const maxSpent = 1000
+
+// spent notes that a hook has run that runs once; "" = it runs always.
+func (s *State) spent(mark string) {
+	if mark != "" && !slices.Contains(s.Spent, mark) {
+		s.Spent = append(slices.Clip(s.Spent[max(0, len(s.Spent)-maxSpent+1):]), mark)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // Version is the version of the state as JSON. A snapshot of another version is
 // thrown away.
-const Version = 11
+const Version = 12
 
 // State is a session as its log tells it up to Head. All of it is plain data.
 type State struct {
@@ -58,6 +58,7 @@ type State struct {
 	Approvals map[string]agent.ApprovalAsked    `json:"approvals,omitempty"` // not answered yet
 	Resolved  map[string]agent.ApprovalResolved `json:"resolved,omitempty"`  // answered, in the open step
 	Grants    []string                          `json:"grants,omitempty"`    // rules that were allowed for the session
+	Spent     []string                          `json:"spent,omitempty"`     // hooks that run once and have done so, the newest last
 	Children  map[string]string                 `json:"children,omitempty"`  // running: ID to key
 
 	Pending map[string]Pending  `json:"pending,omitempty"` // calls without an outcome yet, by handle
