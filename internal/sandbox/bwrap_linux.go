@@ -86,8 +86,8 @@ func landlockVersion() int {
 	return int(v)
 }
 
-// probe builds walls around nothing, by one mechanism.
-func probe(mechanism string, f *finding) error {
+// probe builds walls around nothing, by one mechanism. Env is for what starts them.
+func probe(mechanism string, f *finding, env []string) error {
 	as := &finding{mechanism: mechanism, bwrap: f.bwrap, landlock: f.landlock}
 	w := &walls{namespaces: mechanism != byLandlock, profile: &profile{}, release: func() {}}
 	defer w.close()
@@ -102,7 +102,7 @@ func probe(mechanism string, f *finding) error {
 		return err
 	}
 	var complaints bytes.Buffer
-	s, err := as.spare([]string{}, false, &complaints)
+	s, err := as.spare(env, false, &complaints)
 	if err != nil {
 		return err
 	}

@@ -117,17 +117,18 @@ func (c *cell) places(w *watchdog) (places, error) {
 	return places{filepath.Join(c.dir, "tmp"), filepath.Join(c.dir, "none"), filepath.Join(c.dir, "blank")}, nil
 }
 
-// find looks for the mechanisms, once.
-func (c *cell) find() *finding {
+// find looks for the mechanisms, once. What it starts for that carries a mark, so that
+// none of it outlives this program.
+func (c *cell) find(mark func() string) *finding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.found == nil {
-		c.found = c.search()
+		c.found = c.search(mark)
 	}
 	return c.found
 }
 
-func (c *cell) search() *finding {
+func (c *cell) search(mark func() string) *finding {
 	f := &finding{landlock: landlockVersion()}
 	for _, name := range []string{byBwrap, byNamespaces, byLandlock} {
 		part := Part{Name: name}
@@ -141,7 +142,7 @@ func (c *cell) search() *finding {
 				part.Used = f.landlock >= landlockFrom
 			}
 		default:
-			detail, err := c.try(name, f)
+			detail, err := c.try(name, f, mark)
 			part.Detail, part.Used = detail, err == nil
 			if err != nil {
 				part.Detail = err.Error()
@@ -155,7 +156,7 @@ func (c *cell) search() *finding {
 }
 
 // try says what a mechanism is, or why it cannot be used.
-func (c *cell) try(name string, f *finding) (detail string, err error) {
+func (c *cell) try(name string, f *finding, mark func() string) (detail string, err error) {
 	switch name {
 	case byBwrap:
 		if f.bwrap, detail, err = findBwrap(c.roots); err != nil {
@@ -169,7 +170,7 @@ func (c *cell) try(name string, f *finding) (detail string, err error) {
 		}
 		detail = fmt.Sprintf("version %d", f.landlock)
 	}
-	return detail, probe(name, f)
+	return detail, probe(name, f, []string{mark()})
 }
 
 // handshakeTime is how long building the walls may take on a machine that is very

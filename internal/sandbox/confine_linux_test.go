@@ -24,7 +24,7 @@ func confined(t testing.TB, mechanism string, change func(*Confinement)) (*Box, 
 	}
 	b := New(Config{Temp: t.TempDir(), Confine: c, Mechanisms: []string{mechanism}})
 	t.Cleanup(func() { b.Close() })
-	if got := b.cell.find(); got.mechanism != mechanism {
+	if got := b.cell.find(b.watcher.ready); got.mechanism != mechanism {
 		prooftest.Lacking(t, "sandbox", fmt.Sprint(mechanism, " does not confine: ", got.parts))
 	}
 	return b, root

@@ -11,7 +11,7 @@ func (b *Box) Explain() Report {
 	if b.confinement == nil {
 		return Report{Level: None, Missing: []string{"Nothing is confined: this was not asked for."}}
 	}
-	f := b.cell.find()
+	f := b.cell.find(b.watcher.ready)
 	r := Report{Level: None, Mechanism: f.mechanism, Parts: slices.Clone(f.parts)}
 	switch f.mechanism {
 	case byBwrap, byNamespaces:
@@ -102,12 +102,12 @@ const scopesFrom = 6
 // ExplainCmd says what a command could do with which paths: the longest that a
 // path lies below counts. Mounts is nil where nothing is confined.
 func (b *Box) ExplainCmd(c Cmd) ([]Mount, error) {
-	if b.confinement == nil || c.Unconfined || b.cell.find().mechanism == "" {
+	if b.confinement == nil || c.Unconfined || b.cell.find(b.watcher.ready).mechanism == "" {
 		return nil, nil
 	}
 	p, err := profileOf(b.confinement, c.Grant)
 	if err != nil {
 		return nil, err
 	}
-	return p.view(b.cell.find().mechanism != byLandlock), nil
+	return p.view(b.cell.find(b.watcher.ready).mechanism != byLandlock), nil
 }

@@ -50,7 +50,7 @@ func TestProgramsUseTheProxy(t *testing.T) {
 			needs(t, tt.program)
 			asked = nil
 			b, root, vars := toolBox(t, func(c *Confinement) { c.Net, c.Egress = NetProxy, env })
-			if b.cell.find().mechanism == byLandlock {
+			if b.cell.find(b.watcher.ready).mechanism == byLandlock {
 				t.Skip("there is no way to a proxy on this machine")
 			}
 			var out strings.Builder

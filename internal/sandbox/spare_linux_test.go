@@ -178,3 +178,17 @@ func TestSpareOfOldMounts(t *testing.T) {
 		t.Errorf("the next command sees %q", out)
 	}
 }
+
+// What is started to see whether a mechanism works carries the mark of the box too: what
+// a program that is killed just then leaves behind is ended by it.
+func TestProbesAreMarked(t *testing.T) {
+	for _, mechanism := range mechanisms {
+		b := New(Config{Temp: t.TempDir(), Confine: &Confinement{Roots: []string{t.TempDir()}}, Mechanisms: []string{mechanism}})
+		defer b.Close()
+		asked := 0
+		f := b.cell.find(func() string { asked++; return b.watcher.ready() })
+		if f.mechanism == mechanism && asked == 0 {
+			t.Errorf("%s was tried by a program without a mark", mechanism)
+		}
+	}
+}

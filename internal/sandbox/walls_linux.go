@@ -51,7 +51,7 @@ type walls struct {
 // jail prepares the walls of cmd, which itself is not started; see the type of that
 // name.
 func (b *Box) jail(cmd *exec.Cmd, c Cmd) (jail, error) {
-	f := b.cell.find()
+	f := b.cell.find(b.watcher.ready)
 	if f.mechanism == "" {
 		return nil, nil
 	}
