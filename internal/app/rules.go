@@ -117,28 +117,15 @@ func checkRules(cfg *config.Config, files []policy.File) error {
 		if w.Unknown {
 			text = fmt.Sprintf("the rule %q matches no tool that is known", w.Rule)
 		}
-		if like := likeTool(w.Rule); like != "" {
-			text += "; did you mean " + like + "?"
+		name, _, _ := strings.Cut(w.Rule, "(")
+		if _, known := c.Canonical(name); !known {
+			if like := near.Nearest(name, slices.Sorted(slices.Values(catalog.Claude.Names()))); like != "" {
+				text += "; did you mean " + like + "?"
+			}
 		}
 		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: text})
 	}
 	return nil
-}
-
-// likeTool returns the built-in tool whose name a rule has nearly, with something
-// mistyped in it; "" = none.
-func likeTool(rule string) string {
-	name, _, _ := strings.Cut(rule, "(")
-	best, least := "", 1+len(name)/3 // letters that may differ, fewer than
-	for _, tool := range slices.Sorted(slices.Values(catalog.Claude.Names())) {
-		if d := near.Distance(strings.ToLower(name), strings.ToLower(tool), least); d < least {
-			best, least = tool, d
-		}
-	}
-	if least == 0 {
-		return ""
-	}
-	return best
 }
 
 // permissions are the settings that decide on calls. They are read again when

@@ -6,6 +6,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/near"
 	"dure/internal/text"
 )
 
@@ -18,11 +19,11 @@ func (c *CLI) Find(ctx context.Context, name, workdir string) (agent.SessionInfo
 		return info, err
 	}
 	list, lost := client.Query[agent.SessionList](ctx, c.Client, agent.ListSessions{Archived: true})
-	if near := nearSessions(name, list.Sessions); lost == nil && len(near) > 0 {
+	if like := nearSessions(name, list.Sessions); lost == nil && len(like) > 0 {
 		message, _ := c.Text.Problem(p)
 		err = &agent.Problem{
 			Code: p.Code, Message: message, Err: p,
-			Fix: c.Text.Say(text.NearSessions, "list", strings.Join(near, ", ")),
+			Fix: c.Text.Say(text.NearSessions, "list", strings.Join(like, ", ")),
 		}
 	}
 	return info, err
@@ -30,7 +31,7 @@ func (c *CLI) Find(ctx context.Context, name, workdir string) (agent.SessionInfo
 
 // nearSessions returns how at most three sessions are named that a word may mean: their
 // title holds it, or it is nearly their title or their ID.
-func nearSessions(word string, list []agent.SessionInfo) (near []string) {
+func nearSessions(word string, list []agent.SessionInfo) (like []string) {
 	const (
 		most  = 3
 		least = 3  // letters that say something
@@ -42,16 +43,16 @@ func nearSessions(word string, list []agent.SessionInfo) (near []string) {
 	}
 	for _, s := range list {
 		title := strings.ToLower(s.Title)
-		if len(near) == most {
+		if len(like) == most {
 			break
 		}
-		if title != "" && (strings.Contains(title, low) || Nearest(low, []string{title}) != "") || Nearest(word, []string{s.ID}) != "" {
+		if title != "" && (strings.Contains(title, low) || near.Nearest(low, []string{title}) != "") || near.Nearest(word, []string{s.ID}) != "" {
 			name := text.OneLine(s.ID)
 			if s.Title != "" {
 				name += " (" + text.Cut(text.OneLine(bounded(s.Title)), shown) + ")"
 			}
-			near = append(near, name)
+			like = append(like, name)
 		}
 	}
-	return near
+	return like
 }

@@ -127,18 +127,6 @@ func TestShow(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	words := []string{"demo", "doctor", "sessions", "show", "replay", "verify", "models", "version"}
-	for word, want := range map[string]string{
-		"sesions": "sessions", "session": "sessions", "docter": "doctor", "shwo": "show", "dmeo": "demo", "modles": "models",
-		"fix": "", "hello": "", "verify": "verify", "x": "", "": "", strings.Repeat("x", 100): "",
-	} {
-		if got := Nearest(word, words); got != want {
-			t.Errorf("%s: %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestMainArg(t *testing.T) {
 	for _, tt := range []struct{ tool, input, want string }{
 		{"bash__exec", `{"command":"a\nb\t c","description":"x"}`, "Bash a b c"},

@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/near"
 	"dure/internal/text"
 )
 
@@ -60,8 +61,8 @@ func findPlugin(all []agent.PluginInfo, name string) (agent.PluginInfo, error) {
 		names = append(names, p.ID, p.Name)
 	}
 	fix := "dure plugin list"
-	if near := Nearest(name, names); near != "" {
-		fix = "dure plugin show " + near
+	if like := near.Nearest(name, names); like != "" {
+		fix = "dure plugin show " + like
 	}
 	shown := text.Cut(text.OneLine(name), 60)
 	return agent.PluginInfo{}, &agent.Problem{

@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/near"
 	"dure/internal/text"
 )
 
@@ -63,7 +64,7 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 			add(text.OneLine(s.Description))
 		}
 		if s.Off != "" {
-			add(c.Text.Say(text.SkillOff, "why", c.warned(s.Off)))
+			add(c.Text.Say(text.SkillOff, "why", advice(c.Text, s.Off)))
 		}
 		if typed {
 			continue
@@ -71,7 +72,7 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 		add(text.OneLine(s.Path))
 		for _, w := range s.Warnings {
 			if w != s.Off {
-				add("! " + c.warned(w))
+				add("! " + advice(c.Text, w))
 			}
 		}
 	}
@@ -89,14 +90,15 @@ func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines
 	return lines
 }
 
-// warned is what is wrong with a skill, and what to do about it, in the person's language.
-func (c *CLI) warned(s string) string {
+// advice is what is wrong with a file, and what to do about it behind the last semicolon, in
+// the person's language.
+func advice(t text.Catalog, s string) string {
 	s = text.OneLine(s)
 	at := strings.LastIndex(s, "; ")
 	if at < 0 {
-		return c.Text.Phrase(s)
+		return t.Phrase(s)
 	}
-	return c.Text.Phrase(s[:at]) + "; " + c.Text.Phrase(s[at+2:])
+	return t.Phrase(s[:at]) + "; " + t.Phrase(s[at+2:])
 }
 
 // Skill writes one skill.
@@ -136,7 +138,7 @@ func (ch *chat) slashSkills(ctx context.Context, arg string) {
 		list = slices.DeleteFunc(list, func(s agent.SkillInfo) bool { return !strings.EqualFold(s.Name, arg) })
 		if len(list) == 0 {
 			said := ch.Text.Say(text.SkillUnknown, "name", text.OneLine(bounded(arg)))
-			if like := Nearest(arg, names); like != "" {
+			if like := near.Nearest(arg, names); like != "" {
 				said += " " + ch.Text.Say(text.CommandNear, "list", "/skills "+text.OneLine(like))
 			}
 			ch.v.note(yellow, said)
@@ -173,7 +175,7 @@ func (c *CLI) CheckedSkills(list []agent.SkillInfo, asJSON bool) error {
 			}
 			fmt.Fprintln(w, c.Text.Say(key, "path", text.OneLine(s.Path)))
 			for _, l := range s.Warnings {
-				fmt.Fprintln(w, "  "+c.warned(l))
+				fmt.Fprintln(w, "  "+advice(c.Text, l))
 			}
 		}
 		return nil

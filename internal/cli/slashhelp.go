@@ -104,7 +104,7 @@ func (ch *chat) helpOn(ctx context.Context, list []agent.CommandInfo, arg string
 		ch.v.note(yellow, text.OneLine(bounded(c.Off)))
 	}
 	for _, w := range c.Warnings {
-		ch.v.note(yellow, ch.Text.Phrase(text.OneLine(bounded(w))))
+		ch.v.note(yellow, advice(ch.Text, bounded(w)))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/front"
+	"dure/internal/near"
 )
 
 // Bounds of the files of commands. What is beyond them is left out, and said.
@@ -75,17 +76,14 @@ func (c Command) Info() agent.CommandInfo {
 	}
 	switch {
 	case c.Broken != nil:
-		i.Off = c.Broken.Error()
-		if c.Broken.Fix != "" {
-			i.Off += ": " + c.Broken.Fix
-		}
+		i.Off = c.Broken.Advice()
 	case !c.Place.Trusted:
 		i.Off = "the folder is not trusted: dure trust"
 	case c.Hidden:
 		i.Off = "its file says that it is not for users (user-invocable: false)"
 	}
 	for _, w := range c.Warnings {
-		i.Warnings = append(i.Warnings, w.Error())
+		i.Warnings = append(i.Warnings, w.Advice())
 	}
 	return i
 }
@@ -277,6 +275,12 @@ func (c *Command) disarm() {
 	c.Warnings = append([]front.Fault{front.Uncovered(powers...)}, c.Warnings...)
 }
 
+// fields are those that count, as they are written.
+var fields = []string{
+	"description", "argument-hint", "arguments", "allowed-tools", "disallowed-tools", "model", "effort", "agent", "context",
+	"user-invocable", "disable-model-invocation", "hooks", "background",
+}
+
 // field takes one field over.
 func (c *Command) field(f front.Field) (err error) {
 	var yes bool
@@ -320,7 +324,11 @@ func (c *Command) field(f front.Field) (err error) {
 		c.Background, err = f.Bool()
 	case "whentouse", "shell", "metadata", "license", "compatibility", "version":
 	default:
-		c.warn(f, "is not known here", "leave it out")
+		fix := "leave it out"
+		if like := near.Nearest(f.Key, fields); like != "" {
+			fix = "did you mean " + like + "?"
+		}
+		c.warn(f, "is not known here", fix)
 	}
 	return err
 }

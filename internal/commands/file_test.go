@@ -64,8 +64,8 @@ func TestDiscover(t *testing.T) {
 	}
 	want := []string{
 		"a:b:c | project |  | Deep and more |  | ",
-		"empty | project |  | d | it says nothing: write what the command asks for behind the fields | ",
-		"fields | project | [n] [m] | body |  | line 2: the value needs quotes; it was read as text; line 3, column 7: name does not count for a command; line 4, column 10: nothing is not known here",
+		"empty | project |  | d | it says nothing; write what the command asks for behind the fields | ",
+		"fields | project | [n] [m] | body |  | line 2: the value needs quotes; it was read as text; put the value into quotes; line 3, column 7: name does not count for a command; leave it out, or make a skill of it; line 4, column 10: nothing is not known here; leave it out",
 		"fix | user |  | user |  | ",
 		"hint | project | [n] | a |  | ",
 		"in | project |  |  | path escapes from parent | ",
@@ -73,7 +73,7 @@ func TestDiscover(t *testing.T) {
 		"long | project |  |  | it has 262145 bytes; 262144 are the most | ",
 		"out | project |  |  | path escapes from parent | ",
 		"tools:go | plugin |  | plugin | the folder is not trusted: dure trust | ",
-		"two words | project |  | x | its name cannot be typed: name the file with letters, digits, - and _ | ",
+		"two words | project |  | x | its name cannot be typed; name the file with letters, digits, - and _ | ",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -113,7 +113,7 @@ func TestPowers(t *testing.T) {
 	}
 	want := []string{
 		`kept false [Bash(touch *)] [Write]big{"Stop":[]}[]`,
-		`new true [] [Write][the file came or changed after its folder was trusted: allowed-tools, commands in its text, hooks, model in it count for nothing]`,
+		`new true [] [Write][the file came or changed after its folder was trusted: allowed-tools, commands in its text, hooks, model in it count for nothing; look at the file, then trust the folder that its .dure or .claude lies in: dure trust FOLDER]`,
 		`plain false [] [][]`,
 	}
 	if d := cmp.Diff(want, got); d != "" {

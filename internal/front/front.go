@@ -46,6 +46,14 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 }
 
+// Advice is Error with what to do behind a semicolon, if anything is.
+func (f *Fault) Advice() string {
+	if f.Fix == "" {
+		return f.Error()
+	}
+	return f.Error() + "; " + f.Fix
+}
+
 // A Doc is a file that was read.
 type Doc struct {
 	Fields   []Field // in the order of the file, each key once

@@ -1,6 +1,8 @@
-// Package near says how far a word is from the one that may have been meant.
-// What counts as near is for its users to say. It starts no goroutines.
+// Package near says how far a word is from the one that may have been meant, and which
+// one of some that probably is. It starts no goroutines.
 package near
+
+import "strings"
 
 // longest is how many bytes of each word are compared: nothing that has a name
 // here needs more, and the effort grows with the product.
@@ -36,4 +38,20 @@ func Distance(a, b string, limit int) int {
 		return min(before[len(b)], limit)
 	}
 	return before[len(b)]
+}
+
+// Nearest returns the candidate that a mistyped word most likely means, or "".
+// At most a third of the word may differ.
+func Nearest(word string, candidates []string) string {
+	const longest = 64 // bytes; nothing that we call by name is longer
+	if len(word) > longest {
+		return ""
+	}
+	best, least := "", len(strings.TrimLeft(word, "-/"))/3+1
+	for _, c := range candidates {
+		if d := Distance(word, c, 0); d < least || (d == least && best == "" && d <= 1) {
+			best, least = c, d
+		}
+	}
+	return best
 }

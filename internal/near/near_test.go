@@ -29,3 +29,15 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	words := []string{"demo", "doctor", "sessions", "show", "replay", "verify", "models", "version"}
+	for word, want := range map[string]string{
+		"sesions": "sessions", "session": "sessions", "docter": "doctor", "shwo": "show", "dmeo": "demo", "modles": "models",
+		"fix": "", "hello": "", "verify": "verify", "x": "", "": "", strings.Repeat("x", 100): "",
+	} {
+		if got := Nearest(word, words); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}

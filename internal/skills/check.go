@@ -67,11 +67,9 @@ func (s *Skill) fault(f front.Field, message, fix string) {
 // meant says what to do about a field that the standard does not have: what it was
 // probably meant to be, where that is missing.
 func meant(d front.Doc, key string) string {
-	const far = 3 // letters that differ
-	for _, name := range standardFields {
-		if _, there := exact(d, name); !there && near.Distance(key, name, far) < far {
-			return "did you mean " + name + "?"
-		}
+	missing := slices.DeleteFunc(slices.Clone(standardFields), func(name string) bool { _, there := exact(d, name); return there })
+	if like := near.Nearest(key, missing); like != "" {
+		return "did you mean " + like + "?"
 	}
 	return "other programs may not know it"
 }

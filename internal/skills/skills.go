@@ -92,11 +92,7 @@ func (s Skill) Described() string {
 func (s Skill) Warnings() []string {
 	list := []string{}
 	for _, f := range s.Faults {
-		line := f.Error()
-		if f.Fix != "" {
-			line += "; " + f.Fix
-		}
-		list = append(list, line)
+		list = append(list, f.Advice())
 	}
 	return list
 }
