@@ -146,14 +146,16 @@ func TestHooksOfStoppedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step == 0 {
-			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: input(fields{"command": "sleep 60"})}}}
+			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: input(fields{"command": "echo begun; sleep 60"})}}}
 		}
 		return done(r)
 	}})
 	w.chooses(fields{"permissions": fields{"allow": []string{"Bash"}}, "hooks": fields{"PostToolUseFailure": `grep -q '"is_interrupt":true' && touch told`}})
 	k := w.talk(app.Flags{}, agent.Open{})
 	k.send(agent.Prompt{Text: "go"})
-	body[agent.CallStarted](k)
+	// A call that is stopped between its start on record and its command did nothing,
+	// and no hook hears of it: the command says itself that it runs.
+	body[agent.CallOutput](k)
 	k.send(agent.Interrupt{})
 	if end := body[agent.TurnEnded](k); end.Reason != agent.EndInterrupted || !fileThere(w, "told") {
 		t.Errorf("it ended %s, and the hook was told: %v\n%s", end.Reason, fileThere(w, "told"), names(k.seen))
