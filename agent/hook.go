@@ -44,6 +44,10 @@ type (
 		// Context is for the model: it is before it at its next request.
 		Context string `json:"context,omitempty"`
 
+		// Terminal is what it has for the terminal of a person, if one sits there. Whoever
+		// writes it there lets [ForTerminal] look at it first.
+		Terminal string `json:"terminal,omitempty"`
+
 		// Once is what a hook is known by that runs once in a session: a hash of where it
 		// stands and what it does.
 		Once string `json:"once,omitempty"`

@@ -47,6 +47,7 @@ type hooked struct {
 	end    context.CancelFunc
 	wg     sync.WaitGroup
 	prompt atomic.Value // string: ID of the input of a person that came last
+	mute   sync.Once    // it was told that there is no terminal for what hooks have for one
 	heard  atomic.Bool  // input is looked at from now on
 
 	mu      sync.Mutex
@@ -194,10 +195,31 @@ func (h *hooked) record(bodies ...agent.Body) error {
 	for i, b := range bodies {
 		if ran, ok := b.(agent.HookRan); ok {
 			ran.Context, ran.Reason, ran.Message = h.masked(ran.Context), h.masked(ran.Reason), h.masked(ran.Message)
+			if ran.Terminal != "" {
+				ran.Terminal = h.forTerminal(ran.Terminal)
+			}
 			bodies[i] = ran
 		}
 	}
 	return h.b.Record(bodies...)
+}
+
+// forTerminal is what a hook has for the terminal of a person; where nobody sits at one,
+// it is left out, and that is told once.
+func (h *hooked) forTerminal(s string) string {
+	if h.b.Open.Approver && !h.child {
+		parts := strings.Split(s, "\a") // each is empty, or a sequence without its end
+		for i, p := range parts {
+			if said, ok := strings.CutPrefix(p, "\x1b]"); ok {
+				parts[i] = "\x1b]" + h.masked(said)
+			}
+		}
+		return strings.Join(parts, "\a")
+	}
+	h.mute.Do(func() {
+		h.note("info", "a hook has something for the terminal (terminalSequence), and nobody sits at one: it is left out")
+	})
+	return ""
 }
 
 // masked is a text of a hook without secrets.

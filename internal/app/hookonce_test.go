@@ -73,3 +73,30 @@ func TestHookHasSkillsReadAgain(t *testing.T) {
 		k.sound()
 	}
 }
+
+// What a hook has for a terminal goes to where a person sits, and nowhere else: that is
+// told once.
+func TestHooksForTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, there := range []bool{true, false} {
+		w := newWorld(t, script.Script{}, script.Options{Func: done})
+		w.chooses(fields{"hooks": fields{"UserPromptSubmit": "printf %s '" + `{"terminalSequence":"\u001b]0;work\u0007\u001b[2J"}` + "'"}})
+		k := w.talk(app.Flags{}, agent.Open{Approver: there})
+		k.turn("work")
+		k.turn("more")
+		want, notes := "", 1
+		if there {
+			want, notes = "\x1b]0;work\a", 0
+		}
+		for _, ran := range all[agent.HookRan](k.seen) {
+			if ran.Terminal != want || !strings.Contains(ran.Message, "does not reach a terminal") {
+				t.Errorf("somebody there %v: the terminal gets %q, and people read %q", there, ran.Terminal, ran.Message)
+			}
+		}
+		told := slices.DeleteFunc(all[agent.Note](k.seen), func(n agent.Note) bool { return !strings.Contains(n.Text, "for the terminal") })
+		if len(told) != notes {
+			t.Errorf("somebody there %v: it is told %d times\n%s", there, len(told), names(k.seen))
+		}
+		k.sound()
+	}
+}

@@ -80,6 +80,7 @@ type chat struct {
 	review    *reviewing  // nil = none is under way
 	confirm   *confirming // nil = line mode asks nothing itself
 	later     later
+	mute      bool            // it was told that the terminal takes nothing of hooks
 	lastStop  time.Time       // when Ctrl-C was last pressed
 	lastTyped time.Time       // when anything was
 	notices   sync.WaitGroup  // those of the system that are being shown

@@ -64,8 +64,12 @@ func (n Notices) sequence(said string) string {
 	return s
 }
 
-// tell tells a user who is away that a turn has ended.
+// tell tells a user who is away that a turn has ended, and the terminal what a hook has
+// for it.
 func (ch *chat) tell(b agent.Body) {
+	if ran, ok := b.(agent.HookRan); ok {
+		ch.ring(ran.Terminal)
+	}
 	e, ended := b.(agent.TurnEnded)
 	if !ended {
 		return
@@ -76,6 +80,19 @@ func (ch *chat) tell(b agent.Body) {
 	}
 	if e.Reason != agent.EndInterrupted {
 		ch.notice(ch.Text.Say(said, "folder", ch.folder()))
+	}
+}
+
+// ring writes to the terminal what a hook has for it, as far as that may go there.
+func (ch *chat) ring(s string) {
+	s, _ = agent.ForTerminal(s)
+	switch {
+	case s == "":
+	case ch.o.Terminal.Escapes:
+		_, _ = io.WriteString(ch.s.w, s) // the next redraw meets the same error
+	case !ch.mute:
+		ch.mute = true
+		ch.v.note(dim, ch.Text.Say(text.HookMute))
 	}
 }
 

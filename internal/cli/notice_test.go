@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,5 +102,28 @@ func TestPaletteFilter(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q finds %q, want %q", filter, got, want)
 		}
+	}
+}
+
+// What a hook has for the terminal is written there, but for what may not go there. A
+// terminal that takes nothing is told of once.
+func TestHooksRingTheTerminal(t *testing.T) {
+	ran := agent.HookRan{Event: "Stop", Hook: "command x", Outcome: agent.HookPassed, Terminal: "\a\x1b]52;c;eA==\a"}
+	for _, dumb := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.emit(agent.SessionOpened{Workdir: "/repo"}, ran) // long ago
+			f.info.Head = f.seq
+			g := startRig(t, f, rigOptions{dumb: dumb})
+			g.emit(ran, ran)
+			written, notes := []string{`control '\a'`, `control '\a'`}, 0
+			if dumb {
+				written, notes = nil, 1
+			}
+			if !slices.Equal(g.vt.wrong, written) || strings.Count(g.vt.String(), "something for the terminal") != notes {
+				t.Errorf("dumb %v: written %q, want %q; on the screen\n%s", dumb, g.vt.wrong, written, g.vt)
+			}
+			_ = g.end()
+		})
 	}
 }

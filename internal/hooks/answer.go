@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"dure/agent"
 )
@@ -224,7 +223,11 @@ func (a *Answer) object(e Event, obj map[string]json.RawMessage) {
 		r.text("stopReason")
 	}
 	r.flag("suppressOutput", false)
-	a.Message, a.Bell = r.text("systemMessage"), sequence(r.text("terminalSequence"))
+	a.Message = r.text("systemMessage")
+	var all bool
+	if a.Bell, all = agent.ForTerminal(r.text("terminalSequence")); !all {
+		a.warn("what is no title, notice or bell in terminalSequence does not reach a terminal")
+	}
 	reason := r.text("reason")
 	switch d := r.text("decision"); d {
 	case "":
@@ -408,34 +411,6 @@ func (a *Answer) say(v agent.Verdict, reason string) {
 	if v == agent.Deny {
 		a.Outcome = agent.HookBlocked
 	}
-}
-
-// sequence lets nothing pass to a terminal but titles, progress, notices and the bell.
-func sequence(s string) string {
-	var b strings.Builder
-	for s != "" {
-		if s[0] == '\a' {
-			b.WriteByte('\a')
-			s = s[1:]
-			continue
-		}
-		rest, ok := strings.CutPrefix(s, "\x1b]")
-		if !ok {
-			return b.String()
-		}
-		end := strings.IndexAny(rest, "\a\x1b")
-		if end < 0 {
-			return b.String()
-		}
-		number, _, _ := strings.Cut(rest[:end], ";")
-		if !slices.Contains([]string{"0", "1", "2", "9", "99", "777"}, number) || strings.ContainsFunc(rest[:end], func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }) {
-			return b.String()
-		}
-		b.WriteString("\x1b]" + rest[:end] + "\a")
-		s = strings.TrimPrefix(rest[end:], "\a")
-		s = strings.TrimPrefix(s, "\x1b\\")
-	}
-	return b.String()
 }
 
 // verdict reads what a model has answered to a prompt or as an agent.

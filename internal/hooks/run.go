@@ -184,7 +184,7 @@ func (s *Set) ended(h Hook, m Moment, r running, a Answer) {
 		Run: r.id, Event: string(m.Event), Hook: s.name(h), Source: h.Source.String(), Call: m.call(),
 		Outcome: a.Outcome, Exit: a.Exit, Millis: time.Since(r.begun).Milliseconds(), Verdict: a.Verdict, Reason: cmp.Or(a.Reason, a.Because),
 		Message: s.short(a.notice()), Rewrote: a.Input != nil || a.Output != nil, Context: Reminder(m.Event, words),
-		Once: h.mark(),
+		Once: h.mark(), Terminal: a.Bell,
 	})
 }
 
@@ -336,7 +336,7 @@ func (s *Set) late(h Hook, m Moment, r running, a Answer) {
 	if a.Outcome == agent.HookBlocked {
 		a.Outcome = agent.HookPassed
 	}
-	a = s.fit(Answer{Outcome: a.Outcome, Exit: a.Exit, Invalid: a.Invalid, Warn: a.Warn, Context: words})
+	a = s.fit(Answer{Outcome: a.Outcome, Exit: a.Exit, Invalid: a.Invalid, Warn: a.Warn, Context: words, Bell: a.Bell})
 	wake = wake && a.Context != "" && s.life.Err() == nil && s.c.Wake != nil
 	if wake && s.c.Wake(Reminder(m.Event, a.Context), "hook:"+s.name(h)) {
 		a.Context = ""

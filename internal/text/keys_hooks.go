@@ -67,6 +67,7 @@ const (
 	SetupDone
 	MoveNot
 	MoveNoFolder
+	HookMute
 
 	skillKeys = iota + hookKeys // where those of the next file begin
 )
@@ -137,5 +138,6 @@ var hookTexts = [skillKeys - hookKeys]both{
 	FlagMaintenance - hookKeys:   {"have the Setup hooks put the place in order first", "Setup 훅으로 정리부터 하기"},
 	SetupDone - hookKeys:         {"Ready.", "준비했습니다."},
 	MoveNot - hookKeys:           {"the folders cannot be changed here", "여기서는 폴더를 바꿀 수 없습니다"},
+	HookMute - hookKeys:          {"a hook has something for the terminal, and this one takes nothing: it is left out", "훅이 터미널에 보낼 것이 있지만 이 터미널은 받지 못해서 뺐습니다"},
 	MoveNoFolder - hookKeys:      {"{path} is not a folder that exists", "{path}은(는) 있는 폴더가 아닙니다"},
 }

@@ -97,6 +97,7 @@ var hookings = [...][2]string{
 	{"exit code {n}", "종료 코드 {n}"},
 	{"{use} stands for nothing in a line for a shell: write {name}, or use args", "셸 줄에서 {use|은/는} 아무것도 뜻하지 않습니다. {name|을/를} 쓰거나 args를 쓰십시오"},
 	{"{event} cannot be blocked: decision does nothing", "{event|은/는} 막을 수 없어서 decision은 아무것도 하지 않습니다"},
+	{"what is no title, notice or bell in terminalSequence does not reach a terminal", "terminalSequence에서 제목, 알림, 벨이 아닌 것은 터미널에 가지 않습니다"},
 	{"{field} does nothing there: put it into hookSpecificOutput", "거기서 {field|은/는} 아무것도 하지 않습니다. hookSpecificOutput에 넣으십시오"},
 	{"{field} is no field of an answer, and does nothing", "{field|은/는} 대답의 필드가 아니어서 아무것도 하지 않습니다"},
 	{"{field} is no field of decision, and does nothing", "{field|은/는} decision의 필드가 아니어서 아무것도 하지 않습니다"},
@@ -119,6 +120,7 @@ var hookings = [...][2]string{
 	{"is one more than the {n} that count", "세는 {n}개보다 하나 많습니다"},
 
 	// What a session notes.
+	{"a hook has something for the terminal (terminalSequence), and nobody sits at one: it is left out", "훅이 터미널에 보낼 것(terminalSequence)이 있지만 앞에 앉은 사람이 없어서 뺐습니다"},
 	{"{hook} keeps a change of {path} from this session", "{hook|이/가} 이 세션이 {path|을/를} 바뀐 대로 쓰지 못하게 합니다"},
 	{"hooks have made the turn go on as often as they may; it ends", "훅이 차례를 이어 갈 수 있는 만큼 이어 갔습니다. 이제 끝납니다"},
 	{"updatedPermissions of a hook are not taken over: allow rules are the user's to make", "훅의 updatedPermissions는 쓰지 않습니다. 허용 규칙은 사용자가 정합니다"},
