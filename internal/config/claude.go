@@ -41,6 +41,7 @@ func translations() []translation {
 		"enabledPlugins", "pluginConfigs", "extraKnownMarketplaces", "strictKnownMarketplaces", "blockedMarketplaces",
 		"skillOverrides", "skillListingBudgetFraction", "skillListingMaxDescChars", "disableBundledSkills", "disableSkillShellExecution",
 		"sandbox.network.allowPrivate",
+		"enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly",
 	}
 	list := []translation{
 		{"model", "model", theirModel},
@@ -68,7 +69,7 @@ func translations() []translation {
 // here: who relies on them is told.
 var restrictions = []string{
 	"permissions.blockReadsOutsideWorkingDirectories", "permissions.blockWritesOutsideWorkingDirectories", "permissions.denyInsteadOfPrompting",
-	"availableModels", "deniedModels", "maxEffortLevel", "allowManagedMcpServersOnly", "deniedMcpServers", "allowedMcpServers",
+	"availableModels", "deniedModels", "maxEffortLevel",
 	"strictPluginOnlyCustomization", "requiredMinimumVersion", "requiredMaximumVersion", "sandbox.failIfUnavailable", "sandbox.credentials",
 }
 
@@ -77,7 +78,7 @@ var accepted = []string{
 	"$schema", "permissions", "permissions.disableAutoMode", "permissions.blockReadsExemptPaths", "permissions.workingDirectoriesAsGiven",
 	"modelOverrides", "alwaysThinkingEnabled", "statusLine", "subagentStatusLine", "fileSuggestion", "respectGitignore",
 	"includeGitInstructions", "attribution", "includeCoAuthoredBy", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper",
-	"enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers", "worktree", "sandbox", "sandbox.network", "sandbox.filesystem", "defaultShell",
+	"worktree", "sandbox", "sandbox.network", "sandbox.filesystem", "defaultShell",
 	"bashOutputMaxChars", "taskOutputMaxChars", "autoCompactWindow", "autoMemoryEnabled", "autoMemoryDirectory", "claudeMd", "plansDirectory",
 	"teammateMode", "autoMode", "useAutoModeDuringPlan", "skipDangerousModePermissionPrompt", "promptCacheTtl", "companyAnnouncements", "minimumVersion",
 	"theme", "editorMode", "verbose", "tui", "viewMode", "disableCommandPluginSources", "disableSideloadFlags", "parentSettingsBehavior",

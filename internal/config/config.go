@@ -89,6 +89,7 @@ type Config struct {
 	Verification Verification
 
 	Hooks Hooks
+	MCP   MCP
 
 	NoCheckpoints bool // files are not kept, and cannot be put back
 
@@ -278,6 +279,7 @@ type Settings struct {
 	Guard          *FileGuard          `json:"guard"`
 
 	FileHooks
+	FileMCP
 
 	DisabledTools []string `json:"disabledTools"`
 	Extensions

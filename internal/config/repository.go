@@ -129,6 +129,7 @@ func (l *loader) restrict(ly layer, s *Settings) {
 	l.restrictPlan(s, drop)
 	l.restrictExtend(ly, s, drop)
 	l.restrictHooks(ly, s)
+	l.restrictServers(ly, s)
 	l.restrictSandbox(s, drop)
 	l.restrictNetwork(s, drop)
 }
