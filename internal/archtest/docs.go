@@ -164,6 +164,7 @@ func CheckErrors(t *Tree) []Fault {
 		{"FailureClass", "Model failures"},
 		{"ProblemCode", "Problems"},
 		{"EndReason", "Ends of a turn"},
+		{"BundleCode", "Problems of bundles"},
 	} {
 		faults = append(faults, compare(page, code.typ, constants(t, code.typ), cells(section(t.Page(page), code.heading)))...)
 	}

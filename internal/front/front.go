@@ -151,6 +151,16 @@ func read(head string) (*yaml.Node, *Fault) {
 	return readYAML(head)
 }
 
+// YAML parses a document that is no part of a Markdown file. It returns nil for nothing at
+// all; references in it are as they stand.
+func YAML(text string) (*yaml.Node, *Fault) {
+	n, fault := readYAML(text)
+	if fault != nil {
+		fault.Line-- // no line of "---" stands before it
+	}
+	return n, fault
+}
+
 func readYAML(head string) (*yaml.Node, *Fault) {
 	var n yaml.Node
 	if err := yaml.Unmarshal([]byte(head), &n); err != nil {
@@ -192,6 +202,8 @@ func yamlFault(head string, err error) *Fault {
 		f.Fix = "close the quotes"
 	case strings.Contains(f.Message, "did not find expected node content"):
 		f.Fix = "write a value there, or close what begins there"
+	case strings.Contains(f.Message, "unknown anchor"):
+		f.Fix = "write the value out: references reach no other document"
 	case strings.Contains(f.Message, "did not find expected ',' or ']'"):
 		f.open(lines, '[', "close the list with ]")
 	case strings.Contains(f.Message, "did not find expected ',' or '}'"):

@@ -1,0 +1,65 @@
+package agent
+
+import "fmt"
+
+// BundleCode names a kind of mistake in a bundle. The codes are stable (docs/errors.md).
+type BundleCode string
+
+// The codes of files and documents, then those of packages.
+const (
+	BundleParse            BundleCode = "E_CONFIG_PARSE_ERROR"
+	BundleFileTooLarge     BundleCode = "E_CONFIG_FILE_TOO_LARGE"
+	BundleTooManyDocuments BundleCode = "E_CONFIG_TOO_MANY_DOCUMENTS"
+	BundleAPIVersion       BundleCode = "E_CONFIG_UNSUPPORTED_API_VERSION"
+	BundleKind             BundleCode = "E_CONFIG_UNKNOWN_KIND"
+	BundleName             BundleCode = "E_CONFIG_INVALID_NAME"
+	BundleDuplicate        BundleCode = "E_CONFIG_DUPLICATE_NAME"
+	BundleRef              BundleCode = "E_CONFIG_INVALID_REF"
+	BundleRefMissing       BundleCode = "E_CONFIG_REF_NOT_FOUND"
+	BundleSchema           BundleCode = "E_CONFIG_SCHEMA_INVALID"
+	BundlePackageTwice     BundleCode = "E_CONFIG_PACKAGE_DOC_DUPLICATED"
+	BundlePackagePlace     BundleCode = "E_CONFIG_PACKAGE_DOC_POSITION"
+	BundleEntry            BundleCode = "E_CONFIG_ENTRY_NOT_FOUND"
+	BundleNoLock           BundleCode = "E_CONFIG_PACKAGE_LOCK_MISSING"
+	BundleNotInstalled     BundleCode = "E_CONFIG_PACKAGE_NOT_INSTALLED"
+	BundleNoManifest       BundleCode = "E_CONFIG_PACKAGE_MANIFEST_MISSING"
+	BundleValue            BundleCode = "E_CONFIG_VALUE_MISSING"
+	BundleMigrate          BundleCode = "E_CONFIG_OLD_FORM"
+	BundleOverride         BundleCode = "E_CONFIG_OVERRIDE"
+
+	BundleVersion   BundleCode = "PKG_VERSION_CONFLICT"
+	BundleIntegrity BundleCode = "PKG_INTEGRITY_FAIL"
+	BundleTraversal BundleCode = "PKG_PATH_TRAVERSAL"
+	BundleCircular  BundleCode = "PKG_CIRCULAR_DEP"
+)
+
+// How bad a mistake in a bundle is.
+const (
+	BundleError   = "error"   // nothing of the bundle is started
+	BundleWarning = "warning" // it is read in another way than it may have been meant
+)
+
+// A BundleProblem is a mistake in a bundle.
+type BundleProblem struct {
+	Code       BundleCode `json:"code"`
+	Severity   string     `json:"severity"`
+	Message    string     `json:"message"` // English
+	File       string     `json:"file,omitempty"`
+	Doc        int        `json:"doc"`            // number of the document in the file, from 0
+	Path       string     `json:"path,omitempty"` // of the value, as in spec.tools[0].ref
+	Line       int        `json:"line,omitempty"`
+	Column     int        `json:"column,omitempty"`
+	Suggestion string     `json:"suggestion,omitempty"`
+	HelpURL    string     `json:"helpUrl,omitempty"`
+}
+
+// Error says where it is and what.
+func (p BundleProblem) Error() string {
+	switch {
+	case p.File == "":
+		return p.Message
+	case p.Line == 0:
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
