@@ -86,7 +86,7 @@ func (p *program) with(f func(*cli.CLI) error) error {
 
 // move makes the program anew for a working folder, with more folders beside it. What it
 // was made of until now is closed at the end.
-func (p *program) move(dir string, more []string) (*app.App, error) {
+func (p *program) move(dir string, more []string) (a *app.App, back func(), err error) {
 	f := p.flags
 	absolute := func(path string) string {
 		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
@@ -104,12 +104,15 @@ func (p *program) move(dir string, more []string) (*app.App, error) {
 		f.settings = absolute(f.settings)
 	}
 	f.addDirs, f.workdir = append(f.addDirs, more...), dir
-	a, err := p.build(f, dir)
-	if err != nil {
-		return nil, err
+	if a, err = p.build(f, dir); err != nil {
+		return nil, nil, err
 	}
-	p.left, p.opened, p.flags = append(p.left, p.opened), a, f
-	return a, nil
+	was, flags := p.opened, p.flags
+	p.left, p.opened, p.flags = append(p.left, was), a, f
+	return a, func() {
+		p.left[slices.Index(p.left, was)] = a
+		p.opened, p.flags = was, flags
+	}, nil
 }
 
 func (p *program) cli(a *app.App) *cli.CLI {

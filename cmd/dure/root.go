@@ -184,11 +184,11 @@ func (p *program) chatOptions() cli.InteractOptions {
 		edit = func(ctx context.Context, path string) error { return p.opened.Edit(ctx, path, p.in, p.out, p.err) }
 	}
 	move := func(_ context.Context, dir string, more []string) (cli.Place, error) {
-		a, err := p.move(dir, more)
+		a, back, err := p.move(dir, more)
 		if err != nil {
 			return cli.Place{}, err
 		}
-		return cli.Place{Client: a.Client(), Options: p.chatOptions(), Enter: p.notes}, nil
+		return cli.Place{Client: a.Client(), Options: p.chatOptions(), Enter: p.notes, Back: back}, nil
 	}
 	home, _ := os.UserHomeDir() // ~ is a name as any other without it
 	return cli.InteractOptions{

@@ -120,9 +120,7 @@ func (c *CLI) Interact(ctx context.Context, o InteractOptions) error {
 		ch.converse(ctx, input)
 		switch {
 		case ch.place != nil: // the session is closed now, and can be opened there
-			c.Client, o, o.fresh = ch.place.Client, ch.place.Options, ch.unused()
-			ch.place.Enter()
-			if ch.next, err = c.Client.Open(ctx, ch.nextOpen); err != nil {
+			if o, err = ch.arrive(ctx, o); err != nil {
 				return err
 			}
 		case ch.next == nil && ch.left.Code == ExitOK:

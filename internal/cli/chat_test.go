@@ -61,6 +61,7 @@ type rigOptions struct {
 	resume     bool
 	history    string
 	notices    Notices
+	move       func(context.Context, string, []string) (Place, error)
 }
 
 func startRig(t *testing.T, f *fake, o rigOptions) *rig {
@@ -85,7 +86,7 @@ func startRig(t *testing.T, f *fake, o rigOptions) *rig {
 	}
 	go func() {
 		g.done <- c.Interact(t.Context(), InteractOptions{
-			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history, Notices: o.notices,
+			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history, Notices: o.notices, Move: o.move,
 		})
 		r.Close()
 	}()

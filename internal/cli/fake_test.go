@@ -70,7 +70,9 @@ func (f *fake) emit(bodies ...agent.Body) {
 }
 
 func (f *fake) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error) {
-	f.opened = o
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened, f.closed = o, f.refuse != nil
 	return f.info, f.refuse
 }
 

@@ -17,6 +17,7 @@ type Place struct {
 	Client  client.Client
 	Options InteractOptions // but for Open
 	Enter   func()          // says what there is to say of it, before the session is opened there
+	Back    func()          // it cannot be opened there: everything is as it was again
 }
 
 // slashCd goes on in another folder, with the settings and the trust of that.
@@ -84,4 +85,24 @@ func (ch *chat) moveTo(ctx context.Context, dir string, more []string) {
 		Session: ch.sess.Info.ID, Workdir: dir, Mode: cmp.Or(ch.v.mode, ch.o.Open.Mode), MaxSteps: ch.o.Open.MaxSteps, Approver: true, Added: more,
 	}
 	ch.quit(ExitOK)
+}
+
+// arrive opens the session, which is closed, in the place where it goes on, and returns
+// the options of that. Where it cannot be opened there, it goes on where it was, and that
+// is said.
+func (ch *chat) arrive(ctx context.Context, was InteractOptions) (InteractOptions, error) {
+	ch.place.Enter()
+	sess, err := ch.place.Client.Open(ctx, ch.nextOpen)
+	if err == nil {
+		o := ch.place.Options
+		o.fresh, ch.next, ch.CLI.Client = ch.unused(), sess, ch.place.Client
+		return o, nil
+	}
+	ch.place.Back()
+	ch.v.fault(explain(ch.Text, err))
+	ch.s.w.Flush()
+	ch.nextOpen.Workdir, ch.nextOpen.Added = ch.workdir(), nil
+	ch.next, err = ch.Client.Open(ctx, ch.nextOpen)
+	was.fresh = ch.unused()
+	return was, err
 }
