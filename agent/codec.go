@@ -26,6 +26,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"turn.started":         decode[TurnStarted],
 	"turn.ended":           decode[TurnEnded],
 	"model.requested":      decode[ModelRequested],
+	"tools.changed":        decode[ToolsChanged],
 	"model.answered":       decode[ModelAnswered],
 	"model.failed":         decode[ModelFailed],
 	"context.threshold":    decode[ContextThreshold],

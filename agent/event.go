@@ -192,6 +192,14 @@ type (
 		Params   Params `json:"params"`
 	}
 
+	// ToolsChanged is written before the first request that has other tools than the
+	// one before it, so that the request says nothing that no event explains.
+	ToolsChanged struct {
+		Added   []string `json:"added,omitempty"`
+		Changed []string `json:"changed,omitempty"` // those that are described otherwise
+		Removed []string `json:"removed,omitempty"`
+	}
+
 	// ModelAnswered records one complete answer.
 	ModelAnswered struct {
 		Turn    string `json:"turn,omitempty"`
@@ -423,6 +431,7 @@ func (InputAdded) Kind() string       { return "input.added" }
 func (TurnStarted) Kind() string      { return "turn.started" }
 func (TurnEnded) Kind() string        { return "turn.ended" }
 func (ModelRequested) Kind() string   { return "model.requested" }
+func (ToolsChanged) Kind() string     { return "tools.changed" }
 func (ModelAnswered) Kind() string    { return "model.answered" }
 func (ModelFailed) Kind() string      { return "model.failed" }
 func (ContextThreshold) Kind() string { return "context.threshold" }

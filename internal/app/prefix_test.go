@@ -177,12 +177,13 @@ func (k *talk) rest() {
 func comparePrefixes(t *testing.T, asked []script.Recorded, events []agent.Event) (p prefixShare) {
 	asked = slices.DeleteFunc(asked, func(r script.Recorded) bool { return len(r.Body) == 0 })
 	var before []byte
-	var tools string
 	why := ""
 	n := 0
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case agent.ContextCompacted, agent.ContextRestored, agent.ConversationRewound:
+			why += " " + e.Kind()
+		case agent.ToolsChanged:
 			why += " " + e.Kind()
 		case agent.SettingsChanged:
 			if b.Model != "" || b.Mode != "" {
@@ -197,10 +198,6 @@ func comparePrefixes(t *testing.T, asked []script.Recorded, events []agent.Event
 			if b.Purpose != "" {
 				continue
 			}
-			if tools != "" && tools != b.Tools {
-				why += " other tools"
-			}
-			tools = b.Tools
 			if before != nil {
 				p.compare(t, e.Seq, before, now, why)
 			}

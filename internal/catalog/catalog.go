@@ -41,8 +41,9 @@ type Config struct {
 
 // Entry is a registered tool.
 type Entry struct {
-	Tool       agent.Tool
-	Spec       agent.Spec // as it was when the tool was registered
+	Tool       agent.Tool // as its owner brought it, under its own name
+	Spec       agent.Spec // as it was when the tool was registered, with the name that it has here
+	Own        string     // the name that it came with; another one where that was taken
 	Source     Source
 	From       string // which plugin, server, ...; may be empty
 	Registered time.Time
@@ -56,7 +57,8 @@ type Catalog struct {
 	schemas schemas
 
 	mu       sync.RWMutex
-	entries  map[string]*Entry
+	owned    map[owner][]*Entry // as they came
+	entries  map[string]*Entry  // by the names that they have
 	disabled map[string]bool
 	version  int      // counts changes
 	order    []*Entry // all of them as they are listed; nil when a change has come since
@@ -75,12 +77,13 @@ func New(c Config) *Catalog {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, entries: map[string]*Entry{}}
+	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, owned: map[owner][]*Entry{}, entries: map[string]*Entry{}}
 	cat.Disable(c.Disabled)
 	return cat
 }
 
-// Register adds a tool. From names the plugin, server or the like it belongs to.
+// Register adds a tool for good. From names the plugin, server or the like it belongs to.
+// What comes and goes, or is not to be trusted with its name, is for [Catalog.Set].
 func (c *Catalog) Register(t agent.Tool, source Source, from string) error {
 	spec := t.Spec()
 	if err := checkName(spec.Name); err != nil {
@@ -89,18 +92,26 @@ func (c *Catalog) Register(t agent.Tool, source Source, from string) error {
 	if !slices.Contains(sources, source) {
 		return fmt.Errorf("registering %s: unknown source %q", spec.Name, source)
 	}
-	if source == MCP != strings.HasPrefix(spec.Name, mcpPrefix) {
-		return fmt.Errorf("registering %s: names that begin with %s are those of MCP servers, and theirs do", spec.Name, mcpPrefix)
+	if err := checkPrefix(spec.Name, source); err != nil {
+		return fmt.Errorf("registering %s: %w", spec.Name, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.entries[spec.Name]; ok {
+	rank := slices.Index(sources, source)
+	if e, ok := c.entries[spec.Name]; ok && slices.Index(sources, e.Source) <= rank {
 		return fmt.Errorf("tool already registered: %s", spec.Name)
 	}
-	if owner, ok := presented(spec.Name); ok && owner != spec.Name {
-		return fmt.Errorf("registering %s: the name presents %s", spec.Name, owner)
+	if by, ok := presented(spec.Name); ok && by != spec.Name {
+		return fmt.Errorf("registering %s: the name presents %s", spec.Name, by)
 	}
-	c.entries[spec.Name] = &Entry{Tool: t, Spec: spec, Source: source, From: from, Registered: c.now()}
+	who := owner{source, from}
+	e := &Entry{Tool: t, Spec: spec, Own: spec.Name, Source: source, From: from, Registered: c.now()}
+	c.owned[who] = append(slices.Clip(c.owned[who]), e)
+	if _, taken := c.entries[spec.Name]; taken { // by one that is trusted less
+		c.settle()
+		return nil
+	}
+	c.entries[spec.Name] = e
 	c.changed()
 	return nil
 }
@@ -110,10 +121,14 @@ func (c *Catalog) Register(t agent.Tool, source Source, from string) error {
 func (c *Catalog) Unregister(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.entries[name]
-	delete(c.entries, name)
-	c.changed()
-	return ok
+	e, ok := c.entries[name]
+	if !ok {
+		return false
+	}
+	who := owner{e.Source, e.From}
+	c.owned[who] = slices.DeleteFunc(slices.Clone(c.owned[who]), func(o *Entry) bool { return o.Own == e.Own })
+	c.settle()
+	return true
 }
 
 // Get returns the tool with a canonical name.

@@ -93,7 +93,7 @@ func TestRegistry(t *testing.T) {
 	}
 	e, ok := c.Get("weather__now")
 	e.Tool = nil
-	want := Entry{Spec: fake{name: "weather__now", group: "web"}.Spec(), Source: Plugin, Registered: time.Unix(1, 0)}
+	want := Entry{Spec: fake{name: "weather__now", group: "web"}.Spec(), Own: "weather__now", Source: Plugin, Registered: time.Unix(1, 0)}
 	if !ok || !reflect.DeepEqual(e, want) {
 		t.Errorf("entry %+v, want %+v", e, want)
 	}

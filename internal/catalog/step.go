@@ -61,7 +61,7 @@ func (c *Catalog) stepOf(in []*Entry) *Step {
 	s := &Step{entries: in, names: map[string]string{}, tools: map[string]agent.Tool{}, schemas: &c.schemas}
 	for _, e := range in {
 		s.specs = append(s.specs, e.Spec)
-		s.tools[e.Spec.Name] = e.Tool
+		s.tools[e.Spec.Name] = e.runs()
 		if shown, ok := c.names[e.Spec.Name]; ok {
 			s.names[e.Spec.Name] = shown
 		}

@@ -235,6 +235,10 @@ func (v *view) remark(b agent.Body) {
 		v.note(yellow, v.t.Say(text.Repaired, "bytes", b.Bytes))
 	case agent.ContextThreshold:
 		v.note(yellow, v.t.Say(text.Compressed, "percent", int(b.Ratio*100), "used", tokens(b.Used), "window", tokens(b.Window)))
+	case agent.ToolsChanged:
+		if line := toolsLine(v.t, b); line != "" {
+			v.note(dim, line)
+		}
 	case agent.ContextAdded:
 		if b.Source == "agents" { // a list for the model alone
 			return

@@ -145,7 +145,8 @@ type rig struct {
 	params  agent.Params
 	rewind  func(context.Context, agent.Rewind) (agent.FilesRewound, error)
 	hooks   func(session.Build) session.Hooks
-	slow    time.Duration // how long a stage of the gate takes
+	slow    time.Duration                         // how long a stage of the gate takes
+	offers  func(specs []agent.Spec) []agent.Spec // what a step has of all tools; nil = all
 }
 
 func newRig(t *testing.T, answers ...any) *rig {
@@ -206,6 +207,10 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 			}
 		},
 		Catalog: func() session.Catalog {
+			specs := specs
+			if r.offers != nil {
+				specs = r.offers(specs)
+			}
 			return session.Catalog{Specs: specs, Tools: loop.Tools{
 				Find:  func(name string) (agent.Tool, bool) { t, ok := r.tools[name]; return t, ok },
 				Check: func(_ agent.Spec, in json.RawMessage, _ bool) (json.RawMessage, *agent.ToolError) { return in, nil },
@@ -262,6 +267,8 @@ func (r *rig) log(id string) string {
 		switch b := e.Body.(type) {
 		case agent.ContextAdded:
 			w += " " + b.Source + " " + b.Text
+		case agent.ToolsChanged:
+			w += fmt.Sprintf(" %v %v %v", b.Added, b.Changed, b.Removed)
 		case agent.InputAdded:
 			w += " " + b.Text
 		case agent.InputQueued:

@@ -244,6 +244,8 @@ type Session struct {
 	depth    int      // how many sessions it works for, in each other
 	via      string   // the child of front that this session is, or belongs to; "" = front itself
 	blobs    blobs
+	shown    offered         // the tools of the newest request of the conversation, if it was of this epoch
+	next     offered         // those of the one that is being made, or was made last
 	account  *budget.Account // nil = no limit
 
 	inbox  chan envelope

@@ -98,6 +98,7 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 	}
 	var counted int
 	var since []agent.Message
+	var change *agent.ToolsChanged
 	req := agent.ModelRequested{Params: s.parts.Params}
 	s.rec.read(func(st *transcript.State) {
 		req.Params.Thinking = s.thinking(st.Effort())
@@ -107,19 +108,10 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 	var system []agent.Section
 	catalog := s.parts.Catalog()
 	if q := w.Question; q != nil {
-		req.Params = s.parts.Params
 		name = or(q.Model, name)
 		messages, hashes, counted, since = q.Messages, transcript.Hashes(q.Messages), 0, q.Messages
 		system, catalog = []agent.Section{{Name: q.Purpose, Text: q.System}}, Catalog{}
-		req.Purpose = q.Purpose
-		if req.Params.MaxTokens = q.MaxTokens; q.MaxTokens > 0 {
-			bound(&req.Params)
-		}
-		data, err := json.Marshal(messages)
-		if err != nil {
-			return loop.Step{}, fmt.Errorf("encoding the question: %w", err)
-		}
-		if req.Input, err = s.rec.putBlob(ctx, data); err != nil {
+		if err := s.aside(ctx, q, &req); err != nil {
 			return loop.Step{}, err
 		}
 	}
@@ -141,12 +133,18 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 	}
 	info := model.Info()
 	size := s.size(info, counted, since, func() []agent.Section { return system }, catalog.Specs)
+	if w.Question == nil {
+		var fresh []agent.Spec
+		if change, fresh = s.offers(ctx, offered{req.Tools, catalog.Specs}); counted > 0 {
+			size += s.tokens(info, nil, fresh, nil)
+		}
+	}
 	if fit(&req.Params, info, size); w.Question == nil {
 		if err := s.tooLarge(info, size); err != nil {
 			return loop.Step{}, err
 		}
 	}
-	release, err := s.reserve(info, size, &req.Params)
+	release, err := s.begin(info, size, &req.Params, change)
 	if err != nil {
 		return loop.Step{}, err
 	}
@@ -162,6 +160,32 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 		Requested: req,
 		Tools:     catalog.Tools,
 	}, nil
+}
+
+// begin puts aside what a request may cost, and says how its tools have changed.
+func (s *Session) begin(info agent.ModelInfo, size int, p *agent.Params, change *agent.ToolsChanged) (func(agent.Usage), error) {
+	release, err := s.reserve(info, size, p)
+	if err != nil || change == nil {
+		return release, err
+	}
+	if err = s.rec.store(false, *change); err != nil && release != nil {
+		release(agent.Usage{})
+	}
+	return release, err
+}
+
+// aside has a request ask a question beside the conversation.
+func (s *Session) aside(ctx context.Context, q *agent.Question, req *agent.ModelRequested) error {
+	req.Params, req.Purpose = s.parts.Params, q.Purpose
+	if req.Params.MaxTokens = q.MaxTokens; q.MaxTokens > 0 {
+		bound(&req.Params)
+	}
+	data, err := json.Marshal(q.Messages)
+	if err != nil {
+		return fmt.Errorf("encoding the question: %w", err)
+	}
+	req.Input, err = s.rec.putBlob(ctx, data)
+	return err
 }
 
 // thinking is how many tokens a turn of an effort may think for.

@@ -31,11 +31,11 @@ const (
 	ProblemSkill
 	FixSkill
 
-	agentKeys = iota + skillKeys // where those of the next file begin
+	toolKeys = iota + skillKeys // where those of the next file begin
 )
 
 // skillTexts are the messages of the keys above.
-var skillTexts = [agentKeys - skillKeys]both{
+var skillTexts = [toolKeys - skillKeys]both{
 	HelpSkills - skillKeys:         {"skills: how kinds of work are done", "스킬: 일의 종류마다 하는 방법"},
 	HelpSkillsList - skillKeys:     {"list the skills of a folder", "폴더의 스킬 목록"},
 	HelpSkillsShow - skillKeys:     {"show one skill", "스킬 하나 보기"},

@@ -79,6 +79,7 @@ var topics = [...]struct {
 	{nameKeys, nameTexts[:]},
 	{hookKeys, hookTexts[:]},
 	{skillKeys, skillTexts[:]},
+	{toolKeys, toolTexts[:]},
 	{agentKeys, agentTexts[:]},
 	{pluginKeys, pluginTexts[:]},
 	{commandKeys, commandTexts[:]},

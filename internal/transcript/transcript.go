@@ -24,7 +24,7 @@ import (
 
 // Version is the version of the state as JSON. A snapshot of another version is
 // thrown away.
-const Version = 12
+const Version = 13
 
 // State is a session as its log tells it up to Head. All of it is plain data.
 type State struct {
@@ -71,6 +71,8 @@ type State struct {
 	Context int          `json:"context"` // tokens of the conversation up to the event Counted, with what is in front of it; 0 = not known
 	Counted int64        `json:"counted,omitempty"`
 	Warned  float64      `json:"warned"` // the highest threshold that was reported
+
+	Tools string `json:"tools,omitempty"` // the blob with those that the newest request of the conversation offers
 
 	Files map[string]agent.FileState `json:"files,omitempty"`
 
@@ -272,7 +274,7 @@ func (s *State) Apply(e agent.Event) {
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			s.Turn.Step, s.Turn.Asking, s.Turn.Stop = b.Step, true, ""
-			s.Fresh = nil
+			s.Fresh, s.Tools = nil, b.Tools
 		}
 	case agent.ModelAnswered:
 		s.answered(b)
