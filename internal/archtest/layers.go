@@ -36,7 +36,7 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/bundle", "internal/catalog", "internal/oauth"},
+		Packages: []string{"internal/bundle", "internal/catalog", "internal/oauth", "internal/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{

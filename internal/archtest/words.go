@@ -72,7 +72,7 @@ type Power struct {
 var Powers = []Power{
 	{
 		Import:   "os/exec",
-		Packages: []string{"internal/sandbox", "internal/workspace", "internal/checkpoint", "internal/bench", "internal/prooftest"},
+		Packages: []string{"internal/sandbox", "internal/workspace", "internal/checkpoint", "internal/worktree", "internal/bench", "internal/prooftest"},
 		Why:      "processes are started by internal/sandbox, and git by those who keep files",
 	},
 	{
