@@ -151,8 +151,17 @@ func (g *grower) claim(name string, file bool) error {
 	return nil
 }
 
+// gits reports whether a path leads to a folder of git, or the file that stands for one in
+// a worktree or a submodule. What it would have git do is nobody's plugin: it is left out.
+func gits(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
+}
+
 func (g *grower) folder(name string) error {
 	name, err := checkPath(name)
+	if err == nil && gits(name) {
+		return nil
+	}
 	if err == nil {
 		err = g.claim(name, false)
 	}
@@ -165,7 +174,7 @@ func (g *grower) folder(name string) error {
 // file writes a file. Of its mode only that it can be run is kept.
 func (g *grower) file(name string, mode fs.FileMode, from io.Reader) error {
 	name, err := checkPath(name)
-	if err != nil {
+	if err != nil || gits(name) {
 		return err
 	}
 	if err := g.claim(name, true); err != nil {
@@ -226,7 +235,7 @@ func (g *grower) graft(from *os.Root) error {
 		if name == "." {
 			return nil
 		}
-		if path.Base(name) == ".git" { // of a worktree or a submodule it is a file
+		if gits(name) {
 			if e.IsDir() {
 				return fs.SkipDir
 			}

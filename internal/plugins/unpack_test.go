@@ -135,6 +135,23 @@ func TestUnpackCountsEntriesFirst(t *testing.T) {
 }
 
 // Of modes it is kept whether a file can be run, and nothing else.
+func TestUnpackLeavesOutFoldersOfGit(t *testing.T) {
+	list := []member{
+		{name: ".git/hooks/pre-commit", mode: 0o755, data: "x"},
+		{name: "sub/.GIT/config", mode: 0o644, data: "x"},
+		{name: "other/.git", mode: 0o644, data: "gitdir: ../elsewhere"},
+		{name: "sub/.gitignore", mode: 0o644, data: "x"},
+		{name: "skill.git/a", mode: 0o644, data: "x"},
+	}
+	want := []string{"skill.git/a -rw-------", "sub/.gitignore -rw-------"}
+	for kind, data := range map[string][]byte{"zip": zipOf(t, list...), "tar": tarOf(t, list...)} {
+		dir, err := unpacked(t, data, Limits{})
+		if got := tree(t, dir); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", kind, got, err)
+		}
+	}
+}
+
 func TestUnpackDropsModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such modes")
