@@ -52,6 +52,7 @@ var ours = map[string]string{
 	"dure/internal/launch":        "keeps the snippets and links that its user writes",
 	"dure/internal/memory":        "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
 	"dure/internal/skills/shelf":  "makes and copies the skills that its user names",
+	"dure/internal/oauth":         "signs in where its user has configured it, keeps grants, and listens for the browser",
 	"dure/internal/plugins":       "keeps the plugins that its user installs from the command line, in a folder of its own",
 	"dure/internal/trust":         "keeps which folders are trusted, and what is allowed in them",
 	"dure/internal/models/script": "is the demo's model, on loopback",
