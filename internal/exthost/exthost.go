@@ -1,16 +1,12 @@
 // Package exthost runs code that is not ours: tools and extensions of bundles, in
-// Node.js, in any executable, behind an address, on an MCP server, or as functions of
-// Go that somebody has named.
+// Node.js, in executables, behind addresses, on MCP servers, and functions of Go that
+// somebody has named. Foreign code runs in processes of the [sandbox.Box] that the host
+// is given, never in this one: modules of a bundle share a worker, which is spoken with
+// in lines of JSON-RPC and ended when it hangs, floods, grows or says anything else. The
+// calls that it had are answered with one error each, and the next one has a new worker.
 //
-// Foreign code runs in processes of the [sandbox.Box] that the host is given, never in
-// this one. All modules of a bundle for Node.js share one worker, which is started at
-// the first call, spoken with in lines of JSON-RPC, and ended when it says what is no
-// such line, hangs, floods or grows. The calls that it had are answered with one error
-// each, and the next call has a new worker; one that keeps ending is tried again with
-// growing pauses.
-//
-// A [Host] has two goroutines for each worker, one while it is asked whether it still
-// answers, and one for each worker that is on its way out. [Host.Close] waits for them.
+// A [Host] has two goroutines for each worker, one while a worker is asked whether it
+// still answers, and one for each outcome that it tells. [Host.Close] waits for them.
 package exthost
 
 import (

@@ -242,7 +242,7 @@ func failure(err error, limit int) agent.Result {
 // ownCode reports whether a code is one that foreign code may have: those of the runtime
 // say what the runtime has done.
 func ownCode(code string) bool {
-	return code != "" && !strings.HasPrefix(code, "E_TOOL") && !strings.HasPrefix(code, "E_OAUTH") && !strings.ContainsFunc(code, func(r rune) bool {
+	return code != "" && !strings.HasPrefix(code, string(agent.ErrTool)) && code != string(agent.ErrOAuthRequired) && !strings.ContainsFunc(code, func(r rune) bool {
 		return !(r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.", r))
 	})
 }
