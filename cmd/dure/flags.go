@@ -32,7 +32,8 @@ type flags struct {
 	sessionID, name, appendText, appendFile     string
 	system                                      bool // a text replaces what dure says
 	systemText, systemFile                      string
-	addDirs, pluginDirs                         []string
+	addDirs, pluginDirs, servers                []string
+	onlyServers                                 bool
 	settings, baseURL, dialect, durability      string
 	sandbox                                     string
 	agent, agents                               string
@@ -90,6 +91,8 @@ func (p *program) define(f *pflag.FlagSet) {
 	f.StringVar(&v.appendFile, "append-system-prompt-file", "", t.Say(text.FlagAppendFile))
 	f.StringArrayVar(&v.addDirs, "add-dir", nil, t.Say(text.FlagAddDir))
 	f.StringArrayVar(&v.pluginDirs, "plugin-dir", nil, t.Say(text.FlagPluginDir))
+	f.StringArrayVar(&v.servers, "mcp-config", nil, t.Say(text.FlagMCPConfig))
+	f.BoolVar(&v.onlyServers, "strict-mcp-config", false, t.Say(text.FlagMCPStrict))
 	f.StringVar(&v.baseURL, "base-url", "", t.Say(text.FlagBaseURL))
 	f.StringVar(&v.dialect, "tool-dialect", "", t.Say(text.FlagDialect))
 	f.StringVar(&v.durability, "durability", "", t.Say(text.FlagDurability))
@@ -139,7 +142,7 @@ func (f flags) app() app.Flags {
 		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Profile: f.profile, Effort: f.effort,
 		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
 		Elsewhere: f.workdir != f.began,
-		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
+		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 }
 

@@ -357,7 +357,7 @@ func TestNewUsersHour(t *testing.T) {
 
 // hourSteps are the steps, in order.
 func hourSteps() []step {
-	return slices.Concat(firstSteps(), keySteps(), networkSteps(), workSteps(), sessionSteps(), settingsSteps(), surroundingSteps())
+	return slices.Concat(firstSteps(), keySteps(), networkSteps(), workSteps(), sessionSteps(), settingsSteps(), serverSteps(), surroundingSteps())
 }
 
 func firstSteps() []step {
@@ -518,6 +518,29 @@ func sessionSteps() []step {
 		{title: "What has it cost?", args: []string{"usage", "--by", "model"}, ko: true},
 		{title: "By what?", args: []string{"usage", "--by", "week"}, ko: true},
 		{title: "Since when?", args: []string{"usage", "--since", "yesterday"}, ko: true},
+	}
+}
+
+// serverSteps are about servers of the Model Context Protocol.
+func serverSteps() []step {
+	file := func(text string) func(*hour) { return func(h *hour) { h.write("work/.mcp.json", text) } }
+	return []step{
+		{title: "Which servers are there?", args: []string{"mcp"}, ko: true},
+		{title: "A server without a command", args: []string{"mcp", "add", "files"}, ko: true},
+		{title: "A server as a command line", args: []string{"mcp", "add", "files", "--", "npx", "-y", "files-server", "."}, ko: true},
+		{title: "The same server once more", args: []string{"mcp", "add", "files", "--", "npx"}, ko: true},
+		{title: "A server that was misspelt", args: []string{"mcp", "get", "file"}, ko: true},
+		{title: "A server with a name that is none", args: []string{"mcp", "add", "my server", "https://mcp.example.com"}, ko: true},
+		{title: "Servers that the project brings", args: []string{"mcp", "list"}, ko: true, before: file(`{
+  "mcpServers": {
+    "tickets": {"type": "http", "url": "https://tickets.example.com/mcp", "headers": {"Authorization": "Bearer ${TICKETS}"}},
+    "broken": {"type": "htp", "url": "https://x.example.com"},
+  }
+}
+`)},
+		{title: "A yes before there is trust", args: []string{"mcp", "approve", "tickets"}, ko: true},
+		{title: "A file of servers with a comma too few", args: []string{"mcp"}, ko: true, before: file("{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n    \"b\": {\"command\": \"b\"}\n  }\n}\n")},
+		{title: "Take a server out", args: []string{"mcp", "remove", "files"}, ko: true, before: func(h *hour) { _ = os.Remove(filepath.Join(h.dir, "work", ".mcp.json")) }},
 	}
 }
 

@@ -100,6 +100,12 @@ func (p *program) move(dir string, more []string) (a *app.App, back func(), err 
 			list[i] = absolute(list[i])
 		}
 	}
+	f.servers = slices.Clone(f.servers)
+	for i, s := range f.servers {
+		if !strings.HasPrefix(strings.TrimSpace(s), "{") {
+			f.servers[i] = absolute(s)
+		}
+	}
 	if !strings.HasPrefix(strings.TrimSpace(f.settings), "{") {
 		f.settings = absolute(f.settings)
 	}

@@ -51,6 +51,8 @@ type Flags struct {
 	PlainOff     bool     // what an input names without an @ is not read
 	NoReflexion  bool     // nothing is learnt of what is done
 	PluginDirs   []string // plugins for this run
+	Servers      []string // of the Model Context Protocol, for this run: files, or JSON objects
+	OnlyServers  bool     // no others than those
 	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
 	Agents       string   // types of agents, see swarm.ParseNamed
 	Elsewhere    bool     // the folder is another one than that which Trust, Skip and Mode were said of

@@ -36,6 +36,8 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.verifyReplay(ctx, q.Session)
 	case agent.ListPlugins:
 		return a.ListPlugins(q.Workdir)
+	case agent.ListServers:
+		return a.listServers(q.Workdir), nil
 	case agent.ListMemory:
 		return a.listMemory(q), nil
 	case agent.Diff:

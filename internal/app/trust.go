@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
+	"dure/internal/mcp/servers"
 	"dure/internal/trust"
 	"dure/internal/trust/grants"
 )
@@ -115,6 +116,10 @@ func (a *App) Left() []string {
 		if i.Why == config.Untrusted && !slices.Contains(list, i.Key) {
 			list = append(list, i.Key)
 		}
+	}
+	known, _ := a.serversIn(a.opts.Workdir)
+	if slices.ContainsFunc(known, func(k servers.Known) bool { return k.State == servers.Untrusted }) {
+		list = append(list, servers.FileName)
 	}
 	return list
 }

@@ -100,6 +100,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	if p.Code == agent.ProblemPlugin {
 		keys, known = pair{ProblemPlugin, FixPlugin}, true
 	}
+	if p.Code == agent.ProblemServer {
+		keys, known = pair{ProblemServer, FixServer}, true
+	}
 	if !known {
 		keys, known = planProblem(p.Code)
 	}

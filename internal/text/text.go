@@ -87,6 +87,7 @@ var topics = [...]struct {
 	{settingKeys, settingTexts[:]},
 	{launchKeys, launchTexts[:]},
 	{planKeys, planTexts[:]},
+	{serverKeys, serverTexts[:]},
 }
 
 func (c Catalog) message(k Key) string {

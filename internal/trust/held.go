@@ -103,8 +103,8 @@ func (h Held) covers(hash string, name func(entry) string) bool {
 
 // Takes reports whether [Look] takes a file of a folder in, as far as its name tells.
 func Takes(dir, path string) bool {
-	name, rest, deeper := strings.Cut(below(dir, path), "/")
-	return deeper && slices.Contains(places, name) && !strings.EqualFold(strings.SplitN(rest, "/", 2)[0], worktrees)
+	name, rest, _ := strings.Cut(below(dir, path), "/")
+	return slices.Contains(places, name) && !strings.EqualFold(strings.SplitN(rest, "/", 2)[0], worktrees)
 }
 
 // below returns the path of a file from a folder, with slashes; "" = it is not below it.

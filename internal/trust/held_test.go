@@ -71,3 +71,15 @@ func TestHeld(t *testing.T) {
 		t.Error("what holds for this run covers nothing")
 	}
 }
+
+// A file of servers beside the folders of agents is taken in as they are.
+func TestTakes(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/w/.mcp.json": true, "/w/.lsp.json": true, "/w/.dure/settings.json": true, "/w/.dure/worktrees/x": false,
+		"/w/sub/.mcp.json": false, "/w/main.go": false, "/other/.mcp.json": false,
+	} {
+		if got := Takes("/w", path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}

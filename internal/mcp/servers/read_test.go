@@ -185,7 +185,7 @@ func TestResolve(t *testing.T) {
 	base := func(edit func(*Config), list ...Definition) []Known {
 		c := Config{
 			Definitions: list, Trusted: func(Definition) bool { return trusted },
-			Lookup: func(string) (string, bool) { return "v", true }, Secret: func(name string) bool { return name == "MY_KEY" },
+			Lookup: func(Definition, string) (string, bool) { return "v", true }, Secret: func(name string) bool { return name == "MY_KEY" },
 		}
 		if edit != nil {
 			edit(&c)
@@ -213,7 +213,7 @@ func TestResolve(t *testing.T) {
 		{func(c *Config) { c.OnlyManaged = true }, []Definition{mine}, []State{Forbidden}},
 		{approve(project.Hash), []Definition{vars}, []State{Broken}},
 		{func(c *Config) { c.Policy.Denied = raws(`{"serverName":"a"}`) }, []Definition{mine}, []State{Forbidden}},
-		{func(c *Config) { c.Lookup = func(string) (string, bool) { return "", false } }, []Definition{one(t, User, `{"v": {"command": "${X}"}}`)}, []State{Broken}},
+		{func(c *Config) { c.Lookup = func(Definition, string) (string, bool) { return "", false } }, []Definition{one(t, User, `{"v": {"command": "${X}"}}`)}, []State{Broken}},
 	} {
 		var got []State
 		for _, k := range base(tt.edit, tt.list...) {

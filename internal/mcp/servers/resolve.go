@@ -46,8 +46,9 @@ type Config struct {
 	// Trusted says whether what a definition's source brings is trusted. Required.
 	Trusted func(d Definition) bool
 
-	// Lookup returns variables; Secret says which of them no project gets. Required.
-	Lookup func(name string) (string, bool)
+	// Lookup returns variables for a definition; Secret says which of them no project
+	// gets. Required.
+	Lookup func(d Definition, name string) (string, bool)
 	Secret func(name string) bool
 }
 
@@ -101,7 +102,7 @@ func (c Config) judge(k *Known) {
 			}
 		}
 	}
-	s, err := d.Expand(c.Lookup)
+	s, err := d.Expand(func(name string) (string, bool) { return c.Lookup(d, name) })
 	if err != nil {
 		k.State, k.Why = Broken, err.Error()
 		return

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/cli"
+	"dure/internal/text"
+)
+
+// serverFlags are the flags of the commands on servers.
+type serverFlags struct {
+	scope, transport, clientID string
+	env, headers               []string
+	port                       int
+}
+
+// serversCommand lists and changes the servers of the Model Context Protocol.
+func (p *program) serversCommand() *cobra.Command {
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		return c.Servers(ctx, "", asJSON)
+	}
+	cmd := p.command("mcp", text.HelpMCP, 0, list)
+	cmd.AddCommand(p.command("list", text.HelpMCPList, 0, list))
+	cmd.AddCommand(
+		p.onServer("get", text.HelpMCPGet, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+			return c.Servers(ctx, name, asJSON)
+		}),
+		p.addServerCommand(), p.addJSONCommand(), p.removeServerCommand(),
+		p.onServer("approve", text.HelpMCPApprove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+			return p.approveServer(name, true, asJSON)
+		}),
+		p.onServer("reject", text.HelpMCPReject, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+			return p.approveServer(name, false, asJSON)
+		}),
+		p.onServer("enable", text.HelpMCPEnable, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+			info, err := p.opened.SwitchServer(name, true)
+			return p.pluginDone(err, asJSON, info, text.ServerOn, "name", text.OneLine(name), "state", p.text.Word("server."+info.State))
+		}),
+		p.onServer("disable", text.HelpMCPDisable, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
+			info, err := p.opened.SwitchServer(name, false)
+			return p.pluginDone(err, asJSON, info, text.ServerOff, "name", text.OneLine(name))
+		}),
+		p.command("reset-project-choices", text.HelpMCPReset, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
+			n, err := p.opened.ResetServers()
+			return p.pluginDone(err, asJSON, map[string]int{"forgotten": n}, text.ServersReset, "n", n)
+		}),
+	)
+	return cmd
+}
+
+// onServer makes a command on one server.
+func (p *program) onServer(use string, short text.Key, run func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error) *cobra.Command {
+	cmd := p.command(use+" NAME", short, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.ServerWhich), "dure mcp list")
+		}
+		return run(ctx, c, args[0], asJSON)
+	})
+	cmd.ValidArgsFunction = p.first(p.serverNames)
+	return cmd
+}
+
+// serverNames are the names of the servers that some source names.
+func (p *program) serverNames(ctx context.Context) (names []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		r, err := client.Query[agent.ServerReport](ctx, a.Client(), agent.ListServers{})
+		if err != nil {
+			return
+		}
+		for _, s := range r.Servers {
+			if s.State != "hidden" {
+				names = append(names, described(s.Name, text.OneLine(s.Run)))
+			}
+		}
+	})
+	return names
+}
+
+func (p *program) serverScope(cmd *cobra.Command, f *serverFlags, usual string) {
+	cmd.Flags().StringVarP(&f.scope, "scope", "s", usual, p.text.Say(text.FlagMCPScope))
+	complete(cmd, "scope", values(app.ServerScopes()...))
+}
+
+// maxServerWords bounds a command line that is added.
+const maxServerWords = 500
+
+func (p *program) addServerCommand() *cobra.Command {
+	var f serverFlags
+	cmd := p.command("add NAME COMMAND|URL [ARGUMENT...]", text.HelpMCPAdd, maxServerWords, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		raw, err := p.newServer(args, f)
+		if err != nil {
+			return err
+		}
+		return p.addServer(ctx, f.scope, args[0], raw, asJSON)
+	})
+	p.serverScope(cmd, &f, app.ServerScopes()[0])
+	flags := cmd.Flags()
+	flags.SetInterspersed(true)
+	flags.StringVarP(&f.transport, "transport", "t", "", p.text.Say(text.FlagMCPTransport))
+	flags.StringArrayVarP(&f.env, "env", "e", nil, p.text.Say(text.FlagMCPEnv))
+	flags.StringArrayVarP(&f.headers, "header", "H", nil, p.text.Say(text.FlagMCPHeader))
+	flags.StringVar(&f.clientID, "client-id", "", p.text.Say(text.FlagMCPClientID))
+	flags.IntVar(&f.port, "callback-port", 0, p.text.Say(text.FlagMCPPort))
+	flags.SortFlags = false
+	complete(cmd, "transport", values("stdio", "http", "sse"))
+	for _, name := range []string{"env", "header", "client-id", "callback-port"} {
+		complete(cmd, name, values())
+	}
+	return cmd
+}
+
+// newServer makes a definition of a command line.
+func (p *program) newServer(args []string, f serverFlags) (json.RawMessage, error) {
+	if len(args) < 2 {
+		return nil, p.usage(p.text.Say(text.ServerAddWhat), p.text.Say(text.FixServerAdd))
+	}
+	d := map[string]any{}
+	remote := f.transport == "http" || f.transport == "sse" ||
+		f.transport == "" && (strings.HasPrefix(args[1], "https://") || strings.HasPrefix(args[1], "http://"))
+	switch {
+	case remote && len(args) > 2, f.transport != "" && f.transport != "stdio" && !remote:
+		return nil, p.usage(p.text.Say(text.ServerAddWhat), p.text.Say(text.FixServerAdd))
+	case remote:
+		d["type"], d["url"] = "http", args[1]
+		if f.transport != "" {
+			d["type"] = f.transport
+		}
+	default:
+		d["command"], d["args"] = args[1], append([]string{}, args[2:]...)
+	}
+	env, ok := pairs(f.env, "=")
+	if !ok || remote && len(env) > 0 {
+		return nil, p.usage(p.text.Say(text.ServerPair, "flag", "--env", "want", "NAME=VALUE"), p.text.Say(text.FixServerAdd))
+	}
+	headers, ok := pairs(f.headers, ":")
+	if !ok || !remote && len(headers) > 0 {
+		return nil, p.usage(p.text.Say(text.ServerPair, "flag", "--header", "want", `"Name: value"`), p.text.Say(text.FixServerAdd))
+	}
+	if len(env) > 0 {
+		d["env"] = env
+	}
+	if len(headers) > 0 {
+		d["headers"] = headers
+	}
+	oauth := map[string]any{}
+	if f.clientID != "" {
+		oauth["clientId"] = f.clientID
+	}
+	if f.port != 0 {
+		oauth["callbackPort"] = f.port
+	}
+	if len(oauth) > 0 {
+		d["oauth"] = oauth
+	}
+	return json.Marshal(d)
+}
+
+// pairs reads names and values that a sign parts.
+func pairs(list []string, sign string) (map[string]string, bool) {
+	all := map[string]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, sign)
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, false
+		}
+		if sign == ":" {
+			value = strings.TrimSpace(value)
+		}
+		all[name] = value
+	}
+	return all, true
+}
+
+func (p *program) addJSONCommand() *cobra.Command {
+	var f serverFlags
+	cmd := p.command("add-json NAME JSON", text.HelpMCPAddJSON, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) < 2 {
+			return p.usage(p.text.Say(text.ServerBadJSON), `dure mcp add-json NAME '{"command": "..."}'`)
+		}
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(args[1]), &object) != nil {
+			return p.usage(p.text.Say(text.ServerBadJSON), `dure mcp add-json NAME '{"command": "..."}'`)
+		}
+		return p.addServer(ctx, f.scope, args[0], json.RawMessage(args[1]), asJSON)
+	})
+	p.serverScope(cmd, &f, app.ServerScopes()[0])
+	return cmd
+}
+
+func (p *program) addServer(ctx context.Context, scope, name string, raw json.RawMessage, asJSON bool) error {
+	c, err := p.opened.AddServer(ctx, scope, name, raw)
+	said := text.ServerAdded
+	if c.Path != "" {
+		said = text.ServerAddedIn
+	}
+	return p.pluginDone(err, asJSON, c, said, "name", name, "scope", p.text.Word("scope."+scope), "path", text.OneLine(c.Path))
+}
+
+func (p *program) removeServerCommand() *cobra.Command {
+	var f serverFlags
+	cmd := p.onServer("remove", text.HelpMCPRemove, func(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
+		c, err := p.opened.RemoveServer(ctx, f.scope, name)
+		return p.pluginDone(err, asJSON, c, text.ServerRemoved, "name", text.OneLine(name), "scope", p.text.Word("scope."+c.Scope))
+	})
+	p.serverScope(cmd, &f, "")
+	return cmd
+}
+
+// approveServer says yes or no to a server of a project, and shows to what.
+func (p *program) approveServer(name string, yes, asJSON bool) error {
+	info, err := p.opened.ApproveServer(name, yes)
+	said := text.ServerRejected
+	switch {
+	case yes && info.State == "ready":
+		said = text.ServerApproved
+	case yes:
+		said = text.ServerApprovedLater
+	}
+	return p.pluginDone(err, asJSON, info, said, "name", text.OneLine(name), "run", text.ExactLine(info.Run), "state", p.text.Word("server."+info.State))
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/near"
+	"dure/internal/text"
+)
+
+// Servers lists the servers of the working folder, or shows the one of a name; "" = all.
+func (c *CLI) Servers(ctx context.Context, name string, asJSON bool) error {
+	r, err := client.Query[agent.ServerReport](ctx, c.Client, agent.ListServers{})
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		if asJSON {
+			return c.encode(r)
+		}
+		return c.lines(serverList(c.Text, r, c.columns()))
+	}
+	info, err := findServer(r, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(info)
+	}
+	return c.lines(serverLines(c.Text, info))
+}
+
+// findServer returns the server of a name that counts.
+func findServer(r agent.ServerReport, name string) (agent.ServerInfo, error) {
+	i := slices.IndexFunc(r.Servers, func(s agent.ServerInfo) bool { return s.Name == name })
+	if i >= 0 {
+		return r.Servers[i], nil
+	}
+	var names []string
+	for _, s := range r.Servers {
+		names = append(names, s.Name)
+	}
+	fix := "dure mcp list"
+	if like := near.Nearest(name, names); like != "" {
+		fix = "dure mcp get " + like
+	}
+	shown := text.Cut(text.OneLine(name), 60)
+	return agent.ServerInfo{}, &agent.Problem{
+		Code: agent.ProblemServer, Message: "server " + shown + ": there is no such server", Fix: fix,
+		Args: map[string]string{"name": shown, "error": "there is no such server", "fix": fix},
+	}
+}
+
+// serverList is a report as people read it: a line for each server.
+func serverList(t text.Catalog, r agent.ServerReport, columns int) (lines []string) {
+	var rows [][]string
+	for _, s := range r.Servers {
+		rows = append(rows, []string{text.ExactLine(s.Name), serverState(t, s), t.Word("scope." + s.Scope), text.ExactLine(bounded(s.Run))})
+	}
+	if len(rows) > 0 {
+		const least = 24
+		squeeze(rows, 3, columns, least)
+		lines = rowLines(rows)
+	} else {
+		lines = []string{t.Say(text.ServersNone)}
+	}
+	for _, s := range r.Servers {
+		if fix := serverFix(t, s); fix != "" && s.State != "off" {
+			lines = append(lines, text.OneLine(s.Name)+": "+fix)
+		}
+	}
+	return append(lines, serverFaults(t, r)...)
+}
+
+func serverFaults(t text.Catalog, r agent.ServerReport) (lines []string) {
+	for _, f := range r.Faults {
+		source := text.OneLine(f.Source)
+		if f.Server != "" {
+			source += ": " + text.OneLine(f.Server)
+		}
+		l := t.Say(text.ServersFault, "source", source, "message", t.Phrase(text.OneLine(bounded(f.Message))))
+		if f.Fix != "" {
+			l += " – " + t.Phrase(text.OneLine(bounded(f.Fix)))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// serverState is whether a server is used, with the reason.
+func serverState(t text.Catalog, s agent.ServerInfo) string {
+	state := t.Word("server." + s.State)
+	if s.Why != "" {
+		state += " (" + t.Phrase(text.OneLine(bounded(s.Why))) + ")"
+	}
+	return state
+}
+
+// serverFix is what to do so that a server is used; "" = nothing.
+func serverFix(t text.Catalog, s agent.ServerInfo) string {
+	fix := map[string]text.Key{
+		"waiting": text.ServerFixWaiting, "changed": text.ServerFixWaiting, "untrusted": text.ServerFixUntrusted,
+		"off": text.ServerFixOff, "rejected": text.ServerFixRejected,
+	}[s.State]
+	if fix == 0 {
+		return ""
+	}
+	return t.Say(fix, "name", text.OneLine(s.Name))
+}
+
+// serverLines is all that is known of a server. What it says of itself is shown so that
+// nothing of it is hidden.
+func serverLines(t text.Catalog, s agent.ServerInfo) []string {
+	lines := []string{text.ExactLine(s.Name) + "  " + s.Type, "  " + text.ExactLine(s.Run)}
+	add := func(k text.Key, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, "  "+t.Say(k, "list", text.ExactLine(strings.Join(list, ", "))))
+		}
+	}
+	add(text.ServerEnv, s.Env)
+	add(text.ServerHeaders, s.Headers)
+	add(text.ServerVars, s.Vars)
+	lines = append(lines,
+		"  "+t.Say(text.ServerFrom, "source", text.OneLine(s.Source), "scope", t.Word("scope."+s.Scope)),
+		"  "+t.Say(text.ServerState, "state", serverState(t, s)))
+	if fix := serverFix(t, s); fix != "" {
+		lines = append(lines, "  "+fix)
+	}
+	return lines
+}

@@ -1,0 +1,103 @@
+package text
+
+// The messages about servers of the Model Context Protocol.
+const (
+	ProblemServer Key = iota + serverKeys
+	FixServer
+	HelpMCP
+	HelpMCPList
+	HelpMCPGet
+	HelpMCPAdd
+	HelpMCPAddJSON
+	HelpMCPRemove
+	HelpMCPApprove
+	HelpMCPReject
+	HelpMCPEnable
+	HelpMCPDisable
+	HelpMCPReset
+	FlagMCPScope
+	FlagMCPTransport
+	FlagMCPEnv
+	FlagMCPHeader
+	FlagMCPClientID
+	FlagMCPPort
+	FlagMCPConfig
+	FlagMCPStrict
+	ServersNone
+	ServersFault
+	ServerWhich
+	ServerAddWhat
+	FixServerAdd
+	ServerPair
+	ServerBadJSON
+	ServerAdded
+	ServerAddedIn
+	ServerRemoved
+	ServerApproved
+	ServerApprovedLater
+	ServerRejected
+	ServerOn
+	ServerOff
+	ServersReset
+	ServerFrom
+	ServerEnv
+	ServerHeaders
+	ServerVars
+	ServerState
+	ServerFixWaiting
+	ServerFixUntrusted
+	ServerFixOff
+	ServerFixRejected
+
+	keyCount = iota + serverKeys // where those of the next file begin
+)
+
+// serverTexts are the messages of the keys above.
+var serverTexts = [keyCount - serverKeys]both{
+	ProblemServer - serverKeys:       {"server {name}: {error}", "서버 {name}: {error}"},
+	FixServer - serverKeys:           {"{fix}", "{fix}"},
+	HelpMCP - serverKeys:             {"servers of the Model Context Protocol: which there are, and which are used", "MCP 서버: 무엇이 있고 무엇을 쓰는지"},
+	HelpMCPList - serverKeys:         {"the servers of this folder", "이 폴더의 서버 목록"},
+	HelpMCPGet - serverKeys:          {"all that is known of a server", "서버 하나 자세히 보기"},
+	HelpMCPAdd - serverKeys:          {"add a server: a command line behind --, or an address", "서버 추가: -- 뒤에 명령줄, 또는 주소"},
+	HelpMCPAddJSON - serverKeys:      {"add a server by its definition in JSON", "JSON 정의로 서버 추가"},
+	HelpMCPRemove - serverKeys:       {"take a server out", "서버 빼기"},
+	HelpMCPApprove - serverKeys:      {"say yes to a server that the project names", "프로젝트의 서버를 승인"},
+	HelpMCPReject - serverKeys:       {"say no to a server that the project names", "프로젝트의 서버를 거부"},
+	HelpMCPEnable - serverKeys:       {"use a server in this folder again", "이 폴더에서 서버를 다시 쓰기"},
+	HelpMCPDisable - serverKeys:      {"do not use a server in this folder", "이 폴더에서 서버를 쓰지 않기"},
+	HelpMCPReset - serverKeys:        {"forget what was said to the project's servers", "프로젝트의 서버에 답한 것 잊기"},
+	FlagMCPScope - serverKeys:        {"local: yours in this folder; project: .mcp.json; user: yours everywhere", "local: 이 폴더의 내 것, project: .mcp.json, user: 모든 곳의 내 것"},
+	FlagMCPTransport - serverKeys:    {"stdio, http or sse", "stdio, http, sse 중 하나"},
+	FlagMCPEnv - serverKeys:          {"a variable for the program: NAME=VALUE", "프로그램에 줄 변수: 이름=값"},
+	FlagMCPHeader - serverKeys:       {"a header of each request: \"Name: value\"", "요청마다 보낼 헤더: \"이름: 값\""},
+	FlagMCPClientID - serverKeys:     {"the client ID for signing in", "로그인에 쓸 클라이언트 ID"},
+	FlagMCPPort - serverKeys:         {"the port that signing in comes back to", "로그인이 돌아올 포트"},
+	FlagMCPConfig - serverKeys:       {"servers for this run: a file, or JSON", "이번 실행에 쓸 서버: 파일 또는 JSON"},
+	FlagMCPStrict - serverKeys:       {"no other servers than those of --mcp-config", "--mcp-config의 서버만 쓰기"},
+	ServersNone - serverKeys:         {"no servers; add one: dure mcp add NAME -- COMMAND, or dure mcp add NAME https://...", "서버가 없습니다. 추가: dure mcp add 이름 -- 명령, 또는 dure mcp add 이름 https://..."},
+	ServersFault - serverKeys:        {"does not count: {source}: {message}", "쓰지 않음: {source}: {message}"},
+	ServerWhich - serverKeys:         {"which server?", "어느 서버입니까?"},
+	ServerAddWhat - serverKeys:       {"a name and a command line, or a name and an address", "이름과 명령줄, 또는 이름과 주소가 필요합니다"},
+	FixServerAdd - serverKeys:        {"dure mcp add NAME -- COMMAND ARGUMENT..., or dure mcp add NAME https://HOST/PATH", "dure mcp add 이름 -- 명령 인자..., 또는 dure mcp add 이름 https://호스트/경로"},
+	ServerPair - serverKeys:          {"{flag} takes {want}", "{flag} 값은 {want} 꼴이어야 합니다"},
+	ServerBadJSON - serverKeys:       {"the definition is no JSON object", "정의가 JSON 객체가 아닙니다"},
+	ServerAdded - serverKeys:         {"added {name} ({scope})", "{name} 추가함({scope})"},
+	ServerAddedIn - serverKeys:       {"added {name} ({scope}) in {path}", "{name} 추가함({scope}): {path}"},
+	ServerRemoved - serverKeys:       {"removed {name} ({scope})", "{name} 뺌({scope})"},
+	ServerApproved - serverKeys:      {"{name} may be used: {run}", "{name|을/를} 쓸 수 있습니다: {run}"},
+	ServerApprovedLater - serverKeys: {"you said yes to {name}, and it is not used: {state}", "{name|을/를} 승인했지만 쓰지 않습니다: {state}"},
+	ServerRejected - serverKeys:      {"{name} is not used", "{name|을/를} 쓰지 않습니다"},
+	ServerOn - serverKeys:            {"{name} is on in this folder: {state}", "이 폴더에서 {name} 켬: {state}"},
+	ServerOff - serverKeys:           {"{name} is off in this folder", "이 폴더에서 {name} 끔"},
+	ServersReset - serverKeys:        {"{n} {n?answer/answers} forgotten", "답 {n}개를 잊었습니다"},
+	ServerFrom - serverKeys:          {"named in {source} ({scope})", "있는 곳: {source}({scope})"},
+	ServerEnv - serverKeys:           {"variables of its own: {list}", "따로 주는 변수: {list}"},
+	ServerHeaders - serverKeys:       {"headers: {list}", "헤더: {list}"},
+	ServerVars - serverKeys:          {"it is given these variables of yours: {list}", "받아 가는 내 변수: {list}"},
+	ServerState - serverKeys:         {"state: {state}", "상태: {state}"},
+	ServerFixWaiting - serverKeys:    {"say yes with: dure mcp approve {name}", "승인: dure mcp approve {name}"},
+	ServerFixUntrusted - serverKeys:  {"look at the folder with dure trust show, then trust it: dure trust", "dure trust show로 폴더를 살펴본 뒤 신뢰하기: dure trust"},
+	ServerFixOff - serverKeys:        {"use it again with: dure mcp enable {name}", "다시 쓰기: dure mcp enable {name}"},
+	ServerFixRejected - serverKeys:   {"say yes all the same with: dure mcp approve {name}", "그래도 승인하기: dure mcp approve {name}"},
+}
