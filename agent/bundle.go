@@ -63,3 +63,29 @@ func (p BundleProblem) Error() string {
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
+
+// BundleInfo is what a bundle comes to.
+type BundleInfo struct {
+	Path      string           `json:"path"`
+	OK        bool             `json:"ok"` // it can be started
+	Resources []BundleResource `json:"resources"`
+	Edges     []BundleEdge     `json:"edges"`
+	Problems  []BundleProblem  `json:"problems"`
+}
+
+// A BundleResource is one document of a bundle that counts.
+type BundleResource struct {
+	ID      string `json:"id"` // Kind/Name, with its package before it
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Package string `json:"package,omitempty"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+}
+
+// A BundleEdge says that a resource names another one.
+type BundleEdge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	As   string `json:"as"`
+}

@@ -74,7 +74,7 @@ func (f *fields) either(name, older string) *node {
 	case n != nil && old != nil:
 		f.ps.at(agent.BundleSchema, old, join(f.path, older), "remove one of them", "%s and %s exclude each other", join(f.path, name), join(f.path, older))
 	case old != nil:
-		f.ps.warn(agent.BundleMigrate, old, join(f.path, older), "write "+name, "%s is the old name of %s", join(f.path, older), name)
+		f.ps.warn(agent.BundleMigrate, old, join(f.path, older), "write: "+name, "%s is the old name of %s", join(f.path, older), name)
 		return old
 	}
 	return n
@@ -236,7 +236,7 @@ func valueOf(ps *problems, n *node, path string) Value {
 		return v
 	}
 	if (literal == nil) == (from == nil) {
-		ps.at(agent.BundleSchema, n, path, "write value: TEXT, or valueFrom: {env: NAME}", "%s has to have exactly one of value and valueFrom", path)
+		ps.at(agent.BundleSchema, n, path, "write: value: TEXT, or valueFrom: {env: NAME}", "%s has to have exactly one of value and valueFrom", path)
 		return v
 	}
 	if literal != nil {
@@ -254,7 +254,7 @@ func valueOf(ps *problems, n *node, path string) Value {
 		return v
 	}
 	if (env == nil) == (secret == nil) {
-		ps.at(agent.BundleSchema, from, in.path, "write valueFrom: {env: NAME}", "%s has to have exactly one of env and secretRef", in.path)
+		ps.at(agent.BundleSchema, from, in.path, "write: valueFrom: {env: NAME}", "%s has to have exactly one of env and secretRef", in.path)
 		return v
 	}
 	if v.Env = text(ps, env, join(in.path, "env")); env != nil && !isVariable(v.Env) {

@@ -217,7 +217,7 @@ func (l *loader) tool(r *Resource, t *Tool) {
 	case RuntimeHTTP, RuntimeMCP:
 	case RuntimeBuiltin:
 		if t.Entry != "" && (l.opts.Builtin == nil || !l.opts.Builtin(t.Entry)) {
-			l.at(agent.BundleEntry, t.entry, "spec.entry", "dure tools lists those that there are", "the program has no tool %s", t.Entry)
+			l.at(agent.BundleEntry, t.entry, "spec.entry", "name a tool that the program has", "the program has no tool %s", t.Entry)
 		}
 	default:
 		l.entry(r, t.entry, t.Runtime, t.Entry)

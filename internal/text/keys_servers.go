@@ -49,11 +49,11 @@ const (
 	ServerFixOff
 	ServerFixRejected
 
-	keyCount = iota + serverKeys // where those of the next file begin
+	bundleKeys = iota + serverKeys // where those of the next file begin
 )
 
 // serverTexts are the messages of the keys above.
-var serverTexts = [keyCount - serverKeys]both{
+var serverTexts = [bundleKeys - serverKeys]both{
 	ProblemServer - serverKeys:       {"server {name}: {error}", "서버 {name}: {error}"},
 	FixServer - serverKeys:           {"{fix}", "{fix}"},
 	HelpMCP - serverKeys:             {"servers of the Model Context Protocol: which there are, and which are used", "MCP 서버: 무엇이 있고 무엇을 쓰는지"},

@@ -107,6 +107,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 		keys, known = planProblem(p.Code)
 	}
 	if !known {
+		keys, known = bundleProblem(p.Code)
+	}
+	if !known {
 		return p.Message, p.Fix
 	}
 	own := p.Message

@@ -88,6 +88,7 @@ var topics = [...]struct {
 	{launchKeys, launchTexts[:]},
 	{planKeys, planTexts[:]},
 	{serverKeys, serverTexts[:]},
+	{bundleKeys, bundleTexts[:]},
 }
 
 func (c Catalog) message(k Key) string {

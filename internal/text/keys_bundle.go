@@ -1,0 +1,42 @@
+package text
+
+import "dure/agent"
+
+// The messages about bundles.
+const (
+	ProblemBundle Key = iota + bundleKeys
+	FixBundle
+	HelpBundle
+	HelpBundleValidate
+	HelpBundleGraph
+	HelpBundleLock
+	BundleErrs
+	BundleWarns
+	BundleFine
+	BundleWrong
+	BundleLacks
+	BundleLocked
+
+	keyCount = iota + bundleKeys // where those of the next file begin
+)
+
+// bundleTexts are the messages of the keys above.
+var bundleTexts = [keyCount - bundleKeys]both{
+	ProblemBundle - bundleKeys:      {"bundle {name}: {error}", "번들 {name}: {error}"},
+	FixBundle - bundleKeys:          {"dure bundle validate says what is wrong with it.", "dure bundle validate로 무엇이 잘못되었는지 볼 수 있습니다."},
+	HelpBundle - bundleKeys:         {"bundles: agents, tools and connections in files", "번들: 파일에 적은 에이전트, 도구, 연결"},
+	HelpBundleValidate - bundleKeys: {"tell all mistakes of a bundle at once", "번들의 잘못을 한꺼번에 보기"},
+	HelpBundleGraph - bundleKeys:    {"show what a bundle is made of", "번들의 구성 보기"},
+	HelpBundleLock - bundleKeys:     {"write down the packages that a bundle needs", "번들에 필요한 패키지를 적어 두기"},
+	BundleErrs - bundleKeys:         {"error {code}: {message}", "오류 {code}: {message}"},
+	BundleWarns - bundleKeys:        {"warning {code}: {message}", "주의 {code}: {message}"},
+	BundleFine - bundleKeys:         {"{n} {n?resource/resources}, no errors", "리소스 {n}개, 오류 없음"},
+	BundleWrong - bundleKeys:        {"{n} {n?error/errors}; nothing of the bundle can be started", "오류 {n}개. 이 번들은 시작할 수 없습니다"},
+	BundleLacks - bundleKeys:        {"(not there)", "(없음)"},
+	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
+}
+
+// bundleProblem returns the messages of a problem about bundles.
+func bundleProblem(code agent.ProblemCode) (pair, bool) {
+	return pair{ProblemBundle, FixBundle}, code == agent.ProblemBundle
+}
