@@ -121,10 +121,8 @@ type Host struct {
 	end  context.CancelFunc
 	node *nodeSide
 
-	// extended takes what is said by workers about extensions, and reports whether it was.
-	extended func(*worker, message) bool
-
 	mu     sync.Mutex
+	set    *Set // of the extensions that it runs; nil = none
 	closed bool
 	wg     sync.WaitGroup // of workers and what belongs to them
 }

@@ -89,6 +89,9 @@ func (m *modules) get(ctx context.Context, entry string) (*module, error) {
 	return made, nil
 }
 
+// bundleMemory is what bundling may take, in bytes of data.
+const bundleMemory = 1 << 30
+
 // bundle bundles in a process of its own: what can be done to it ends that alone.
 func (h *Host) bundle(ctx context.Context, entry string) (bundler.Output, error) {
 	var none bundler.Output
@@ -96,7 +99,7 @@ func (h *Host) bundle(ctx context.Context, entry string) (bundler.Output, error)
 	if err != nil {
 		return none, err
 	}
-	job, err := json.Marshal(bundler.Job{Root: h.c.Root, Entry: entry, Memory: h.c.Limits.Memory})
+	job, err := json.Marshal(bundler.Job{Root: h.c.Root, Entry: entry, Memory: bundleMemory})
 	if err != nil {
 		return none, fmt.Errorf("writing what to bundle: %w", err)
 	}

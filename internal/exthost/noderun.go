@@ -123,10 +123,15 @@ func (h *Host) Check(ctx context.Context, r Resource) (missing []string, old boo
 	return missing, know.Old, nil
 }
 
-// ready returns a worker that has a module as its files are now, counted in.
+// ready returns a worker that has a module of tools as its files are now, counted in.
 func (n *nodeSide) ready(ctx context.Context, entry string) (*worker, *module, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, n.host.c.Limits.Start, overdue{n.host.c.Limits.Start})
 	defer cancel()
+	return n.loaded(ctx, entry, entry, map[string]any{})
+}
+
+// loaded returns a worker that has loaded a module under a name.
+func (n *nodeSide) loaded(ctx context.Context, entry, name string, params map[string]any) (*worker, *module, error) {
 	m, err := n.modules.get(ctx, entry)
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +141,11 @@ func (n *nodeSide) ready(ctx context.Context, entry string) (*worker, *module, e
 		if err != nil {
 			return nil, nil, err
 		}
-		switch fresh, err := w.has(ctx, m); {
+		if _, named := params["module"]; !named {
+			params["module"] = m.hash
+		}
+		params["code"] = m.code
+		switch fresh, err := w.has(ctx, name, m.hash, params); {
 		case err != nil:
 			w.leave()
 			return nil, nil, fmt.Errorf("loading %s: %w", entry, err)
@@ -167,27 +176,37 @@ type loaded struct {
 
 // has sees to it that a worker has loaded a module, and reports whether it has that, or
 // another state of it.
-func (w *worker) has(ctx context.Context, m *module) (bool, error) {
+func (w *worker) has(ctx context.Context, name, hash string, params map[string]any) (bool, error) {
 	w.mu.Lock()
-	l := w.loads[m.entry]
+	l := w.loads[name]
 	mine := l == nil
 	if mine {
-		l = &loading{hash: m.hash, done: make(chan struct{})}
-		w.loads[m.entry] = l
+		l = &loading{hash: hash, done: make(chan struct{})}
+		w.loads[name] = l
+		if x, ok := params["extension"]; ok && x != nil {
+			ext := params["module"].(string)
+			delete(w.registered, ext)
+			delete(w.faults, ext)
+		}
 	}
 	w.mu.Unlock()
-	if l.hash != m.hash {
+	if l.hash != hash {
 		return false, nil
 	}
 	if mine {
 		var data json.RawMessage
-		data, l.err = w.call(ctx, "load", map[string]any{"module": m.hash, "code": m.code})
+		data, l.err = w.call(ctx, "load", params)
 		if l.err == nil {
 			l.err = json.Unmarshal(data, &l.know)
 		}
+		if l.err == nil {
+			w.mu.Lock()
+			l.err = w.faults[fmt.Sprint(params["module"])]
+			w.mu.Unlock()
+		}
 		if l.err != nil { // whoever comes next tries again
 			w.mu.Lock()
-			delete(w.loads, m.entry)
+			delete(w.loads, name)
 			w.mu.Unlock()
 		}
 		close(l.done)
@@ -266,9 +285,7 @@ func (h *Host) hear(w *worker, m message) {
 	case "settled":
 		err = w.settled(m.Params)
 	default:
-		if h.extended == nil || !h.extended(w, m) {
-			err = fmt.Errorf("there is nothing that is called %q", m.Method)
-		}
+		err = h.extended(w, m)
 	}
 	if err != nil {
 		w.end(fmt.Errorf("it said what cannot be understood: %w", err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type slot struct {
 	start func(context.Context) (*worker, error)
 	turn  chan struct{} // held by who looks at the rest
 
+	now   atomic.Pointer[worker] // the same as w, for whoever does not wait
 	w     *worker
 	fails int       // in a row
 	since time.Time // of the last one
@@ -80,6 +82,7 @@ func (s *slot) take(ctx context.Context) (*worker, error) {
 		return nil, err
 	}
 	s.w = w
+	s.now.Store(w)
 	w.use()
 	return w, nil
 }

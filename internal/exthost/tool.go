@@ -163,7 +163,7 @@ func (f *foreign) Run(ctx context.Context, tc agent.ToolContext, c agent.Call) (
 	case MCP:
 		r, err = f.host.c.Invoke(ctx, f.from.Entry, f.export, c.Input)
 	case Builtin:
-		r, err = f.host.native(ctx, f.host.builtin(f.from, f.export), tc, c.Input)
+		r, err = native(ctx, f.host.builtin(f.from, f.export), tc, c.Input)
 	}
 	if err != nil {
 		return failure(err, f.from.ErrorLimit), nil
@@ -172,7 +172,7 @@ func (f *foreign) Run(ctx context.Context, tc agent.ToolContext, c agent.Call) (
 }
 
 // native runs a function of Go. What it panics with is its error.
-func (h *Host) native(ctx context.Context, f Func, tc agent.ToolContext, input json.RawMessage) (r agent.Result, err error) {
+func native(ctx context.Context, f Func, tc agent.ToolContext, input json.RawMessage) (r agent.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it panicked: %v", p)

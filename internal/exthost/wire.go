@@ -276,3 +276,15 @@ func (w *wire) giveUp(id uint64) (owes bool, err error) {
 	}
 	return owes, err
 }
+
+// reply answers a question of the worker.
+func (w *wire) reply(id uint64, v any, err error) error {
+	m := message{ID: &id}
+	if err == nil {
+		m.Result, err = json.Marshal(v)
+	}
+	if err != nil {
+		m.Result, m.Error = nil, &thrown{Number: -32000, Message: err.Error()}
+	}
+	return w.post(m)
+}

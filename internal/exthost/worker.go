@@ -25,14 +25,18 @@ type worker struct {
 	last  *tail                   // what it wrote to its error output
 	alive time.Duration
 
-	mu       sync.Mutex
-	using    int                     // calls that it has
-	retired  bool                    // it gets no more, and ends with the last one
-	checking chan struct{}           // is closed when it is known whether it answers; nil = nobody asks
-	loads    map[string]*loading     // by entry
-	loggers  map[string]*slog.Logger // of calls, by their IDs
-	pending  map[uint64]string       // handles of calls whose outcome comes later, by question
-	early    map[uint64]settlement   // outcomes that came before the call was known to be pending
+	mu         sync.Mutex
+	using      int                     // calls that it has
+	retired    bool                    // it gets no more, and ends with the last one
+	checking   chan struct{}           // is closed when it is known whether it answers; nil = nobody asks
+	loads      map[string]*loading     // by entry
+	loggers    map[string]*slog.Logger // of calls, by their IDs
+	pending    map[uint64]string       // handles of calls whose outcome comes later, by question
+	registered map[string][]registered // by extension
+	faults     map[string]error        // of what extensions register, while they are loaded
+	runs       map[uint64]chan message // of wrappers: what they ask for
+	run        uint64                  // the number of the last one
+	early      map[uint64]settlement   // outcomes that came before the call was known to be pending
 }
 
 // tailBytes is how much of the error output of a worker is kept.
@@ -43,7 +47,7 @@ const endGrace = time.Second
 
 // begin starts a worker.
 func (h *Host) begin(argv []string, serve func(*worker, message)) (*worker, error) {
-	w := &worker{host: h, last: &tail{}, alive: h.c.Limits.Alive, loads: map[string]*loading{}, loggers: map[string]*slog.Logger{}, pending: map[uint64]string{}, early: map[uint64]settlement{}}
+	w := &worker{host: h, last: &tail{}, alive: h.c.Limits.Alive, loads: map[string]*loading{}, loggers: map[string]*slog.Logger{}, pending: map[uint64]string{}, early: map[uint64]settlement{}, registered: map[string][]registered{}, faults: map[string]error{}, runs: map[uint64]chan message{}}
 	w.wire = newWire(h.c.Limits.Answer, func(m message) { serve(w, m) })
 	w.life, w.end = context.WithCancelCause(h.life)
 	p, err := h.c.Box.Start(w.life, sandbox.Cmd{

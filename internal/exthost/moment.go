@@ -1,0 +1,196 @@
+package exthost
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Point is where extensions take part in the work of an agent.
+type Point string
+
+// The points. A wrapper is around what happens; a mutator sees what is about to happen,
+// or what has, and changes what its point lets it change.
+const (
+	AtTurn     Point = "turn"          // wrap; a mutator is one of turn.pre
+	TurnPre    Point = "turn.pre"      // mutate
+	TurnPost   Point = "turn.post"     // mutate
+	AtStep     Point = "step"          // wrap; a mutator is one of step.pre
+	StepPre    Point = "step.pre"      // mutate
+	StepConfig Point = "step.config"   // mutate: effectiveConfig
+	StepTools  Point = "step.tools"    // mutate: toolCatalog
+	StepBlocks Point = "step.blocks"   // mutate: blocks
+	StepModel  Point = "step.llmCall"  // wrap
+	StepError  Point = "step.llmError" // mutate
+	StepPost   Point = "step.post"     // mutate
+	CallPre    Point = "toolCall.pre"  // mutate: toolCall.arguments
+	CallExec   Point = "toolCall.exec" // wrap
+	CallPost   Point = "toolCall.post" // mutate: toolResult
+)
+
+// pointKind says what can be registered at a point.
+type pointKind struct {
+	wrap   bool
+	mutate Point // what a mutator there is one of; "" = there are none
+}
+
+var points = map[Point]pointKind{
+	AtTurn: {true, TurnPre}, TurnPre: {false, TurnPre}, TurnPost: {false, TurnPost},
+	AtStep: {true, StepPre}, StepPre: {false, StepPre}, StepConfig: {false, StepConfig}, StepTools: {false, StepTools},
+	StepBlocks: {false, StepBlocks}, StepModel: {true, ""}, StepError: {false, StepError}, StepPost: {false, StepPost},
+	CallPre: {false, CallPre}, CallExec: {true, ""}, CallPost: {false, CallPost},
+}
+
+// mutable returns the point that a mutator is one of.
+func mutable(p Point) (Point, error) {
+	if k, ok := points[p]; ok && k.mutate != "" {
+		return k.mutate, nil
+	}
+	return "", notThere("mutate", p)
+}
+
+// wrappable returns an error unless there are wrappers at a point.
+func wrappable(p Point) error {
+	if points[p].wrap {
+		return nil
+	}
+	return notThere("wrap", p)
+}
+
+func notThere(what string, p Point) error {
+	var known []Point
+	for _, name := range slices.Sorted(maps.Keys(points)) {
+		if k := points[name]; what == "wrap" && k.wrap || what == "mutate" && k.mutate != "" {
+			known = append(known, name)
+		}
+	}
+	return fmt.Errorf("there is nothing to %s at %q: known are %v", what, p, known)
+}
+
+// A Moment is what an extension is shown at a point.
+type Moment struct {
+	Agent    string `json:"agentName,omitempty"`
+	Instance string `json:"instanceKey,omitempty"`
+
+	Turn *struct {
+		ID string `json:"id"`
+	} `json:"turn,omitempty"`
+	Step *struct {
+		ID    string `json:"id"`
+		Index int    `json:"index"`
+	} `json:"step,omitempty"`
+
+	ToolCall    *ToolCall         `json:"toolCall,omitempty"`
+	ToolResult  *ToolResult       `json:"toolResult,omitempty"`
+	ToolCatalog []CatalogItem     `json:"toolCatalog,omitempty"`
+	Config      json.RawMessage   `json:"effectiveConfig,omitempty"`
+	Blocks      []json.RawMessage `json:"blocks,omitempty"`
+	Error       string            `json:"error,omitempty"` // of the model, at step.llmError
+}
+
+// A ToolCall is a call of a tool, as extensions see it.
+type ToolCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// A ToolResult is its outcome.
+type ToolResult struct {
+	Status string          `json:"status"` // ok, error, pending
+	Output json.RawMessage `json:"output,omitempty"`
+	Handle string          `json:"handle,omitempty"`
+	Error  *struct {
+		Message    string `json:"message"`
+		Name       string `json:"name,omitempty"`
+		Code       string `json:"code,omitempty"`
+		Suggestion string `json:"suggestion,omitempty"`
+		HelpURL    string `json:"helpUrl,omitempty"`
+	} `json:"error,omitempty"`
+}
+
+// A CatalogItem is a tool that a model is offered in a step.
+type CatalogItem struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Source      *ItemSource     `json:"source,omitempty"`
+}
+
+// An ItemSource says where a tool comes from.
+type ItemSource struct {
+	Type string `json:"type"` // config, extension, mcp
+	Name string `json:"name"`
+}
+
+// changed returns a moment with what an extension may change of it at a point.
+func (m Moment) changed(p Point, to Moment, known func(tool string) bool) (Moment, error) {
+	switch p {
+	case CallPre:
+		if m.ToolCall == nil || to.ToolCall == nil {
+			return m, errors.New("it left out toolCall")
+		}
+		if to.ToolCall.ID != m.ToolCall.ID || to.ToolCall.Name != m.ToolCall.Name {
+			return m, errors.New("it made another call of it: only the arguments can be changed")
+		}
+		var object map[string]json.RawMessage
+		if json.Unmarshal(to.ToolCall.Arguments, &object) != nil || object == nil {
+			return m, errors.New("the arguments of its call are no object")
+		}
+		call := *m.ToolCall
+		call.Arguments = to.ToolCall.Arguments
+		m.ToolCall = &call
+	case CallPost:
+		if err := m.ToolResult.becomes(to.ToolResult); err != nil {
+			return m, err
+		}
+		m.ToolResult = to.ToolResult
+	case StepTools:
+		m.ToolCatalog = catalog(m.ToolCatalog, to.ToolCatalog, known)
+	case StepConfig:
+		m.Config = to.Config
+	case StepBlocks:
+		m.Blocks = to.Blocks
+	}
+	return m, nil
+}
+
+// becomes returns an error if a result cannot be made of another one.
+func (r *ToolResult) becomes(to *ToolResult) error {
+	const pending = "pending"
+	switch {
+	case r == nil || to == nil:
+		return errors.New("it left out toolResult")
+	case to.Status != "ok" && to.Status != "error" && to.Status != pending:
+		return fmt.Errorf("its result has status %q: ok, error and pending are known", to.Status)
+	case (r.Status == pending) != (to.Status == pending) || r.Handle != to.Handle:
+		return errors.New("whether a result comes later, and under which handle, cannot be changed")
+	case to.Status == "error" && to.Error == nil:
+		return errors.New("its result is an error and does not say which")
+	}
+	return nil
+}
+
+// catalog returns the tools of a changed catalog, each once: those that were there, and
+// those that are known.
+func catalog(was, to []CatalogItem, known func(string) bool) []CatalogItem {
+	there, taken := map[string]CatalogItem{}, map[string]bool{}
+	for _, item := range was {
+		there[item.Name] = item
+	}
+	kept := []CatalogItem{}
+	for _, item := range to {
+		old, ok := there[item.Name]
+		if taken[item.Name] || !ok && !known(item.Name) {
+			continue
+		}
+		taken[item.Name] = true
+		if ok {
+			item.Source = old.Source
+		}
+		kept = append(kept, item)
+	}
+	return kept
+}
