@@ -67,6 +67,10 @@ type Child struct {
 	// "" = a new one.
 	Resume string
 
+	// Workdir is the folder that it works in; "" = the parent's. It has to be one that
+	// was made for it: what lies there is its to change.
+	Workdir string
+
 	// Bare means without the instruction files of the project.
 	Bare bool
 

@@ -44,11 +44,14 @@ func (a *App) newCrew(c toolConfig) *crew {
 	cfg := swarm.Config{
 		Types: c.types, Spawn: c.Reach.Spawn, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"),
-		Child:   func(d swarm.Definition, t swarm.Task) (agent.Child, error) { return a.childFor(c, d, t) },
-		Model:   func(d swarm.Definition) string { return a.agentModel(c, d) },
-		May:     func(d swarm.Definition) error { return mayHand(c.as, c.pol, d) },
-		Earlier: func(ctx context.Context, child string) (string, bool) { return a.earlier(ctx, c.Session, child) },
-		Follow:  a.follow,
+		Child: func(d swarm.Definition, t swarm.Task) (agent.Child, error) { return a.childFor(c, d, t) },
+		Model: func(d swarm.Definition) string { return a.agentModel(c, d) },
+		May:   func(d swarm.Definition) error { return mayHand(c.as, c.pol, d) },
+		Earlier: func(ctx context.Context, child string) (string, string, bool) {
+			return a.earlier(ctx, c.Session, child)
+		},
+		MergeTool: dialect.Name(swarm.MergeTool), RemoveTool: dialect.Name(swarm.RemoveTool), Isolation: a.isolation(c),
+		Follow: a.follow,
 	}
 	return &crew{swarm.New(cfg), c.types, dialect.Name(swarm.Tool)}
 }
@@ -87,18 +90,18 @@ func (a *App) follow(ctx context.Context, id string) iter.Seq2[agent.Event, erro
 	return reg.Events(ctx, id, 0)
 }
 
-// earlier returns the type of a child that a session has had.
-func (a *App) earlier(ctx context.Context, parent, child string) (kind string, ok bool) {
+// earlier returns the type of a child that a session has had, and its folder.
+func (a *App) earlier(ctx context.Context, parent, child string) (kind, dir string, ok bool) {
 	if !isChildID(child) {
-		return "", false
+		return "", "", false
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for e, err := range a.follow(ctx, child) {
 		b, opened := e.Body.(agent.SessionOpened)
-		return b.Agent, err == nil && opened && b.Parent == parent
+		return b.Agent, b.Workdir, err == nil && opened && b.Parent == parent
 	}
-	return "", false
+	return "", "", false
 }
 
 // isChildID reports whether a text has the form of the ID of a child session.

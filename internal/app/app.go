@@ -107,6 +107,7 @@ type App struct {
 	plugged  inForce                           // plugins
 	members  members                           // sessions that are open, by whom they work for
 	agents   []swarm.Definition                // agents of the command line
+	house    treehouse
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
@@ -253,6 +254,7 @@ func (a *App) openStore() (*session.Registry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.store, a.reg = store, reg
+	a.mendTrees()
 	return reg, nil
 }
 
@@ -262,6 +264,7 @@ func (a *App) Close() error {
 	store, reg := a.store, a.reg
 	a.mu.Unlock()
 	a.http.CloseIdleConnections()
+	defer a.house.close() // behind the sessions, whose agents keep what they have done
 	if reg == nil {
 		return nil
 	}

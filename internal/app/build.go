@@ -35,7 +35,8 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	if err != nil {
 		return session.Parts{}, err
 	}
-	types, usualMode := a.types(workdir), work.Mode
+	project := a.projectOf(workdir)
+	types, usualMode := a.types(project), work.Mode
 	as, err := a.asAgent(b, types, &work)
 	if err != nil {
 		return session.Parts{}, err
@@ -47,7 +48,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	var hk *hooked // nothing runs before it is there
-	tracker, keep, known := ws.NewTracker(b.Files), a.keeper(b, ws), a.newSkills(b, workdir, work.Name, deciding.pol)
+	tracker, keep, known := ws.NewTracker(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
 	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, left: func() []string { return hk.left() }})
 	if err != nil {
 		return session.Parts{}, err
@@ -60,6 +61,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	var parts []loop.Stage
 	if err == nil {
 		parts, err = a.enlist(b, deciding, who, who.has)
+		parts = append(parts, a.staysOut(b, ws, workdir)...)
 	}
 	if err != nil {
 		done()
@@ -75,7 +77,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Fallback: work.Fallback,
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens,
 		Context: a.contextUsage,
-		Extra:   a.sources(b, workdir, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra)...),
+		Extra:   a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra)...),
 		Budget:  budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return step(cat, who.has) },

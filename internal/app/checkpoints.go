@@ -112,9 +112,13 @@ func (a *App) rootOf(ctx context.Context, id, parent, root string) string {
 
 // snapshots says where those of a session are kept, and what they hold.
 func (a *App) snapshots(id, root string) checkpoint.Config {
+	leave := []string{a.cfg.Data, a.cfg.Home} // a rewind must not take the log back
+	if root != a.projectOf(root) {
+		leave = nil // a work tree lies there, and the log is not in it
+	}
 	return checkpoint.Config{
 		Dir: a.checkpointsOf(id), Roots: append([]string{root}, a.cfg.AddDirs...),
-		Leave:   []string{a.cfg.Data, a.cfg.Home}, // a rewind must not take the log back
+		Leave:   leave,
 		Passing: sandbox.IsHold,
 		NoSync:  a.cfg.Durability == "os", Fault: a.opts.Fault,
 	}

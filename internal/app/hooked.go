@@ -88,8 +88,8 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 			h.top = parent.top
 		}
 	}
-	root := workdir
-	if top := gitTop(workdir); top != "" {
+	root := a.projectOf(workdir)
+	if top := gitTop(root); top != "" {
 		root = top
 	}
 	post := poster{a, func() hookReach { h.mu.Lock(); defer h.mu.Unlock(); return h.reach }}

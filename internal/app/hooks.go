@@ -72,7 +72,7 @@ func readHooks(sources []hookSource) (all []hooks.Hook, faults []HookFault) {
 
 // absent are the events whose moments do not come here.
 var absent = []hooks.Event{
-	hooks.TeammateIdle, hooks.WorktreeCreate, hooks.WorktreeRemove, hooks.Elicitation, hooks.ElicitationResult,
+	hooks.TeammateIdle, hooks.Elicitation, hooks.ElicitationResult,
 }
 
 // maxHookNotes is how many of the mistakes in hooks are told one by one.

@@ -54,6 +54,8 @@ var dialects = map[Dialect]map[string]string{
 		"code__diagnostics":       "Diagnostics",
 		"code__check":             "Check",
 		"agent__run":              "Agent",
+		"worktree__merge":         "WorktreeMerge",
+		"worktree__remove":        "WorktreeRemove",
 		"skill__use":              "Skill",
 	},
 }

@@ -26,7 +26,7 @@ var (
 )
 
 // unprotected are folders below protected ones in which people work.
-var unprotected = []string{".claude/worktrees"}
+var unprotected = []string{".claude/worktrees", ".dure/worktrees"}
 
 // isProtected reports whether a path is one of the above or lies below one.
 func isProtected(path string) bool {

@@ -65,7 +65,7 @@ func (r *Registry) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, e
 // openChild opens the session that serves a call of parent and hands it its
 // prompt.
 func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c agent.Child) (*Session, error) {
-	o := agent.Open{New: id, Workdir: parent.parts.Workdir, Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps, Profile: parent.parts.Profile}
+	o := agent.Open{New: id, Workdir: or(c.Workdir, parent.parts.Workdir), Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps, Profile: parent.parts.Profile}
 	if o.Model == "" {
 		parent.rec.read(func(st *transcript.State) { o.Model = st.Model })
 	}
@@ -582,4 +582,12 @@ func problem(err error, id string) error {
 		return err
 	}
 	return p
+}
+
+// Workdir returns the folder of a session that is open; "" = it is not.
+func (r *Registry) Workdir(id string) string {
+	if s := r.get(id); s != nil {
+		return s.parts.Workdir
+	}
+	return ""
 }

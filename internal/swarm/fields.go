@@ -64,9 +64,7 @@ func (d *Definition) take(f front.Field) (err error) {
 	case "memory":
 		return d.choice(f, &d.Memory, "user", "project", "local")
 	case "isolation":
-		if err = d.choice(f, &d.Isolation, "worktree"); err == nil {
-			d.warn(f.Fault("do not rely on it", "is not in force: the agent works in the folder of the session"))
-		}
+		return d.choice(f, &d.Isolation, "none", inTree)
 	case "background":
 		d.Background, err = f.Bool()
 	case "omitclaudemd":

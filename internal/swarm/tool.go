@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the description
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/worktree"
 )
 
 // Tool is the canonical name of the tool that hands work to agents.
@@ -28,6 +28,7 @@ const schema = `{"type":"object","properties":{` +
 	`"subagent_type":{"type":"string"},` +
 	`"model":{"type":"string"},` +
 	`"run_in_background":{"type":"boolean"},` +
+	`"isolation":{"type":"string","enum":["none","worktree"]},` +
 	`"resume":{"type":"string","description":"agentId of an earlier one, to go on with it"}},` +
 	`"required":["prompt"],"additionalProperties":false}`
 
@@ -46,6 +47,7 @@ type Task struct {
 	Type       string `json:"subagent_type,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Background *bool  `json:"run_in_background,omitempty"`
+	Isolation  string `json:"isolation,omitempty"` // worktree, none; "" = as its type says
 	Resume     string `json:"resume,omitempty"`
 }
 
@@ -66,9 +68,12 @@ type Config struct {
 	// May says why work cannot be handed to a type here; nil = it can.
 	May func(Definition) error
 
-	// Earlier returns the type of a child that this session has had; false = it has
-	// had no such child.
-	Earlier func(ctx context.Context, child string) (kind string, ok bool)
+	// Earlier returns the type of a child that this session has had, and the folder that
+	// it works in; false = it has had no such child.
+	Earlier func(ctx context.Context, child string) (kind, dir string, ok bool)
+
+	// Isolation is how agents get folders of their own.
+	Isolation Isolation
 
 	// Follow reads the log of a child, to show what it does; nil = it is not shown.
 	Follow func(ctx context.Context, child string) iter.Seq2[agent.Event, error]
@@ -81,6 +86,9 @@ type Config struct {
 	// OutputTool and StopTool are the names under which the model knows the tools that
 	// look after pending work.
 	OutputTool, StopTool string
+
+	// MergeTool and RemoveTool are those for work trees.
+	MergeTool, RemoveTool string
 
 	Now func() time.Time // default time.Now
 }
@@ -97,7 +105,9 @@ type Swarm struct {
 
 	mu     sync.Mutex
 	closed bool
-	jobs   []*job // oldest first
+	jobs   []*job                   // oldest first
+	busy   map[string]int           // agents that work in a work tree, by its ID
+	agreed map[string]worktree.Plan // merges that were planned, by call
 }
 
 // New returns the agents of a session.
@@ -162,11 +172,7 @@ func (t tool) Plan(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.
 
 // Run hands the work over, and waits for its end unless that is to come later.
 func (t tool) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
-	r, err := t.run(ctx, c)
-	if te, ok := errors.AsType[*agent.ToolError](err); ok {
-		return agent.Failure(te.Code, te.Message, te.Suggestion), nil
-	}
-	return r, err
+	return toolResult(t.run(ctx, c))
 }
 
 func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
@@ -174,9 +180,9 @@ func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
 	if err != nil {
 		return agent.Result{}, err
 	}
-	kind := in.kind()
+	kind, dir := in.kind(), ""
 	if in.Resume != "" {
-		if in.Resume, kind, err = s.earlier(ctx, in.Resume); err != nil {
+		if in.Resume, kind, dir, err = s.earlier(ctx, in.Resume); err != nil {
 			return agent.Result{}, err
 		}
 	}
@@ -190,7 +196,14 @@ func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
 	}
 	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.Prompt
 	child.Key, child.Resume = agent.CallEnvOf(ctx).Key, in.Resume
-	j := &job{kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}
+	where, err := s.apart(ctx, d, in, child.Key, dir)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	if where != nil {
+		child.Workdir, child.Prompt = where.dir, child.Prompt+where.told()
+	}
+	j := &job{place: where, kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}
 	if later := in.Background; later != nil && *later || later == nil && d.Background {
 		return s.launch(ctx, j, child)
 	}
@@ -198,20 +211,20 @@ func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
 }
 
 // earlier finds the child that an ID or handle means, which must not run.
-func (s *Swarm) earlier(ctx context.Context, id string) (child, kind string, err error) {
+func (s *Swarm) earlier(ctx context.Context, id string) (child, kind, dir string, err error) {
 	child = strings.TrimPrefix(strings.TrimSpace(id), handlePrefix)
 	s.mu.Lock()
 	runs := slices.ContainsFunc(s.jobs, func(j *job) bool { return j.id() == child && !j.over() })
 	s.mu.Unlock()
 	if runs {
-		return "", "", refuse(agent.ErrInput, "the agent "+child+" still runs", "Wait for its end, or stop it with "+s.c.StopTool+".")
+		return "", "", "", refuse(agent.ErrInput, "the agent "+child+" still runs", "Wait for its end, or stop it with "+s.c.StopTool+".")
 	}
 	if s.c.Earlier != nil {
-		if kind, ok := s.c.Earlier(ctx, child); ok {
-			return child, kind, nil
+		if kind, dir, ok := s.c.Earlier(ctx, child); ok {
+			return child, kind, dir, nil
 		}
 	}
-	return "", "", refuse(agent.ErrInput, fmt.Sprintf("there is no agent %.80q to go on with", id), "Name the agentId of one that this session has started, or start a new one.")
+	return "", "", "", refuse(agent.ErrInput, fmt.Sprintf("there is no agent %.80q to go on with", id), "Name the agentId of one that this session has started, or start a new one.")
 }
 
 // pick finds a type that work may be handed to.

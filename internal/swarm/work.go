@@ -31,6 +31,7 @@ type job struct {
 	kind  string
 	model string
 	task  Task
+	place *place // nil = the folder of the session
 	begun time.Time
 	now   func() time.Time
 
@@ -77,16 +78,21 @@ func (s *Swarm) work(ctx context.Context, j *job, child agent.Child, show func(s
 			following.Go(func() { s.follow(watch, j, id, show) })
 		}
 	}
+	empty := s.occupy(j.place)
 	out, err := s.c.Spawn(ctx, child)
+	empty()
 	leave()
 	following.Wait()
+	kept := s.kept(ctx, j)
 	if ctx.Err() != nil {
-		return agent.Result{}, refuse(agent.ErrAborted, "the agent was stopped before its end", s.goOn(out.Session))
+		return agent.Result{}, refuse(agent.ErrAborted, "the agent was stopped before its end"+kept, s.goOn(out.Session))
 	}
 	if err != nil && out.Reason == "" {
-		return agent.Result{}, refuse(agent.ErrTool, "the agent failed: "+err.Error(), s.goOn(out.Session))
+		return agent.Result{}, refuse(agent.ErrTool, "the agent failed: "+err.Error()+kept, s.goOn(out.Session))
 	}
-	return s.answer(j, out), nil
+	r := s.answer(j, out)
+	r.Text += kept
+	return r, nil
 }
 
 // goOn says how an agent that was cut short can go on.
@@ -147,7 +153,9 @@ func (s *Swarm) answer(j *job, out agent.Outcome) agent.Result {
 			r.Text += "\nIt had said last:\n" + text
 		}
 	}
+	path, branch := j.place.names()
 	r.Output = structured(answer{
+		Path: path, Branch: branch,
 		Status: "completed", ID: out.Session, Type: j.kind, Content: []content{{"text", text}}, Model: j.model, Prompt: j.task.Prompt,
 		Tokens: out.Usage.Context() + out.Usage.Output, Millis: j.now().Sub(j.begun).Milliseconds(), Calls: out.Calls,
 		Usage: &usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite},
@@ -169,6 +177,8 @@ type answer struct {
 	Millis  int64     `json:"totalDurationMs,omitempty"`
 	Calls   int       `json:"totalToolUseCount,omitempty"`
 	Usage   *usage    `json:"usage,omitempty"`
+	Path    string    `json:"worktreePath,omitempty"`
+	Branch  string    `json:"worktreeBranch,omitempty"`
 }
 
 type content struct {
