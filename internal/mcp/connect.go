@@ -192,6 +192,7 @@ func (l *live) reason() error {
 	if l.pipes == nil {
 		return errEnded
 	}
+	_ = l.pipes.Close() // until then its last words may be on their way
 	why := l.pipes.why()
 	if last := l.v.set.say(l.errs.String(), maxProblem); last != "" {
 		return fmt.Errorf("%w; it last said: %s", told(why), last)
@@ -212,6 +213,8 @@ func (l *live) explain(ctx context.Context, err error) error {
 	switch {
 	case l.web != nil && l.web.refused():
 		return errSignIn
+	case l.web.strays() != nil:
+		return l.web.strays()
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case l.pipes != nil && l.pipes.why() != nil:

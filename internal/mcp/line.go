@@ -186,6 +186,7 @@ func (l *lines) Write(ctx context.Context, m jsonrpc.Message) error {
 		return io.ErrClosedPipe
 	}
 	defer func() { <-l.writing }()
+	deliveryOf(ctx).sent.Store(true)
 	l.note(m)
 	var written atomic.Bool
 	slow := time.AfterFunc(writeLimit, func() {

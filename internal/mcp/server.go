@@ -32,7 +32,8 @@ type server struct {
 	mu      sync.Mutex
 	off     bool
 	anew    bool // a new connection is asked for
-	round   int  // counts the attempts that are over
+	begun   int  // counts the attempts
+	over    int  // of them that have succeeded or failed
 	changed chan struct{}
 	state   State
 	problem error
@@ -165,6 +166,7 @@ func (v *server) begin() {
 	}
 	v.mu.Lock()
 	v.anew = false
+	v.begun++
 	off := v.off
 	v.mu.Unlock()
 	if off {
@@ -185,7 +187,7 @@ func (v *server) show(s State, why error, over bool) {
 		v.problem = why
 	}
 	if over {
-		v.round++
+		v.over = v.begun
 		select {
 		case <-v.tried:
 		default:
@@ -229,7 +231,10 @@ func (v *server) down() {
 	v.mu.Unlock()
 }
 
-var errEnded = errors.New("the connection has ended")
+var (
+	errEnded = errors.New("the connection has ended")
+	errOff   = errors.New("it is disabled: enable it")
+)
 
 func (v *server) isOff() bool {
 	v.mu.Lock()
@@ -261,21 +266,23 @@ func (v *server) again(ctx context.Context) error {
 	v.mu.Lock()
 	if v.off {
 		v.mu.Unlock()
-		return &Unavailable{v.def.Name, Disabled, errors.New("it is disabled; enable it")}
+		return &Unavailable{v.def.Name, Disabled, errOff}
 	}
 	v.anew = true
-	round := v.round
+	mine := v.begun + 1
 	v.mu.Unlock()
 	v.nudge()
 	for {
 		v.mu.Lock()
-		over, state, why, wait := v.round > round && !v.anew, v.state, v.problem, v.changed
+		over, off, state, why, wait := v.over >= mine, v.off, v.state, v.problem, v.changed
 		v.mu.Unlock()
 		switch {
 		case over && state == Connected:
 			return nil
 		case over && why != nil:
 			return &Unavailable{v.def.Name, state, why}
+		case off:
+			return &Unavailable{v.def.Name, Disabled, errOff}
 		}
 		select {
 		case <-wait:

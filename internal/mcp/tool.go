@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -153,8 +154,8 @@ type overdue struct{ limit time.Duration }
 
 func (o overdue) Error() string { return fmt.Sprintf("no answer within %v", o.limit) }
 
-// do asks the server for one thing. What the server has refused unread, because it has
-// forgotten the session, is asked once more when there is a new one.
+// do asks the server for one thing. What has not gone out when a connection ends, or was
+// refused unread because the server has forgotten the session, is asked once more.
 func (v *server) do(ctx context.Context, limit time.Duration, f func(context.Context, *live) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, overdue{limit})
 	defer cancel()
@@ -163,8 +164,10 @@ func (v *server) do(ctx context.Context, limit time.Duration, f func(context.Con
 		if err != nil {
 			return err
 		}
-		err = l.ask(ctx, f)
-		if !errors.Is(err, sdk.ErrSessionMissing) || !first {
+		d := new(delivery)
+		err = l.ask(ctx, d, f)
+		unread := d.refused.Load() || !d.sent.Load() && (l.busy.Err() != nil || isEnd(err))
+		if err == nil || !unread || !first || ctx.Err() != nil {
 			return v.blame(ctx, l, err)
 		}
 		l.giveUp(errEnded)
@@ -176,14 +179,30 @@ func (v *server) do(ctx context.Context, limit time.Duration, f func(context.Con
 }
 
 // ask runs one exchange on a connection.
-func (l *live) ask(ctx context.Context, f func(context.Context, *live) error) error {
+func (l *live) ask(ctx context.Context, d *delivery, f func(context.Context, *live) error) error {
 	ctx, cancel := l.during(ctx)
 	defer cancel()
-	err := safely(func() error { return f(ctx, l) })
+	err := safely(func() error { return f(context.WithValue(ctx, deliveryKey{}, d), l) })
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// rejected is what the library says of a request that did not become one.
+const rejected = "rejected by transport"
+
+// cutOff is what the library says of a call whose stream has ended without an answer.
+const cutOff = "terminated without response"
+
+// isEnd reports whether an error is the end of a connection.
+func isEnd(err error) bool {
+	for _, end := range []error{errEnded, sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrClosedPipe} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // blame says what an error of an exchange means, and has the connection made anew
@@ -193,16 +212,17 @@ func (v *server) blame(ctx context.Context, l *live, err error) error {
 	var net *url.Error
 	switch {
 	case err == nil, ctx.Err() != nil:
-	case errors.Is(err, errEnded), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, io.EOF):
+	case isEnd(err) || l.web != nil && strings.Contains(err.Error(), cutOff):
 		l.giveUp(errEnded)
 		return &Unavailable{v.def.Name, Pending, fmt.Errorf("%w while it had the call; whether that took effect is not known", l.reason())}
 	case l.web != nil && l.web.refused():
 		l.giveUp(errSignIn)
 		return &Unavailable{v.def.Name, NeedsAuth, errSignIn}
-	case errors.As(err, &said):
 	case errors.As(err, &net):
 		l.giveUp(errEnded)
 		return &Unavailable{v.def.Name, Pending, net.Err}
+	case errors.As(err, &said) && said.Message == rejected: // by what stands before the server
+		return &Unavailable{v.def.Name, Connected, err}
 	}
 	return err
 }
@@ -219,6 +239,8 @@ func (v *server) failure(err error) agent.Result {
 		switch u.State {
 		case NeedsAuth:
 			return agent.Failure(agent.ErrOAuthRequired, text, "Ask the user to sign in: /mcp")
+		case Connected:
+			return agent.Failure(agent.ErrMCPUnavailable, text, "Try once more later, or go on without it.")
 		case Failed, Disabled:
 			return agent.Failure(agent.ErrMCPUnavailable, text, "Go on without it, or ask the user to connect it: /mcp reconnect "+v.def.Name)
 		}

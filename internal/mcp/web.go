@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,8 +33,9 @@ type web struct {
 	headers map[string]string
 	life    context.Context // ends all requests
 
-	mu   sync.Mutex
-	last int // status of the last answer
+	mu     sync.Mutex
+	last   int   // status of the last answer
+	astray error // another place that it named
 }
 
 // overWeb makes the transport of a server that is reached over the network.
@@ -114,7 +117,10 @@ func port(u *url.URL) string {
 // RoundTrip implements [http.RoundTripper].
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !sameOrigin(r.URL, w.origin) {
-		return nil, fmt.Errorf("it names %s, which is another place", r.URL.Host)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.astray = fmt.Errorf("it names %s, which is another place", r.URL.Host)
+		return nil, w.astray
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := context.AfterFunc(w.life, func() { cancel(errEnded) })
@@ -130,6 +136,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		r.Header.Set(k, v)
 	}
+	deliveryOf(ctx).sent.Store(true)
 	res, err := w.base.RoundTrip(r)
 	if slow != nil {
 		slow.Stop()
@@ -139,11 +146,21 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.note(r.Method, res.StatusCode)
-	b := &body{r: res.Body, done: done, left: maxMessage}
-	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "text/event-stream") {
-		b.left, b.rate, b.since = streamStart, streamRate, time.Now()
+	if res.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "" {
+		deliveryOf(ctx).refused.Store(true)
 	}
-	res.Body = b
+	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "text/event-stream") {
+		res.Body = &body{r: res.Body, done: done, left: streamStart, rate: streamRate, since: time.Now()}
+		return res, nil
+	}
+	// An answer that is not whole must not end the connection for others.
+	defer done()
+	data, err := io.ReadAll(&body{r: res.Body, left: maxMessage})
+	_ = res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	return res, nil
 }
 
@@ -155,6 +172,16 @@ func (w *web) note(method string, status int) {
 	if method == http.MethodPost || w.last == 0 {
 		w.last = status
 	}
+}
+
+// strays returns why a request was not sent that would have gone to another place.
+func (w *web) strays() error {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.astray
 }
 
 // refused reports whether the server wants somebody to sign in.
@@ -206,4 +233,20 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) Close() error {
 	defer b.done()
 	return b.r.Close()
+}
+
+// delivery is how far one exchange came.
+type delivery struct {
+	sent    atomic.Bool // something of it has gone out
+	refused atomic.Bool // the server has forgotten the session, and did not look at it
+}
+
+type deliveryKey struct{}
+
+// deliveryOf returns the delivery that a context carries, or one that nobody looks at.
+func deliveryOf(ctx context.Context) *delivery {
+	if d, ok := ctx.Value(deliveryKey{}).(*delivery); ok {
+		return d
+	}
+	return new(delivery)
 }
