@@ -95,7 +95,8 @@ type App struct {
 	cfg  config.Config
 
 	permissions permissions
-	patterns    *guard.Patterns // secrets of the user's own
+	patterns    *guard.Patterns // secrets of the user's own, and those that are known
+	secrets     *guard.Known    // of sign-ins
 	models      *models.Catalog
 	http        *http.Client
 
@@ -155,8 +156,9 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets := &guard.Known{}
 	a := &App{
-		opts: o, cfg: cfg, patterns: patterns,
+		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
 		permissions: permissions{src: src, flags: o.Flags, stamp: stamp, cfg: cfg, files: files},
 		models:      models.New(cfg.Models), served: map[string]agent.Model{}, readers: map[string]*mentions{},
 		http: &http.Client{Transport: t}, transport: t,

@@ -30,7 +30,8 @@ type Patterns struct{ all []ownPattern }
 
 type ownPattern struct {
 	Pattern
-	re *regexp.Regexp
+	re    *regexp.Regexp
+	known *Known // in the place of re
 }
 
 // Compile reads patterns. Its error names each that cannot be used by its index.
@@ -46,7 +47,7 @@ func Compile(list []Pattern) (*Patterns, error) {
 			problems = append(problems, fmt.Errorf("reading pattern %d: %w", i, err))
 			continue
 		}
-		p.all = append(p.all, ownPattern{one, re})
+		p.all = append(p.all, ownPattern{Pattern: one, re: re})
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
@@ -78,6 +79,9 @@ func (p *Patterns) of(group string) []ownPattern {
 	}
 	var own []ownPattern
 	for _, one := range p.all {
+		if one.known.empty() && one.re == nil {
+			continue // the usual case, which costs nothing
+		}
 		if one.Groups == nil || slices.Contains(one.Groups, group) {
 			own = append(own, one)
 		}
@@ -133,6 +137,9 @@ func wholeLines(b []byte, atEnd bool) int {
 }
 
 func (p ownPattern) mask(line []byte, found *kinds) []byte {
+	if p.known != nil {
+		return p.known.mask(line, found)
+	}
 	all := p.re.FindAllSubmatchIndex(line, -1)
 	if len(all) == 0 {
 		return line
