@@ -32,7 +32,7 @@ func (p *program) serversCommand() *cobra.Command {
 		p.onServer("get", text.HelpMCPGet, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
 			return c.Servers(ctx, name, asJSON)
 		}),
-		p.addServerCommand(), p.addJSONCommand(), p.removeServerCommand(),
+		p.addServerCommand(), p.addJSONCommand(), p.removeServerCommand(), p.signInCommand(), p.signOutCommand(),
 		p.onServer("approve", text.HelpMCPApprove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
 			return p.approveServer(name, true, asJSON)
 		}),

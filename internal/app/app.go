@@ -24,6 +24,7 @@ import (
 	"dure/internal/keys"
 	"dure/internal/models"
 	"dure/internal/models/chat"
+	"dure/internal/oauth"
 	"dure/internal/session"
 	"dure/internal/swarm"
 )
@@ -103,6 +104,8 @@ type App struct {
 	transport *http.Transport // of http; web tools clone it
 	ring      keys.Ring
 
+	desk     func() (*oauth.Desk, error)       // signs in, made once
+	desked   *oauth.Desk                       // that, once it is there
 	open     func() (*session.Registry, error) // opens the store, once
 	families families                          // of sessions, by the snapshots that they share
 	plugged  inForce                           // plugins
@@ -178,7 +181,7 @@ func New(o Options) (*App, error) {
 		return nil, err
 	}
 	a.borrowedModel()
-	a.open = sync.OnceValues(a.openStore)
+	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
 	return a, nil
 }
 
@@ -263,8 +266,11 @@ func (a *App) openStore() (*session.Registry, error) {
 // Close ends all sessions and waits for them.
 func (a *App) Close() error {
 	a.mu.Lock()
-	store, reg := a.store, a.reg
+	store, reg, desk := a.store, a.reg, a.desked
 	a.mu.Unlock()
+	if desk != nil {
+		desk.Close()
+	}
 	a.http.CloseIdleConnections()
 	defer a.house.close() // behind the sessions, whose agents keep what they have done
 	if reg == nil {

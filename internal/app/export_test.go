@@ -51,3 +51,6 @@ func (a *App) Later(d time.Duration) {
 		a.plugged.beside[dir] = f
 	}
 }
+
+// Masked returns a text as results of tools carry it back.
+func (a *App) Masked(text string) string { return a.patterns.Redact(text) }

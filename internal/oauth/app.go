@@ -70,6 +70,9 @@ type App struct {
 
 	Port int    `json:"port,omitempty"` // on which we listen for the browser; 0 = any
 	Path string `json:"path,omitempty"` // to which it comes; "" = /callback
+
+	// Localhost sends the browser to localhost by name, where the server knows us so.
+	Localhost bool `json:"localhost,omitempty"`
 }
 
 func (a App) label() string {

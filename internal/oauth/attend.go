@@ -36,7 +36,14 @@ func (l *listener) close() {
 	}
 }
 
-func (l *listener) address() string { return "http://" + l.Addr().String() }
+// address is where a browser finds it.
+func (l *listener) address(byName bool) string {
+	at := l.Addr().String()
+	if byName {
+		at = strings.Replace(at, "127.0.0.1", "localhost", 1)
+	}
+	return "http://" + at
+}
 
 // listen opens a port: that of the app, or the one with which we are registered, or
 // any.

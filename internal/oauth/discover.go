@@ -57,6 +57,28 @@ func ParseChallenge(h http.Header) Challenge {
 	return c
 }
 
+// Probe asks a resource without a token how it refuses. What it says is of use, and
+// nothing is lost without it.
+func (d *Desk) Probe(ctx context.Context, resource string) Challenge {
+	if secure(resource) != nil {
+		return Challenge{}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, resource, nil)
+	if err != nil {
+		return Challenge{}
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := d.fetch.Do(req)
+	if err != nil {
+		return Challenge{}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		return Challenge{}
+	}
+	return ParseChallenge(resp.Header)
+}
+
 // bearerParams reads the parameters of the scheme Bearer in a field that may name
 // several schemes.
 func bearerParams(field string) map[string]string {

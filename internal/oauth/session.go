@@ -100,7 +100,7 @@ func (d *Desk) openCode(ctx context.Context, a resolved, rec *record, s *session
 	if path == "" {
 		path = "/callback"
 	}
-	s.Redirect = l.address() + path
+	s.Redirect = l.address(a.Localhost) + path
 	if s.Client, err = d.party(ctx, a, rec, s.Server, s.Redirect); err != nil {
 		return l, err
 	}
@@ -177,6 +177,32 @@ func (d *Desk) Finish(ctx context.Context, session, redirected string) error {
 		return &Error{Code: CodeState, Message: "this is no address: copy all of what the browser shows"}
 	}
 	return d.finish(ctx, session, u.Query())
+}
+
+// Answer is Finish for whichever sign-in the address belongs to.
+func (d *Desk) Answer(ctx context.Context, redirected string) error {
+	u, err := url.Parse(strings.TrimSpace(redirected))
+	if err != nil || u.Query().Get("state") == "" {
+		return &Error{Code: CodeState, Message: "this is no address of a sign-in: copy all of what the browser shows"}
+	}
+	ids, err := d.store.list()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		rec, rerr := d.read(id)
+		if rerr != nil {
+			err = rerr
+			continue
+		}
+		if s := rec.Session; s != nil && s.State != "" && subtle.ConstantTimeCompare([]byte(u.Query().Get("state")), []byte(s.State)) == 1 {
+			return d.finish(ctx, s.ID, u.Query())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return ErrUnknown
 }
 
 // finish ends a sign-in with what its server has answered. What does not have its

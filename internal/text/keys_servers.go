@@ -48,6 +48,17 @@ const (
 	ServerFixUntrusted
 	ServerFixOff
 	ServerFixRejected
+	HelpMCPLogin
+	HelpMCPLogout
+	FlagAnswer
+	SignInOpen
+	SignInCode
+	SignInWait
+	SignInDone
+	SignedOut
+	SignInPage
+	SignInPageFailed
+	SignInPageUnknown
 
 	bundleKeys = iota + serverKeys // where those of the next file begin
 )
@@ -100,4 +111,15 @@ var serverTexts = [bundleKeys - serverKeys]both{
 	ServerFixUntrusted - serverKeys:  {"look at the folder with dure trust show, then trust it: dure trust", "dure trust show로 폴더를 살펴본 뒤 신뢰하기: dure trust"},
 	ServerFixOff - serverKeys:        {"use it again with: dure mcp enable {name}", "다시 쓰기: dure mcp enable {name}"},
 	ServerFixRejected - serverKeys:   {"say yes all the same with: dure mcp approve {name}", "그래도 승인하기: dure mcp approve {name}"},
+	HelpMCPLogin - serverKeys:        {"sign in to a server", "서버에 로그인"},
+	HelpMCPLogout - serverKeys:       {"give back what a server has granted, and forget it", "서버가 준 권한을 돌려주고 잊기"},
+	FlagAnswer - serverKeys:          {"the address that the browser shows at the end, from another machine", "다른 기기의 브라우저가 마지막에 보여 준 주소"},
+	SignInOpen - serverKeys:          {"Open this address and agree: {url}", "이 주소를 열고 동의하세요: {url}"},
+	SignInCode - serverKeys:          {"Type this code there: {code}", "그곳에 이 코드를 입력하세요: {code}"},
+	SignInWait - serverKeys:          {"Waiting. If the browser runs on another machine, copy the address that it shows at the end: dure mcp login {name} --answer 'ADDRESS'", "기다리는 중입니다. 브라우저가 다른 기기에 있으면 마지막에 보이는 주소를 복사하세요: dure mcp login {name} --answer '주소'"},
+	SignInDone - serverKeys:          {"you are signed in to {name}", "{name}에 로그인했습니다"},
+	SignedOut - serverKeys:           {"signed out of {name}", "{name}에서 로그아웃했습니다"},
+	SignInPage - serverKeys:          {"You are signed in. You can close this page and go back to dure.", "로그인했습니다. 이 페이지를 닫고 dure로 돌아가세요."},
+	SignInPageFailed - serverKeys:    {"The sign-in did not come about. You can close this page; dure says what to do next.", "로그인하지 못했습니다. 이 페이지를 닫으세요. 다음에 할 일은 dure가 알려 줍니다."},
+	SignInPageUnknown - serverKeys:   {"This page does not belong to a sign-in that is open.", "진행 중인 로그인의 페이지가 아닙니다."},
 }

@@ -17,6 +17,8 @@ var servings = [...][2]string{
 	{"it stands in another file", "다른 파일에 있습니다"},
 	{"take it out there; {command} says where", "거기서 빼기. 있는 곳 보기: {command}"},
 	{"no project names it: it needs no yes", "프로젝트의 서버가 아니라서 승인이 필요 없습니다"},
+	{"nobody signs in to a program: only to an address", "프로그램에는 로그인하지 않습니다. 주소로 쓰는 서버에만 로그인합니다"},
+	{"it is not used: {what}", "쓰지 않는 서버입니다: {what}"},
 	{"no server of this folder is used: {Error}", "이 폴더의 서버를 쓰지 않습니다: {Error}"},
 
 	// What is wrong with a definition.

@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"dure/agent"
+	"dure/internal/mcp/servers"
+	"dure/internal/oauth"
+	"dure/internal/text"
+)
+
+// signInWay is how servers are reached at which somebody signs in: as everything else,
+// where the network mode lets them be asked, and never where clouds tell a machine its
+// secrets.
+type signInWay struct {
+	app *App
+	by  *http.Transport
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !w.app.near(r.URL) {
+		return nil, farHost(r.URL.Hostname(), string(w.app.cfg.Network.Mode))
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "dure/"+w.app.opts.Version)
+	via, err := w.by.Proxy(r)
+	if err == nil && via != nil { // it looks names up itself: what can be known here is checked
+		err = lookedUp(r.Context(), r.URL.Hostname(), true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.by.RoundTrip(r)
+}
+
+// newDesk makes what signs in. It touches nothing before it is needed.
+func (a *App) newDesk() (*oauth.Desk, error) {
+	by := a.transport.Clone()
+	by.DialContext = dialer(true)
+	by.DisableKeepAlives = true
+	say := text.For(a.cfg.Language)
+	d, err := oauth.New(oauth.Config{
+		Dir: filepath.Join(a.cfg.Data, "grants"), Keys: a.keys(), HTTP: &http.Client{Transport: signInWay{a, by}}, Secret: a.secrets.Add,
+		Pages: oauth.Pages{Done: say.Say(text.SignInPage), Failed: say.Say(text.SignInPageFailed), Unknown: say.Say(text.SignInPageUnknown)},
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.desked = d
+	return d, err
+}
+
+// serverApp is what somebody signs in to who uses a server.
+func serverApp(s servers.Server) oauth.App {
+	app := oauth.App{Name: "mcp:" + s.Name, Provider: s.Name, Resource: s.URL}
+	if o := s.OAuth; o != nil {
+		app.ClientID, app.ClientSecret = oauth.Value{Text: o.ClientID}, oauth.Value{Text: o.ClientSecret}
+		app.Scopes, app.Metadata, app.Port = o.Scopes, o.MetadataURL, o.CallbackPort
+		app.Localhost = o.CallbackPort != 0 // as it is registered for other agents
+	}
+	return app
+}
+
+// signableServer returns the server of a name, if somebody can sign in to it.
+func (a *App) signableServer(name string) (oauth.App, error) {
+	k, err := a.findServer(name)
+	switch {
+	case err != nil:
+		return oauth.App{}, err
+	case k.State != servers.Ready:
+		return oauth.App{}, serverProblem(name, fmt.Errorf("it is not used: %s", k.State), "dure mcp get "+name)
+	case k.Expanded.Type != servers.HTTP && k.Expanded.Type != servers.SSE:
+		return oauth.App{}, serverProblem(name, errors.New("nobody signs in to a program: only to an address"), "dure mcp get "+name)
+	}
+	return serverApp(k.Expanded), nil
+}
+
+// SignInNeeded is what a person has to do to sign in.
+type SignInNeeded struct {
+	Status string `json:"status"` // authorization_required
+	oauth.Required
+}
+
+// SignIn opens a sign-in to a server, tells show about it, and waits until it is over.
+// With a token that is good already it does neither.
+func (a *App) SignIn(ctx context.Context, name string, show func(SignInNeeded) error) error {
+	app, err := a.signableServer(name)
+	if err != nil {
+		return err
+	}
+	d, err := a.desk()
+	if err != nil {
+		return err
+	}
+	r := d.Token(ctx, oauth.Request{App: app, Challenge: d.Probe(ctx, app.Resource)})
+	switch {
+	case r.Error != nil:
+		return signInProblem(name, r.Error)
+	case r.Ready != nil:
+		return nil
+	}
+	if err := show(SignInNeeded{"authorization_required", *r.Required}); err != nil {
+		return err
+	}
+	if _, err := d.Await(ctx, r.Required.AuthSession); err != nil {
+		return signInProblem(name, err)
+	}
+	return nil
+}
+
+// AnswerSignIn ends the sign-in that is open with the address to which a browser was
+// sent, on another machine perhaps.
+func (a *App) AnswerSignIn(ctx context.Context, name, address string) error {
+	d, err := a.desk()
+	if err != nil {
+		return err
+	}
+	if err := d.Answer(ctx, address); err != nil {
+		return signInProblem(name, err)
+	}
+	return nil
+}
+
+// SignOut gives back what a server has granted, and forgets it.
+func (a *App) SignOut(ctx context.Context, name string) error {
+	app, err := a.signableServer(name)
+	if err != nil {
+		return err
+	}
+	d, err := a.desk()
+	if err != nil {
+		return err
+	}
+	if err := d.SignOut(ctx, app, ""); err != nil {
+		return signInProblem(name, err)
+	}
+	return nil
+}
+
+// signInProblem says why a sign-in came to nothing, in the words of the settings where
+// those are the reason.
+func signInProblem(name string, err error) error {
+	if p := agent.ProblemOf(err); p != nil {
+		return p
+	}
+	return serverProblem(name, err, "dure mcp login "+servers.Clip(name))
+}

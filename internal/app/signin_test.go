@@ -1,0 +1,146 @@
+//go:build unix
+
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// signInPlace is a server that wants a person to sign in, and where they do.
+func signInPlace(t *testing.T) (address string, revoked func() int) {
+	n := 0
+	mux := http.NewServeMux()
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	say := func(w http.ResponseWriter, v any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v)
+	}
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+`/about"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	mux.HandleFunc("/about", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, map[string]any{"resource": s.URL + "/mcp", "authorization_servers": []string{s.URL}})
+	})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, map[string]any{
+			"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token", "revocation_endpoint": s.URL + "/revoke",
+			"registration_endpoint": s.URL + "/register", "code_challenge_methods_supported": []string{"S256"},
+		})
+	})
+	mux.HandleFunc("/register", func(w http.ResponseWriter, _ *http.Request) { say(w, map[string]any{"client_id": "we"}) })
+	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		http.Redirect(w, r, q.Get("redirect_uri")+"?code=the-code-of-it&state="+q.Get("state"), http.StatusFound)
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, map[string]any{"access_token": "access-of-the-person", "refresh_token": "refresh-of-the-person", "expires_in": 3600, "token_type": "Bearer"})
+	})
+	mux.HandleFunc("/revoke", func(http.ResponseWriter, *http.Request) { n++ })
+	return s.URL + "/mcp", func() int { return n }
+}
+
+// A person signs in to a server that is named in the settings, here or with what a
+// browser elsewhere has shown, and out again. What the server gave is masked from
+// then on.
+func TestSignInToServer(t *testing.T) {
+	address, revoked := signInPlace(t)
+	w := newWorld(t, script.Script{}, script.Options{})
+	for _, elsewhere := range []bool{false, true} {
+		a := w.plain()
+		if _, err := a.AddServer(t.Context(), "local", "notes", json.RawMessage(`{"type":"http","url":"`+address+`"}`)); err != nil && !elsewhere {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		asked := 0
+		show := func(q app.SignInNeeded) error {
+			asked++
+			if q.Status != "authorization_required" {
+				t.Errorf("%+v", q)
+			}
+			if elsewhere {
+				return a.AnswerSignIn(ctx, "notes", follow(t, q.URL))
+			}
+			resp, err := http.Get(q.URL)
+			if err != nil {
+				return err
+			}
+			return resp.Body.Close()
+		}
+		for range 2 {
+			if err := a.SignIn(ctx, "notes", show); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+		if got := a.Masked("it is access-of-the-person"); strings.Contains(got, "access-of") {
+			t.Error(got)
+		}
+		if err := a.SignOut(ctx, "notes"); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(a.DataDir(), "grants", "*"))
+		if err != nil || len(files) == 0 {
+			t.Error(files, err)
+		}
+		for _, f := range files {
+			if data, err := os.ReadFile(f); err != nil || strings.Contains(string(data), "person") {
+				t.Errorf("%s: %v", f, err)
+			}
+		}
+	}
+	if revoked() != 4 {
+		t.Errorf("given back: %d", revoked())
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// follow returns where an address sends a browser.
+func follow(t *testing.T, address string) string {
+	t.Helper()
+	c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := c.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	u, err := url.Parse(resp.Header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
+}
+
+func TestNobodySignsIn(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	a := w.plain()
+	if _, err := a.AddServer(t.Context(), "local", "files", json.RawMessage(`{"command":"files"}`)); err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{"files": "nobody signs in to a program", "none": "there is no such server"} {
+		for _, err := range []error{a.SignIn(t.Context(), name, nil), a.SignOut(t.Context(), name)} {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if err := a.AnswerSignIn(t.Context(), "files", "http://127.0.0.1:1/callback?state=guessed&code=x"); err == nil {
+		t.Error("an answer to nothing is taken")
+	}
+}
