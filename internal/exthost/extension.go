@@ -152,7 +152,9 @@ func (r *registered) fits(e *extension) error {
 		r.point = p
 		return err
 	case "wrap":
-		return wrappable(r.point)
+		p, err := wrappable(r.point)
+		r.point = p
+		return err
 	case "on":
 		if r.event == "" || len(r.event) > 200 {
 			return errors.New("events.on: an event has a name of at most 200 bytes")

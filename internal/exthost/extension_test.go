@@ -183,6 +183,7 @@ func TestExtensionsFail(t *testing.T) {
 		"exits":   `api.pipelines.mutate("toolCall.pre", () => process.exit(9))`,
 		"after":   `api.pipelines.wrap("toolCall.exec", async (c, next) => { await next(c); throw new Error("late"); })`,
 		"dies":    `api.pipelines.wrap("toolCall.exec", async (c, next) => { await next(c); process.exit(1); })`,
+		"onion":   `api.pipelines.wrap("toolCall", async (c, next) => ({ ...(await next(c)), output: 7 }))`,
 		"odd":     `api.pipelines.wrap("toolCall.exec", async (c, next) => { await next(c); return 5; })`,
 		"twice":   `api.pipelines.wrap("toolCall.exec", async (c, next) => { await next(c); return next(c); })`,
 		"before":  `api.pipelines.wrap("toolCall.exec", async () => { throw new Error("no"); })`,
@@ -206,6 +207,7 @@ func TestExtensionsFail(t *testing.T) {
 		"exits":   {CallPre, "", "exit code 9", 0},
 		"after":   {CallExec, `{"status":"ok"}`, "", 1},
 		"dies":    {CallExec, `{"status":"ok"}`, "", 1},
+		"onion":   {CallExec, `{"status":"ok","output":7}`, "", 1},
 		"odd":     {CallExec, `{"status":"ok"}`, "", 1},
 		"twice":   {CallExec, `{"status":"ok"}`, "", 1},
 		"before":  {CallExec, "", "no", 0},
@@ -213,7 +215,11 @@ func TestExtensionsFail(t *testing.T) {
 		"changes": {CallExec, `{"status":"ok"}`, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := host(t, root, withNode(t), func(c *Config) { c.Limits.Hook = 3 * time.Second })
+			h := host(t, root, withNode(t), func(c *Config) {
+				if name == "hangs" {
+					c.Limits.Hook, c.Limits.Alive = 3*time.Second, time.Second
+				}
+			})
 			s, _ := newSet(t)
 			if err := s.Add(t.Context(), Extension{Name: name, Host: h, Runtime: Node, Entry: name + ".js"}); err != nil {
 				t.Fatal(err)
@@ -249,6 +255,7 @@ func TestExtensionsFail(t *testing.T) {
 func TestExtensionsRefused(t *testing.T) {
 	h := host(t, bundle(t, map[string]string{
 		"point.js": `export function register(api) { api.pipelines.mutate("tool.before", (c) => c); }`,
+		"space.js": `export function register(api) { api.pipelines.mutate("workspace.repoAvailable", (c) => c); }`,
 		"exec.js":  `export function register(api) { api.pipelines.mutate("toolCall.exec", (c) => c); }`,
 		"name.js":  `export function register(api) { api.tools.register({ name: "a__b", handler: () => 1 }); }`,
 		"shape.js": `export function register(api) { api.tools.register({ name: "a", parameters: { type: "string" }, handler: () => 1 }); }`,
@@ -260,7 +267,7 @@ func TestExtensionsRefused(t *testing.T) {
 	}), withNode(t))
 	s, _ := newSet(t)
 	for entry, want := range map[string]string{
-		"point.js": "toolCall.pre", "exec.js": "nothing to mutate", "name.js": "no name of a tool", "shape.js": "no schema of an object",
+		"point.js": "toolCall.pre", "space.js": "nothing to mutate", "exec.js": "nothing to mutate", "name.js": "no name of a tool", "shape.js": "no schema of an object",
 		"no.js": "a function is needed", "many.js": "more than 256", "fails.js": "not today", "none.js": "no function register", "gone.js": "no such file",
 	} {
 		err := s.Add(t.Context(), Extension{Name: "x", Host: h, Runtime: Node, Entry: entry})

@@ -246,36 +246,38 @@ func forward() func() time.Time {
 	}
 }
 
-// A call that is given up leaves the others alone if the worker still answers, and ends
-// it if not.
+const slow = `let begun = false, seen = false;
+	const until = async (f) => { while (!f()) await new Promise((r) => setTimeout(r, 1)); };
+	export const handlers = {
+		do: (ctx) => { begun = true; return new Promise(() => ctx.signal.addEventListener("abort", () => (seen = true))); },
+		begun: () => until(() => begun), wait: () => until(() => seen), seen: () => seen, hang: () => { for (;;); } };`
+
+func export(t testing.TB, h *Host, name string, limit time.Duration) agent.Tool {
+	return tool(t, h, Resource{Name: "s", Runtime: Node, Entry: "slow.js", Exports: []Export{{Name: name, Spec: agent.Spec{Name: "s__" + name, Limit: limit}}}})
+}
+
+// A call that is given up leaves the others alone if the worker still answers.
 func TestGivenUp(t *testing.T) {
-	root := bundle(t, map[string]string{
-		"slow.js": `let seen = false; export const handlers = {
-			do: (ctx) => new Promise(() => ctx.signal.addEventListener("abort", () => (seen = true))),
-			seen: () => seen, hang: () => { for (;;); },
-			wait: async () => { while (!seen) await new Promise((r) => setTimeout(r, 1)); return "waited"; } };`,
-	})
-	h := host(t, root, withNode(t), func(c *Config) { c.Limits.Alive = 2 * time.Second })
-	export := func(name string) agent.Tool {
-		return tool(t, h, Resource{Name: "s", Runtime: Node, Entry: "slow.js", Exports: []Export{{Name: name, Spec: agent.Spec{Name: "s__" + name}}}})
-	}
-	wantOutput(t, run(t, t.Context(), export("seen"), `{}`), "false")
-	other := make(chan agent.Result)
-	go func() { other <- run(t, context.WithoutCancel(t.Context()), export("wait"), `{}`) }()
-	short := agent.Spec{Name: "s__do", Limit: 100 * time.Millisecond}
-	late := tool(t, h, Resource{Name: "s", Runtime: Node, Entry: "slow.js", Exports: []Export{{Name: "do", Spec: short}}})
-	wantError(t, run(t, t.Context(), late, `{}`), agent.ErrTimeout, "given up after 100ms")
-	wantOutput(t, <-other, `"waited"`)
-	wantOutput(t, run(t, t.Context(), export("seen"), `{}`), "true")
-
+	h := host(t, bundle(t, map[string]string{"slow.js": slow}), withNode(t), func(c *Config) { c.Limits.Alive = patience })
+	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
 	ctx, cancel := context.WithCancel(t.Context())
+	given, other := make(chan agent.Result, 1), make(chan agent.Result, 1)
+	go func() { given <- run(t, ctx, export(t, h, "do", 0), `{}`) }()
+	go func() { other <- run(t, t.Context(), export(t, h, "wait", 0), `{}`) }()
+	wantOutput(t, run(t, t.Context(), export(t, h, "begun", 0), `{}`), "null")
 	cancel()
-	wantError(t, run(t, ctx, export("wait"), `{}`), agent.ErrAborted, "canceled")
+	wantError(t, <-given, agent.ErrAborted, "canceled")
+	wantOutput(t, <-other, "null")
+	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "true")
+	wantError(t, run(t, ctx, export(t, h, "seen", 0), `{}`), agent.ErrAborted, "canceled")
+}
 
-	short.Name = "s__hang"
-	hang := tool(t, h, Resource{Name: "s", Runtime: Node, Entry: "slow.js", Exports: []Export{{Name: "hang", Spec: short}}})
-	wantError(t, run(t, t.Context(), hang, `{}`), agent.ErrTimeout, "given up")
-	wantOutput(t, run(t, t.Context(), export("seen"), `{}`), "false") // in a new worker
+// A worker that does not answer any more is ended, and the next call has a new one.
+func TestHung(t *testing.T) {
+	h := host(t, bundle(t, map[string]string{"slow.js": slow}), withNode(t), func(c *Config) { c.Limits.Alive = time.Second })
+	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
+	wantError(t, run(t, t.Context(), export(t, h, "hang", 100*time.Millisecond), `{}`), agent.ErrTimeout, "given up after 100ms")
+	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
 }
 
 // A module is loaded anew when one of its files changes, or one that was missing comes.

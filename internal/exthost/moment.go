@@ -25,6 +25,7 @@ const (
 	StepModel  Point = "step.llmCall"  // wrap
 	StepError  Point = "step.llmError" // mutate
 	StepPost   Point = "step.post"     // mutate
+	AtCall     Point = "toolCall"      // wrap; it is toolCall.exec
 	CallPre    Point = "toolCall.pre"  // mutate: toolCall.arguments
 	CallExec   Point = "toolCall.exec" // wrap
 	CallPost   Point = "toolCall.post" // mutate: toolResult
@@ -40,7 +41,7 @@ var points = map[Point]pointKind{
 	AtTurn: {true, TurnPre}, TurnPre: {false, TurnPre}, TurnPost: {false, TurnPost},
 	AtStep: {true, StepPre}, StepPre: {false, StepPre}, StepConfig: {false, StepConfig}, StepTools: {false, StepTools},
 	StepBlocks: {false, StepBlocks}, StepModel: {true, ""}, StepError: {false, StepError}, StepPost: {false, StepPost},
-	CallPre: {false, CallPre}, CallExec: {true, ""}, CallPost: {false, CallPost},
+	AtCall: {true, ""}, CallPre: {false, CallPre}, CallExec: {true, ""}, CallPost: {false, CallPost},
 }
 
 // mutable returns the point that a mutator is one of.
@@ -51,12 +52,15 @@ func mutable(p Point) (Point, error) {
 	return "", notThere("mutate", p)
 }
 
-// wrappable returns an error unless there are wrappers at a point.
-func wrappable(p Point) error {
-	if points[p].wrap {
-		return nil
+// wrappable returns the point that a wrapper is around.
+func wrappable(p Point) (Point, error) {
+	if p == AtCall {
+		return CallExec, nil
 	}
-	return notThere("wrap", p)
+	if points[p].wrap {
+		return p, nil
+	}
+	return "", notThere("wrap", p)
 }
 
 func notThere(what string, p Point) error {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"dure/internal/exthost/bundler"
 	"dure/internal/sandbox"
@@ -26,6 +27,7 @@ type module struct {
 	code  string // base64
 	hash  string
 	files []bundler.File
+	sure  time.Time // files that were written before do not change without another time
 }
 
 // Bundling says why a module could not be made.
@@ -41,6 +43,9 @@ func (b *Bundling) Error() string {
 	}
 	return "bundling " + b.Entry + ": " + strings.Join(lines, "\n")
 }
+
+// coarsest is how coarse the times of files may be.
+const coarsest = 2 * time.Second
 
 // modules are those of a bundle that were made.
 type modules struct {
@@ -70,9 +75,10 @@ func (m *modules) get(ctx context.Context, entry string) (*module, error) {
 		return nil, fmt.Errorf("opening the folder of the bundle: %w", err)
 	}
 	defer root.Close()
-	if old != nil && bundler.Same(root, old.files) {
+	if old != nil && bundler.Same(root, old.files, old.sure) {
 		return old, nil
 	}
+	sure := time.Now().Add(-coarsest)
 	out, err := m.host.bundle(ctx, entry)
 	if err != nil {
 		return nil, err
@@ -82,7 +88,7 @@ func (m *modules) get(ctx context.Context, entry string) (*module, error) {
 			return nil, fmt.Errorf("%s is not run: %w", entry, err)
 		}
 	}
-	made := &module{entry: entry, code: base64.StdEncoding.EncodeToString([]byte(out.Code)), hash: out.Hash, files: out.Files}
+	made := &module{entry: entry, code: base64.StdEncoding.EncodeToString([]byte(out.Code)), hash: out.Hash, files: out.Files, sure: sure}
 	m.mu.Lock()
 	m.made[entry] = made
 	m.mu.Unlock()

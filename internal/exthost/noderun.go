@@ -132,16 +132,17 @@ func (n *nodeSide) ready(ctx context.Context, entry string) (*worker, *module, e
 
 // loaded returns a worker that has loaded a module under a name.
 func (n *nodeSide) loaded(ctx context.Context, entry, name string, params map[string]any) (*worker, *module, error) {
-	m, err := n.modules.get(ctx, entry)
-	if err != nil {
-		return nil, nil, err
-	}
 	for {
-		w, err := n.slot.take(ctx)
+		w, err := n.slot.take(ctx) // it starts while the module is made
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, named := params["module"]; !named {
+		m, err := n.modules.get(ctx, entry)
+		if err != nil {
+			w.leave()
+			return nil, nil, err
+		}
+		if _, named := params["extension"]; !named {
 			params["module"] = m.hash
 		}
 		params["code"] = m.code

@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -58,7 +59,10 @@ type Output struct {
 }
 
 // A File is one that a bundle is made of. What was looked for and is missing has no hash.
-type File struct{ Path, Hash string }
+type File struct {
+	Path, Hash string
+	Size, Time int64 // when it was last written, in nanoseconds
+}
 
 // A Fault is why there is no bundle.
 type Fault struct {
@@ -104,7 +108,7 @@ func Bundle(j Job) Output {
 		return Output{Faults: []Fault{{Text: "opening the folder of the bundle: " + err.Error()}}}
 	}
 	defer root.Close()
-	f := &folder{root: root, seen: map[string]string{}}
+	f := &folder{root: root, seen: map[string]File{}}
 	entry := path.Clean(filepath.ToSlash(j.Entry))
 	if _, err := f.stat(entry); err != nil {
 		return Output{Faults: []Fault{{File: j.Entry, Text: reason(err)}}}
@@ -162,15 +166,19 @@ func hashOf(files []File) string {
 }
 
 // Same reports whether files below a root still hold what they held, and none of those
-// that were missing has come.
-func Same(root *os.Root, files []File) bool {
-	f := &folder{root: root, seen: map[string]string{}}
+// that were missing has come. Files that were last written before sure, and have the size
+// and the time that they had, are not read again.
+func Same(root *os.Root, files []File, sure time.Time) bool {
+	f := &folder{root: root, seen: map[string]File{}}
 	return !slices.ContainsFunc(files, func(was File) bool {
-		if was.Hash == "" {
-			_, err := f.stat(was.Path)
-			return err == nil
+		info, err := f.stat(was.Path)
+		if was.Hash == "" || err != nil {
+			return was.Hash != "" || err == nil
+		}
+		if info.Size() == was.Size && info.ModTime().UnixNano() == was.Time && was.Time < sure.UnixNano() {
+			return false
 		}
 		_, _ = f.read(was.Path)
-		return f.seen[was.Path] != was.Hash
+		return f.seen[was.Path].Hash != was.Hash
 	})
 }

@@ -29,14 +29,14 @@ const oursCode = `export const pending = (...args) => globalThis[Symbol.for("dur
 // A folder is what a bundle may read, and what was read of it.
 type folder struct {
 	root  *os.Root
-	seen  map[string]string // path: hash of what it holds, "" = it was missing
+	seen  map[string]File
 	total int
 }
 
 func (f *folder) files() []File {
 	var all []File
 	for _, p := range slices.Sorted(maps.Keys(f.seen)) {
-		all = append(all, File{p, f.seen[p]})
+		all = append(all, f.seen[p])
 	}
 	return all
 }
@@ -52,7 +52,7 @@ func (f *folder) stat(name string) (fs.FileInfo, error) {
 	info, err := f.root.Stat(name)
 	if err != nil {
 		if _, known := f.seen[name]; !known && errors.Is(err, fs.ErrNotExist) {
-			f.seen[name] = ""
+			f.seen[name] = File{Path: name}
 		}
 		return nil, err
 	}
@@ -63,7 +63,8 @@ func (f *folder) stat(name string) (fs.FileInfo, error) {
 }
 
 func (f *folder) read(name string) ([]byte, error) {
-	if _, err := f.stat(name); err != nil { // a pipe would not end
+	info, err := f.stat(name) // a pipe would not end
+	if err != nil {
 		return nil, err
 	}
 	file, err := f.root.Open(name)
@@ -85,7 +86,7 @@ func (f *folder) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("the bundle has more than %d files or %d bytes", maxFiles, maxTotal)
 	}
 	sum := sha256.Sum256(data)
-	f.seen[name] = hex.EncodeToString(sum[:])
+	f.seen[name] = File{name, hex.EncodeToString(sum[:]), info.Size(), info.ModTime().UnixNano()}
 	return data, nil
 }
 
