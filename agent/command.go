@@ -460,6 +460,10 @@ type Open struct {
 	// needed.
 	Edit bool `json:"edit,omitempty"`
 
+	// Lend opens the session so that somebody outside of it may call its tools: no model is
+	// needed, and no turn begins, whatever would begin one.
+	Lend bool `json:"lend,omitempty"`
+
 	// Fork makes the new session a copy of another one up to and including event
 	// At; 0 = all of it.
 	Fork string `json:"fork,omitempty"`
@@ -496,3 +500,6 @@ type Open struct {
 	// hangs. One that answers keeps it.
 	Takeover bool `json:"takeover,omitempty"`
 }
+
+// Modelless reports whether the session is opened for something that asks no model.
+func (o Open) Modelless() bool { return o.Edit || o.Lend }

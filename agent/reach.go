@@ -92,6 +92,7 @@ type Outcome struct {
 
 // An Invocation is a tool call that a capability makes.
 type Invocation struct {
+	ID     string // of the call, by which its events are known; "" = any
 	Origin string // who asks: skill:NAME, hook:NAME, command:NAME, ...
 	Tool   string
 	Input  []byte // JSON

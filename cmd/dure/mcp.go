@@ -52,6 +52,7 @@ func (p *program) serversCommand() *cobra.Command {
 			return p.pluginDone(err, asJSON, map[string]int{"forgotten": n}, text.ServersReset, "n", n)
 		}),
 	)
+	cmd.AddCommand(p.mcpServeCommand())
 	return cmd
 }
 

@@ -57,7 +57,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	done := a.closer(b.Session, set, keep, box)
 	grd := a.guard(b)
 	who := a.roleOf(cat, b, as)
-	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open.Edit)
+	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
 		parts, err = a.enlist(b, deciding, who, who.has)

@@ -43,12 +43,12 @@ func (a *App) work(name string) (config.Work, error) {
 }
 
 // workOf is what holds for the work of a session, with the model and the mode that it
-// is opened with. A session that is only edited needs no model.
+// is opened with. A session that is only edited, or whose tools are lent, needs no model.
 func (a *App) workOf(b session.Build) (config.Work, error) {
 	name := cmp.Or(b.Open.Profile, a.cfg.Profile)
 	w, err := a.work(name)
 	if err != nil {
-		if !b.Open.Edit {
+		if !b.Open.Modelless() {
 			return w, err
 		}
 		w, _ = a.cfg.Work(a.cfg.Profile) // it is not worked with
@@ -58,7 +58,7 @@ func (a *App) workOf(b session.Build) (config.Work, error) {
 	switch {
 	case err == nil:
 		w.Model = m.Info().ID
-	case !b.Open.Edit:
+	case !b.Open.Modelless():
 		return w, err
 	}
 	if mode := b.Open.Mode; mode != "" && (b.Child != nil || a.opts.Flags.Mode == "" && !a.opts.Flags.Skip) { // a child has its parent's
@@ -69,7 +69,7 @@ func (a *App) workOf(b session.Build) (config.Work, error) {
 
 // snapshot is what the log keeps of the work of a session; nil when none is done.
 func (a *App) snapshot(w config.Work, o agent.Open) *agent.Profile {
-	if o.Edit {
+	if o.Modelless() {
 		return nil
 	}
 	return &w.Profile
@@ -77,10 +77,11 @@ func (a *App) snapshot(w config.Work, o agent.Open) *agent.Profile {
 
 // prompt returns what writes the system prompt of a session. wanted is which tools a
 // child may have, nil = all; it becomes those that its kind of work has too. A
-// session that is only edited has no prompt.
-func (a *App) prompt(cat *catalog.Catalog, s setting, wanted *func(agent.Spec) bool, edit bool) (func(opened time.Time, model string) []agent.Section, error) {
-	if edit {
-		return func(time.Time, string) []agent.Section { return nil }, nil
+// session that asks no model has no prompt.
+func (a *App) prompt(cat *catalog.Catalog, s setting, wanted *func(agent.Spec) bool, o agent.Open) (func(opened time.Time, model string) []agent.Section, error) {
+	none := func(time.Time, string) []agent.Section { return nil }
+	if o.Edit {
+		return none, nil
 	}
 	has, err := offered(cat, s.work)
 	if err != nil {
@@ -90,6 +91,9 @@ func (a *App) prompt(cat *catalog.Catalog, s setting, wanted *func(agent.Spec) b
 		*wanted = func(s agent.Spec) bool { return may(s) && has(s) }
 	} else if has != nil {
 		*wanted = has
+	}
+	if o.Lend {
+		return none, nil
 	}
 	s.tools = cat.Step(*wanted).Specs()
 	compose, err := a.composer(s)

@@ -50,6 +50,7 @@ var ours = map[string]string{
 	"dure/internal/checkpoint":    "keeps what the workspace looks like; puts files back when its user says so",
 	"dure/internal/keys":          "keeps keys where the user wants them",
 	"dure/internal/launch":        "keeps the snippets and links that its user writes",
+	"dure/internal/mcpserve":      "listens on this machine for the agents that its user lets in",
 	"dure/internal/memory":        "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
 	"dure/internal/skills/shelf":  "makes and copies the skills that its user names",
 	"dure/internal/oauth":         "signs in where its user has configured it, keeps grants, and listens for the browser",

@@ -80,7 +80,7 @@ var Layers = []Layer{
 		Name: "edge",
 		Packages: []string{
 			"internal/cli", "internal/tui", "internal/web", "internal/server",
-			"internal/sdk", "internal/acp", "internal/telemetry",
+			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve",
 		},
 		May: []string{"client", "internal/transcript", "internal/near", "internal/plan", "text", "vocabulary"},
 	},

@@ -89,7 +89,7 @@ func (s *Session) begun() {
 		}
 	})
 	words, by := s.parts.Hooks.Opened(s.life, how)
-	if words != "" && fresh && s.life.Err() == nil {
+	if words != "" && fresh && !s.lent && s.life.Err() == nil {
 		// It comes before all that is said meanwhile, which waits in the queue. A log
 		// that cannot be written ends the session at its next event.
 		_ = s.rec.store(false, agent.InputAdded{Input: newID("in_"), Text: words, Origin: by})

@@ -291,8 +291,12 @@ func (r *runner) proceed() error {
 	return r.start()
 }
 
-// start runs a turn: the one that is open, or a new one.
+// start runs a turn: the one that is open, or a new one. What a session has to answer
+// whose tools are lent waits until somebody goes on with it.
 func (r *runner) start() error {
+	if r.lent {
+		return nil
+	}
 	var turn transcript.Turn
 	r.rec.read(func(s *transcript.State) { turn = s.Turn })
 	if turn.Open && turn.Stuck >= maxStuck {

@@ -125,6 +125,7 @@ func (r *Registry) openSession(ctx context.Context, o agent.Open, parent *Sessio
 // openStored opens a session that is there, or a new one that is no fork.
 func (r *Registry) openStored(ctx context.Context, o agent.Open, parent *Session, c *agent.Child) (*Session, error) {
 	n := &opening{newSession(r, o.Session, o.Approver), o, parent, c}
+	n.lent = o.Lend
 	if n.Open.Session == "" {
 		if n.id = o.New; n.id == "" {
 			n.id = journal.NewID(r.cfg.Now())
@@ -240,7 +241,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	switch {
 	case err == nil:
 		n.Model = model.Info().ID
-	case !n.Edit:
+	case !n.Modelless():
 		n.close()
 		return err
 	}

@@ -239,6 +239,7 @@ type Session struct {
 	parts    Parts
 	rec      *record
 	approver bool
+	lent     bool // others call its tools, and it runs no turns
 	limits   loop.Limits
 	front    *Session // whose log a person reads: this one, or that of a child's parent
 	depth    int      // how many sessions it works for, in each other

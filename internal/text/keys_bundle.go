@@ -17,11 +17,11 @@ const (
 	BundleLacks
 	BundleLocked
 
-	keyCount = iota + bundleKeys // where those of the next file begin
+	lendKeys = iota + bundleKeys // where those of the next file begin
 )
 
 // bundleTexts are the messages of the keys above.
-var bundleTexts = [keyCount - bundleKeys]both{
+var bundleTexts = [lendKeys - bundleKeys]both{
 	ProblemBundle - bundleKeys:      {"bundle {name}: {error}", "번들 {name}: {error}"},
 	FixBundle - bundleKeys:          {"dure bundle validate says what is wrong with it.", "dure bundle validate로 무엇이 잘못되었는지 볼 수 있습니다."},
 	HelpBundle - bundleKeys:         {"bundles: agents, tools and connections in files", "번들: 파일에 적은 에이전트, 도구, 연결"},

@@ -89,6 +89,7 @@ var topics = [...]struct {
 	{planKeys, planTexts[:]},
 	{serverKeys, serverTexts[:]},
 	{bundleKeys, bundleTexts[:]},
+	{lendKeys, serveTexts[:]},
 }
 
 func (c Catalog) message(k Key) string {

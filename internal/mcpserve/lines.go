@@ -1,0 +1,181 @@
+package mcpserve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine bounds a message, in bytes.
+const maxLine = 4 << 20
+
+// Run serves one client over a pair of streams, one message a line, until the input ends
+// or ctx is done. Lines that are no messages are answered with an error and passed over.
+// What reads the input ends with it, and what writes when the client reads or goes.
+func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	c := &lines{in: make(chan []byte), out: make(chan outgoing), over: make(chan struct{}), closed: make(chan struct{})}
+	go c.read(in)
+	go c.write(out)
+	s.wg.Go(func() { s.endWith(c) })
+	err := s.mcp.Run(ctx, c)
+	_ = c.Close() // it has no errors
+	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+		err = nil
+	}
+	return err
+}
+
+// endWith ends what still runs a while after the input has: the client is gone.
+func (s *Server) endWith(c *lines) {
+	select {
+	case <-c.over:
+	case <-c.closed:
+		return
+	}
+	grace := time.NewTimer(closeTime)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+		s.end()
+	case <-c.closed:
+	}
+}
+
+// lines is a connection over streams.
+type lines struct {
+	in     chan []byte
+	out    chan outgoing
+	over   chan struct{} // closed when the input has ended
+	closed chan struct{}
+	once   sync.Once
+}
+
+type outgoing struct {
+	data    []byte
+	written chan error // buffered
+}
+
+// Connect returns the connection itself.
+func (l *lines) Connect(context.Context) (mcp.Connection, error) { return l, nil }
+
+// SessionID is empty: streams have one client.
+func (l *lines) SessionID() string { return "" }
+
+// Close ends the connection.
+func (l *lines) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// read takes the input apart.
+func (l *lines) read(in io.Reader) {
+	defer close(l.over)
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		data, err := readLine(r)
+		if len(bytes.TrimSpace(data)) > 0 {
+			select {
+			case l.in <- data:
+			case <-l.closed:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// tooLong stands for a line that was longer than a message may be. It is none itself.
+var tooLong = []byte("too long")
+
+// readLine returns the next line. Of one that is too long nothing is kept.
+func readLine(r *bufio.Reader) (data []byte, err error) {
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(data)+len(part) > maxLine; !long {
+			data = append(data, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long {
+			data = tooLong
+		}
+		return data, err
+	}
+}
+
+// write writes what is to be written, one message at a time.
+func (l *lines) write(out io.Writer) {
+	for {
+		select {
+		case o := <-l.out:
+			_, err := out.Write(o.data)
+			o.written <- err
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+// What is answered to a line that is no message.
+var noMessage = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is no JSON-RPC message, or longer than 4 MiB"}}`)
+
+// Read returns the next message.
+func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case data := <-l.in:
+			m, err := jsonrpc.DecodeMessage(data)
+			if err == nil {
+				return m, nil
+			}
+			if err := l.send(ctx, noMessage); err != nil {
+				return nil, err
+			}
+		case <-l.over:
+			return nil, io.EOF
+		case <-l.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Write writes a message.
+func (l *lines) Write(ctx context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	return l.send(ctx, data)
+}
+
+func (l *lines) send(ctx context.Context, data []byte) error {
+	o := outgoing{append(bytes.Clone(data), '\n'), make(chan error, 1)}
+	select {
+	case l.out <- o:
+	case <-l.closed:
+		return mcp.ErrConnectionClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-o.written:
+		return err
+	case <-l.closed:
+		return mcp.ErrConnectionClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
