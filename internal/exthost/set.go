@@ -116,15 +116,27 @@ func (s *Set) native(ctx context.Context, e *extension) (err error) {
 	})
 }
 
-// Tools returns the tools that extensions have registered by now.
+// Tools returns the tools that extensions have registered by now. The error names those
+// that cannot say so.
 func (s *Set) Tools(ctx context.Context) ([]agent.Tool, error) {
+	s.mu.Lock()
+	exts := slices.Clone(s.exts)
+	s.mu.Unlock()
 	var all []agent.Tool
-	list, leave, err := s.at(ctx, func(r registered) bool { return r.kind == "tool" })
-	defer leave()
-	for _, r := range list {
-		all = append(all, r.tool)
+	var errs []error
+	for _, e := range exts {
+		list, w, err := e.all(ctx)
+		if w != nil {
+			w.leave()
+		}
+		errs = append(errs, err)
+		for _, r := range list {
+			if r.kind == "tool" {
+				all = append(all, r.tool)
+			}
+		}
 	}
-	return all, err
+	return all, errors.Join(errs...)
 }
 
 // State returns what an extension has kept, to be given to it the next time.
