@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,7 +21,7 @@ const maxLine = 4 << 20
 // or ctx is done. Lines that are no messages are answered with an error and passed over.
 // What reads the input ends with it, and what writes when the client reads or goes.
 func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := &lines{in: make(chan []byte), out: make(chan outgoing), over: make(chan struct{}), closed: make(chan struct{})}
+	c := &lines{in: make(chan []byte), out: make(chan outgoing), over: make(chan struct{}), closed: make(chan struct{}), answered: make(chan struct{}, 1)}
 	go c.read(in)
 	go c.write(out)
 	s.wg.Go(func() { s.endWith(c) })
@@ -55,6 +56,9 @@ type lines struct {
 	over   chan struct{} // closed when the input has ended
 	closed chan struct{}
 	once   sync.Once
+
+	open     atomic.Int64  // requests that are not answered yet
+	answered chan struct{} // holds one value when a request was answered
 }
 
 type outgoing struct {
@@ -137,13 +141,16 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case data := <-l.in:
 			m, err := jsonrpc.DecodeMessage(data)
 			if err == nil {
+				if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+					l.open.Add(1)
+				}
 				return m, nil
 			}
 			if err := l.send(ctx, noMessage); err != nil {
 				return nil, err
 			}
 		case <-l.over:
-			return nil, io.EOF
+			return nil, l.finish(ctx)
 		case <-l.closed:
 			return nil, io.EOF
 		case <-ctx.Done():
@@ -152,8 +159,35 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
+// finish waits, for a while, until what was asked before the input ended is answered.
+func (l *lines) finish(ctx context.Context) error {
+	grace := time.NewTimer(2 * closeTime) // what is ended after one has another to say so
+	defer grace.Stop()
+	for l.open.Load() > 0 {
+		select {
+		case <-l.answered:
+		case <-grace.C:
+			return io.EOF
+		case <-l.closed:
+			return io.EOF
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return io.EOF
+}
+
 // Write writes a message.
 func (l *lines) Write(ctx context.Context, m jsonrpc.Message) error {
+	if _, ok := m.(*jsonrpc.Response); ok {
+		defer func() {
+			l.open.Add(-1)
+			select {
+			case l.answered <- struct{}{}:
+			default:
+			}
+		}()
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
