@@ -46,7 +46,10 @@ func (a *App) newCrew(c toolConfig) *crew {
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"),
 		Child: func(d swarm.Definition, t swarm.Task) (agent.Child, error) { return a.childFor(c, d, t) },
 		Model: func(d swarm.Definition) string { return a.agentModel(c, d) },
-		May:   func(d swarm.Definition) error { return mayHand(c.as, c.pol, d) },
+		Asks: func(d swarm.Definition) bool {
+			return c.pol != nil && c.pol.Decide(handing(d.Name)).Verdict == agent.AskUser
+		},
+		May: func(d swarm.Definition) error { return mayHand(c.as, c.pol, d) },
 		Earlier: func(ctx context.Context, child string) (string, string, bool) {
 			return a.earlier(ctx, c.Session, child)
 		},
@@ -269,17 +272,22 @@ func narrower(own, of agent.Mode) agent.Mode {
 
 // denied returns why rules deny that work is handed to a type; "" = they do not.
 func denied(pol *policy.Policy, kind string) string {
-	in, err := json.Marshal(map[string]string{"subagent_type": kind})
-	if err != nil || pol == nil {
+	if pol == nil {
 		return ""
 	}
-	d := pol.Before(agent.Proposal{
-		Call: agent.Call{Tool: swarm.Tool, Input: in}, Class: agent.Read, Group: "agents", Risk: agent.RiskLow,
-	})
-	if d.Verdict == agent.Deny {
+	if d := pol.Before(handing(kind)); d.Verdict == agent.Deny {
 		return cmp.Or(d.Reason, "a rule denies it")
 	}
 	return ""
+}
+
+// handing is the call by which work is handed to a type.
+func handing(kind string) agent.Proposal {
+	in, err := json.Marshal(map[string]string{"subagent_type": kind})
+	if err != nil {
+		panic("app: a name that cannot be encoded: " + err.Error()) // a programmer's mistake
+	}
+	return agent.Proposal{Call: agent.Call{Tool: swarm.Tool, Input: in}, Class: agent.Read, Group: "agents", Risk: agent.RiskLow}
 }
 
 // role is what a session is as an agent.

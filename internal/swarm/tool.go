@@ -68,6 +68,9 @@ type Config struct {
 	// May says why work cannot be handed to a type here; nil = it can.
 	May func(Definition) error
 
+	// Asks reports whether a rule asks before work is handed to a type; nil = none does.
+	Asks func(Definition) bool
+
 	// Earlier returns the type of a child that this session has had, and the folder that
 	// it works in; false = it has had no such child.
 	Earlier func(ctx context.Context, child string) (kind, dir string, ok bool)
@@ -190,24 +193,33 @@ func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
 	if err != nil {
 		return agent.Result{}, err
 	}
-	child, err := s.c.Child(d, in)
-	if err != nil {
-		return agent.Result{}, refuse(agent.ErrTool, "the agent "+d.Name+" cannot be started: "+err.Error(), "")
-	}
-	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.Prompt
-	child.Key, child.Resume = agent.CallEnvOf(ctx).Key, in.Resume
-	where, err := s.apart(ctx, d, in, child.Key, dir)
+	j, child, err := s.prepare(ctx, d, in, agent.CallEnvOf(ctx).Key, dir)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	if where != nil {
-		child.Workdir, child.Prompt = where.dir, child.Prompt+where.told()
-	}
-	j := &job{place: where, kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}
 	if later := in.Background; later != nil && *later || later == nil && d.Background {
 		return s.launch(ctx, j, child)
 	}
 	return s.work(ctx, j, child, agent.CallEnvOf(ctx).Progress)
+}
+
+// prepare makes the job of a task, and what its child is opened with. The same key finds
+// the same child.
+func (s *Swarm) prepare(ctx context.Context, d Definition, in Task, key, dir string) (*job, agent.Child, error) {
+	child, err := s.c.Child(d, in)
+	if err != nil {
+		return nil, child, refuse(agent.ErrTool, "the agent "+d.Name+" cannot be started: "+err.Error(), "")
+	}
+	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.Prompt
+	child.Key, child.Resume = key, in.Resume
+	where, err := s.apart(ctx, d, in, key, dir)
+	if err != nil {
+		return nil, child, err
+	}
+	if where != nil {
+		child.Workdir, child.Prompt = where.dir, child.Prompt+where.told()
+	}
+	return &job{place: where, kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}, child, nil
 }
 
 // earlier finds the child that an ID or handle means, which must not run.
