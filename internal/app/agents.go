@@ -46,6 +46,7 @@ func (a *App) newCrew(c toolConfig) *crew {
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"),
 		Child: func(d swarm.Definition, t swarm.Task) (agent.Child, error) { return a.childFor(c, d, t) },
 		Model: func(d swarm.Definition) string { return a.agentModel(c, d) },
+		Chain: append(a.members.chain(c.Parent), cmp.Or(childName(c.Child), c.as.Name, "main")),
 		Asks: func(d swarm.Definition) bool {
 			return c.pol != nil && c.pol.Decide(handing(d.Name)).Verdict == agent.AskUser
 		},

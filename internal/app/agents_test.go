@@ -450,3 +450,33 @@ func TestRewindWithAgents(t *testing.T) {
 	}
 	k.sound()
 }
+
+// What is handed over by message is answered by message, and does not go round.
+func TestAHandoffOfASession(t *testing.T) {
+	w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
+		if strings.Contains(string(r.Body), "Give it back.") && r.Step == 0 {
+			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Handoff", Input: input(fields{"to": "worker", "payload": "Again."})}}}
+		}
+		return script.Reply{Text: "It said: " + r.Last, Stop: agent.StopEnd}
+	},
+		script.Call{ID: "h1", Tool: "Handoff", Input: input(fields{"to": "worker", "payload": "Give it back.", "correlationId": "mine"})},
+		script.Call{ID: "o1", Tool: "Coordinate", Input: input(fields{"tasks": []any{
+			fields{"id": "a", "agentType": "worker", "description": "One."}, fields{"id": "b", "description": "Two.", "dependencies": []any{"a"}},
+		}})}))
+	w.kind("worker", "---\nname: worker\ndescription: Works.\n---\nYou work.\n")
+	k := w.talk(app.Flags{}, agent.Open{})
+	k.turn(whole)
+	if r := k.result("h1"); r.Status != agent.StatusPending {
+		t.Errorf("handed over: %+v", r)
+	}
+	if r := k.result("o1"); r.Failed() || !strings.HasPrefix(r.Text, "2 of 2 tasks are over (100 %), 2 of them done") || !strings.Contains(r.Text, "It builds on these results") {
+		t.Errorf("the plan: %+v", r)
+	}
+	settled := all[agent.CallSettled](k.seen) // in the turn, or behind it
+	if len(settled) == 0 {
+		settled = []agent.CallSettled{body[agent.CallSettled](k)}
+	}
+	if text := settled[0].Result.Text; !strings.HasPrefix(text, "[delegate_result from worker, correlationId mine]") || !strings.Contains(text, "main → worker → worker would go round") {
+		t.Errorf("the answer: %s", text)
+	}
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ type members struct {
 
 type member struct {
 	parent string
+	name   string                // of its type; "" = it is of none
 	has    func(agent.Spec) bool // nil = all tools
 	d      *decider
 	pol    *policy.Policy // of d
@@ -32,10 +34,10 @@ type member struct {
 }
 
 // join takes a session in, and gives it what was granted to its parent.
-func (m *members) join(id, parent string, has func(agent.Spec) bool, d *decider) error {
+func (m *members) join(id, parent, name string, has func(agent.Spec) bool, d *decider) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	one := &member{parent: parent, has: has, d: d, pol: d.pol}
+	one := &member{parent: parent, name: name, has: has, d: d, pol: d.pol}
 	if p := m.all[parent]; p != nil && len(p.rules) > 0 {
 		one.rules = slices.Clone(p.rules)
 		if err := d.pol.Grant(one.rules, policy.Session); err != nil {
@@ -73,6 +75,18 @@ func (m *members) has(id string) func(agent.Spec) bool {
 		return one.has
 	}
 	return nil
+}
+
+// chain returns the types that a session and those that it works for are of, from the
+// top.
+func (m *members) chain(id string) (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for one := m.all[id]; one != nil; one = m.all[one.parent] {
+		names = append(names, cmp.Or(one.name, "main"))
+	}
+	slices.Reverse(names)
+	return names
 }
 
 // clamp returns a mode, or that of an open session if it is narrower.
@@ -227,7 +241,7 @@ func (a *App) enlist(b session.Build, d *decider, who role, has func(agent.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, b.Parent, has, d)
+	return stages, a.members.join(b.Session, b.Parent, who.name, has, d)
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part

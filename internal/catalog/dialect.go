@@ -54,6 +54,7 @@ var dialects = map[Dialect]map[string]string{
 		"code__diagnostics":       "Diagnostics",
 		"code__check":             "Check",
 		"agent__run":              "Agent",
+		"agent__handoff":          "Handoff",
 		"agent__coordinate":       "Coordinate",
 		"worktree__merge":         "WorktreeMerge",
 		"worktree__remove":        "WorktreeRemove",

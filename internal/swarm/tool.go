@@ -68,6 +68,9 @@ type Config struct {
 	// May says why work cannot be handed to a type here; nil = it can.
 	May func(Definition) error
 
+	// Chain are the types that the session works for, from the top, and its own.
+	Chain []string
+
 	// Asks reports whether a rule asks before work is handed to a type; nil = none does.
 	Asks func(Definition) bool
 

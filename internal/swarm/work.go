@@ -28,12 +28,14 @@ const handlePrefix = "child:"
 
 // A job is a task that an agent works on, or did.
 type job struct {
-	kind  string
-	model string
-	task  Task
-	place *place // nil = the folder of the session
-	begun time.Time
-	now   func() time.Time
+	kind    string
+	model   string
+	task    Task
+	message *Message      // that it answers; nil = none
+	limit   time.Duration // 0 = none
+	place   *place        // nil = the folder of the session
+	begun   time.Time
+	now     func() time.Time
 
 	opened chan struct{} // closed when child is known
 	done   chan struct{} // closed when its result is
@@ -84,6 +86,9 @@ func (s *Swarm) work(ctx context.Context, j *job, child agent.Child, show func(s
 	leave()
 	following.Wait()
 	kept := s.kept(ctx, j)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && j.limit > 0 {
+		return agent.Result{}, refuse(agent.ErrTimeout, fmt.Sprintf("the agent took more than %s%s", j.limit, kept), s.goOn(out.Session))
+	}
 	if ctx.Err() != nil {
 		return agent.Result{}, refuse(agent.ErrAborted, "the agent was stopped before its end"+kept, s.goOn(out.Session))
 	}
@@ -206,7 +211,10 @@ func structured(v any) json.RawMessage {
 // launch starts a child in the background, and returns when its session is open.
 func (s *Swarm) launch(ctx context.Context, j *job, child agent.Child) (agent.Result, error) {
 	var life context.Context
-	life, j.stop = context.WithCancel(s.life)
+	if life, j.stop = context.WithCancel(s.life); j.limit > 0 {
+		j.stop() // of no use then
+		life, j.stop = context.WithTimeout(s.life, j.limit)
+	}
 	if err := s.admit(j); err != nil {
 		j.stop()
 		return agent.Result{}, err
@@ -218,6 +226,7 @@ func (s *Swarm) launch(ctx context.Context, j *job, child agent.Child) (agent.Re
 		if te, ok := errors.AsType[*agent.ToolError](err); ok {
 			r = agent.Failure(te.Code, te.Message, te.Suggestion)
 		}
+		r = j.reply(r)
 		j.mu.Lock()
 		j.result = r
 		j.mu.Unlock()
