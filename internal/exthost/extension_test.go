@@ -336,3 +336,22 @@ func TestExtensionReload(t *testing.T) {
 	}
 	wantOutput(t, run(t, t.Context(), tools[0], `{}`), `{"n":1}`)
 }
+
+// An extension that ends its worker now and then, and works in between, is not paused.
+func TestExtensionsThatWork(t *testing.T) {
+	h := host(t, bundle(t, map[string]string{
+		"a.js": `export function register(api) { api.pipelines.mutate("toolCall.pre", (c) => (c.toolCall.arguments.die ? process.exit(9) : c)); }`,
+	}), withNode(t), func(c *Config) { c.Now = func() time.Time { return time.Unix(1e9, 0) } })
+	s, _ := newSet(t)
+	if err := s.Add(t.Context(), Extension{Name: "a", Host: h, Runtime: Node, Entry: "a.js"}); err != nil {
+		t.Fatal(err)
+	}
+	for range freeStarts + 2 {
+		if _, err := s.Mutate(t.Context(), CallPre, callMoment(`{"die":true}`)); err == nil || !strings.Contains(err.Error(), "exit code 9") {
+			t.Fatal(err)
+		}
+		if _, err := s.Mutate(t.Context(), CallPre, callMoment(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -143,6 +143,6 @@ func (w *worker) nextAsked(m message) error {
 	case asks <- m: // nil = nobody waits
 		return nil
 	default:
-		return w.reply(*m.ID, nil, errAgain)
+		return w.post(answer(*m.ID, nil, errAgain))
 	}
 }

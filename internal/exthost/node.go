@@ -113,17 +113,18 @@ func (h *Host) bundle(ctx context.Context, entry string) (bundler.Output, error)
 	grant.ReadOnly, grant.Writes, grant.Hosts = true, nil, nil
 	grant.Reads = append(grant.Reads, self)
 	out, errs := &held{most: h.c.Limits.Answer}, &tail{}
+	limit := h.c.Limits.Start * 3 / 4 // the rest is for loading
 	exit, err := h.c.Box.Run(ctx, sandbox.Cmd{
 		Argv: []string{self, bundler.Arg}, Dir: h.c.Root, In: bytes.NewReader(job), Out: out, Err: errs,
-		Timeout: h.c.Limits.Start, Grant: grant,
+		Timeout: limit, Grant: grant,
 	})
 	switch {
 	case err != nil:
 		return none, fmt.Errorf("bundling %s: %w", entry, err)
-	case exit.Cancelled && ctx.Err() != nil:
+	case exit.Interrupted() && ctx.Err() != nil:
 		return none, context.Cause(ctx)
 	case exit.TimedOut:
-		return none, &Bundling{entry, []bundler.Fault{{File: entry, Text: fmt.Sprintf("it takes longer than %v", h.c.Limits.Start)}}}
+		return none, &Bundling{entry, []bundler.Fault{{File: entry, Text: fmt.Sprintf("it takes longer than %v", limit)}}}
 	case out.cut:
 		return none, &Bundling{entry, []bundler.Fault{{File: entry, Text: fmt.Sprintf("it makes more than %d bytes", out.most)}}}
 	case exit.Code != 0:

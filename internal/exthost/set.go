@@ -295,6 +295,7 @@ func (p place) change(ctx context.Context, m Moment) (to Moment, err error) {
 	if err := json.Unmarshal(data, &answer); err != nil || answer.Value == nil {
 		return m, errors.New("it returned what is no context")
 	}
+	p.ext.place().worked()
 	return *answer.Value, nil
 }
 
@@ -314,7 +315,7 @@ func (p place) surround(ctx context.Context, m Moment, next Next) (v json.RawMes
 	w, left := p.w, p.w.host.c.Limits.Hook
 	run, asks := w.begins()
 	defer w.ends(run)
-	answer, id, err := w.ask(ctx, "wrap", map[string]any{"hook": p.hook, "run": run, "context": m})
+	answered, id, err := w.ask(ctx, "wrap", map[string]any{"hook": p.hook, "run": run, "context": m})
 	if err != nil {
 		return nil, err
 	}
@@ -322,8 +323,9 @@ func (p place) surround(ctx context.Context, m Moment, next Next) (v json.RawMes
 		begun := time.Now()
 		t := time.NewTimer(left)
 		select {
-		case got := <-answer:
+		case got := <-answered:
 			t.Stop()
+			p.ext.place().worked()
 			return wrapped(got)
 		case q := <-asks:
 			t.Stop()
@@ -335,8 +337,9 @@ func (p place) surround(ctx context.Context, m Moment, next Next) (v json.RawMes
 				to.Context = &m
 			}
 			value, err := next(ctx, *to.Context)
-			if err := w.reply(*q.ID, map[string]any{"result": orNull(value)}, err); err != nil {
-				w.end(err)
+			if err := w.send(ctx, answer(*q.ID, map[string]any{"result": orNull(value)}, err)); err != nil {
+				w.drop(id)
+				return nil, err
 			}
 		case <-w.over:
 			t.Stop()
@@ -422,6 +425,14 @@ func (s *Set) spread(ev event) {
 	}
 }
 
+// place is where the worker of the extension is.
+func (e *extension) place() *slot {
+	if e.slot != nil {
+		return e.slot
+	}
+	return e.Host.node.slot
+}
+
 // present returns what an extension has registered, if it runs.
 func (e *extension) present() ([]registered, *worker) {
 	if e.Register != nil {
@@ -429,11 +440,7 @@ func (e *extension) present() ([]registered, *worker) {
 		defer e.set.mu.Unlock()
 		return e.list, nil
 	}
-	s := e.slot
-	if s == nil {
-		s = e.Host.node.slot
-	}
-	w := s.now.Load()
+	w := e.place().now.Load()
 	if w == nil || w.dead() {
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // The bounds of what is on its way.
 const (
-	queueLength = 64               // messages for a worker that wait to be written
+	queueLength = 256              // messages for a worker that wait to be written
 	writeLimit  = 10 * time.Second // for one of them
 	freeNotices = 1000             // a second that a worker may say by itself
 	maxNotices  = 10_000           // ahead of those; one that says more is ended
@@ -277,8 +277,8 @@ func (w *wire) giveUp(id uint64) (owes bool, err error) {
 	return owes, err
 }
 
-// reply answers a question of the worker.
-func (w *wire) reply(id uint64, v any, err error) error {
+// answer is the message that answers a question of the worker.
+func answer(id uint64, v any, err error) message {
 	m := message{ID: &id}
 	if err == nil {
 		m.Result, err = json.Marshal(v)
@@ -286,5 +286,5 @@ func (w *wire) reply(id uint64, v any, err error) error {
 	if err != nil {
 		m.Result, m.Error = nil, &thrown{Number: -32000, Message: err.Error()}
 	}
-	return w.post(m)
+	return m
 }
