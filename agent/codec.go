@@ -55,6 +55,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"call.spawned":         decode[CallSpawned],
 	"call.finished":        decode[CallFinished],
 	"call.settled":         decode[CallSettled],
+	"auth.granted":         decode[AuthGranted],
 	"child.opened":         decode[ChildOpened],
 	"child.ended":          decode[ChildEnded],
 	"model.fragment":       decode[Fragment],

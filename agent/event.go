@@ -327,6 +327,16 @@ type (
 		Millis int64  `json:"ms,omitempty"`
 	}
 
+	// AuthGranted records that a person has agreed to a sign-in for which a call
+	// waits. It comes right before the outcome of that call, and holds no secret.
+	AuthGranted struct {
+		Handle      string   `json:"handle"`        // of the pending call
+		AuthSession string   `json:"authSessionId"` // the sign-in
+		App         string   `json:"app"`
+		Subject     string   `json:"subject,omitempty"` // whose grant it is; "" = everyone's
+		Scopes      []string `json:"scopes,omitempty"`
+	}
+
 	// CallSettled records how a call came out that had been answered as pending.
 	CallSettled struct {
 		Handle string `json:"handle"`
@@ -442,6 +452,7 @@ func (CallStarted) Kind() string      { return "call.started" }
 func (CallSpawned) Kind() string      { return "call.spawned" }
 func (CallFinished) Kind() string     { return "call.finished" }
 func (CallSettled) Kind() string      { return "call.settled" }
+func (AuthGranted) Kind() string      { return "auth.granted" }
 func (ChildOpened) Kind() string      { return "child.opened" }
 func (ChildEnded) Kind() string       { return "child.ended" }
 func (Fragment) Kind() string         { return "model.fragment" }

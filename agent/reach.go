@@ -108,4 +108,8 @@ type Settlement struct {
 	// Result is the outcome. It passes the guard like any other; its Stream is
 	// read and closed.
 	Result Result
+
+	// Granted is the sign-in that the call has waited for; nil = none. The event
+	// names the handle by itself.
+	Granted *AuthGranted
 }

@@ -258,6 +258,8 @@ func (v *view) remark(b agent.Body) {
 		v.note(dim, acceptedLine(v.t, b))
 	case agent.CallSettled:
 		v.note(dim, settledLine(v.t, b))
+	case agent.AuthGranted:
+		v.note(dim, v.t.Say(text.SignInDone, "name", text.OneLine(bounded(b.App))))
 	case agent.PlanProposed, agent.PlanChanged, agent.PlanDecided:
 		v.planNote(b)
 	case agent.Rated:

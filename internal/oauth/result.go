@@ -101,12 +101,14 @@ func isCode(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-func failed(err error) Result {
+func failed(err error) Result { return Result{Error: asError(err)} }
+
+func asError(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = &Error{Code: CodeStore, Message: err.Error(), err: err}
 	}
-	return Result{Error: e}
+	return e
 }
 
 // MarshalJSON gives a result its status: ready, authorization_required or error.

@@ -19,7 +19,20 @@ import (
 const maxNotice = 2000
 
 // settled is the command that [agent.Settle] becomes.
-type settled agent.CallSettled
+type settled struct {
+	fact    agent.CallSettled
+	granted *agent.AuthGranted // what it has waited for; nil = nothing of the kind
+}
+
+// bodies are the events of an outcome.
+func (c settled) bodies() []agent.Body {
+	if c.granted == nil {
+		return []agent.Body{c.fact}
+	}
+	g := *c.granted
+	g.Handle = c.fact.Handle
+	return []agent.Body{g, c.fact}
+}
 
 // Command returns the name of the command.
 func (settled) Command() string { return "settled" }
@@ -56,24 +69,25 @@ func (s *Session) settle(ctx context.Context, st agent.Settlement) error {
 	}
 	r.ID, r.Stream, r.Handle = p.ID, nil, st.Handle
 	fact := agent.CallSettled{Handle: st.Handle, ID: p.ID, Tool: p.Tool, Result: r, Notice: notice(st.Handle, r)}
-	if err = s.Send(ctx, settled(fact)); err != nil && s.life.Err() != nil {
-		return s.leave(fact) // the owner has left, and the log is still ours
+	out := settled{fact, st.Granted}
+	if err = s.Send(ctx, out); err != nil && s.life.Err() != nil {
+		return s.leave(out) // the owner has left, and the log is still ours
 	}
 	return err
 }
 
 // leave records an outcome for the model to read when the session is opened
 // again.
-func (s *Session) leave(fact agent.CallSettled) error {
+func (s *Session) leave(c settled) error {
 	var pending, open bool
 	s.rec.read(func(st *transcript.State) {
-		_, pending = st.Pending[fact.Handle]
+		_, pending = st.Pending[c.fact.Handle]
 		open = st.Turn.Open
 	})
 	if !pending {
 		return nil
 	}
-	return s.rec.append(journal.Batch{Sync: journal.Barrier}, queued(fact, open)...)
+	return s.rec.append(journal.Batch{Sync: journal.Barrier}, c.queued(open)...)
 }
 
 // settledOrigin is the origin of input that only has the model read of outcomes.
@@ -81,11 +95,11 @@ const settledOrigin = "settled"
 
 // queued returns the events of an outcome that nobody is woken for. An open turn
 // reads of it at its next step, else it waits for the next input.
-func queued(fact agent.CallSettled, open bool) []agent.Body {
+func (c settled) queued(open bool) []agent.Body {
 	if !open {
-		return []agent.Body{fact}
+		return c.bodies()
 	}
-	return []agent.Body{fact, agent.InputQueued{Input: inputOf(fact.Handle), Origin: settledOrigin}}
+	return append(c.bodies(), agent.InputQueued{Input: inputOf(c.fact.Handle), Origin: settledOrigin})
 }
 
 // inputOf names the input that has the model read of an outcome.
@@ -122,18 +136,17 @@ func (s *Session) awaitPending(ctx context.Context, handle string) (p transcript
 func (r *runner) settled(c settled) error {
 	var pending, open bool
 	r.rec.read(func(s *transcript.State) {
-		_, pending = s.Pending[c.Handle]
+		_, pending = s.Pending[c.fact.Handle]
 		open = s.Turn.Open
 	})
 	if !pending {
 		return nil
 	}
 	batch := journal.Batch{Sync: journal.Barrier}
-	fact := agent.CallSettled(c)
 	if open = open || r.cancel != nil; open || r.life.Err() != nil {
-		return r.rec.append(batch, queued(fact, open)...)
+		return r.rec.append(batch, c.queued(open)...)
 	}
-	if err := r.rec.append(batch, fact, agent.InputAdded{Input: inputOf(c.Handle), Origin: settledOrigin}); err != nil {
+	if err := r.rec.append(batch, append(c.bodies(), agent.InputAdded{Input: inputOf(c.fact.Handle), Origin: settledOrigin})...); err != nil {
 		return err
 	}
 	return r.start()
@@ -157,7 +170,7 @@ func (s *Session) loseHandles(st *transcript.State, forkOf string) []agent.Body 
 		r := agent.Failure(agent.ErrLost, text, "Look at the state of things, and start it again if it is still needed.")
 		r.ID, r.Handle = p.ID, h
 		fact := agent.CallSettled{Handle: h, ID: p.ID, Tool: p.Tool, Result: r, Notice: notice(h, r), Lost: true}
-		bodies = append(bodies, queued(fact, st.Turn.Open)...)
+		bodies = append(bodies, settled{fact: fact}.queued(st.Turn.Open)...)
 	}
 	return bodies
 }

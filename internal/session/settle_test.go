@@ -191,3 +191,35 @@ func TestOutputCannotSpeakForTheUser(t *testing.T) {
 		t.Errorf("the model read %q", forged)
 	}
 }
+
+// A sign-in that a call has waited for is an event of its own, and wakes the turn.
+func TestAGrantWakesAnIdleSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`)), say("please sign in"), say("I see"))
+		defer r.reg.Shutdown()
+		r.tools["write"] = begins("auth:a")
+		s := r.open(agent.Open{})
+		r.send(s, agent.Prompt{Text: "go"})
+		granted := &agent.AuthGranted{AuthSession: "x", App: "box", Scopes: []string{"write"}}
+		if err := r.reach.Settle(t.Context(), agent.Settlement{Handle: "auth:a", Result: agent.OK("signed in"), Granted: granted}); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		want := text(`
+			log.sealed
+			auth.granted
+			call.settled
+			input.added_
+			turn.started
+			model.requested
+			model.answered
+			turn.ended done
+			log.sealed`)
+		if got := r.log(s.Info.ID); !strings.HasSuffix(strings.ReplaceAll(got, "added \n", "added_\n"), want) {
+			t.Errorf("log:\n%s", got)
+		}
+		if got := r.read(); !strings.Contains(got, "signed in") {
+			t.Errorf("the model read %q", got)
+		}
+	})
+}
