@@ -21,7 +21,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if mode := os.Getenv("DURE_MCP_SERVER"); mode != "" {
+	switch mode := os.Getenv("DURE_MCP_SERVER"); mode {
+	case "":
+	case "suite":
+		if err := runScenario(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	default:
 		program(mode)
 		return
 	}
