@@ -27,8 +27,16 @@ type ServerInfo struct {
 	Scope   string   `json:"scope"`             // managed, given, local, project, user, agent or plugin
 	Source  string   `json:"source"`            // file:line:column, or how it was given
 	Hash    string   `json:"hash,omitempty"`    // of its definition
-	State   string   `json:"state"`             // ready, waiting, changed, rejected, untrusted, off, forbidden, broken or hidden
+	State   string   `json:"state"`             // ready, waiting, changed, rejected, untrusted, off, forbidden, broken or hidden; in a session also connecting, connected, failed or login
 	Why     string   `json:"why,omitempty"`
+
+	// What a server says that is connected.
+	Title     string   `json:"title,omitempty"` // of itself, with its version
+	Tools     int      `json:"tools,omitempty"`
+	Prompts   int      `json:"prompts,omitempty"`
+	Resources int      `json:"resources,omitempty"`
+	Left      []string `json:"left,omitempty"`     // what it offers and cannot be used, with the reasons
+	Withheld  []string `json:"withheld,omitempty"` // tools that are described otherwise than before, until somebody agrees
 }
 
 // ServerFault is something in the definition of servers that does not count.

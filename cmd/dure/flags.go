@@ -42,6 +42,7 @@ type flags struct {
 
 	here bool // of sessions
 
+	awaits  bool   // not a flag: nobody watches, and the first request waits for servers
 	workdir string // not a flag: where the program runs
 	began   string // not a flag: where it began to, of which the flags were said
 
@@ -142,7 +143,7 @@ func (f flags) app() app.Flags {
 		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Profile: f.profile, Effort: f.effort,
 		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
 		Elsewhere: f.workdir != f.began,
-		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
+		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 }
 

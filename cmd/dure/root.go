@@ -69,6 +69,7 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 		}
 		return p.with(func(c *cli.CLI) error { return p.interact(ctx, c, prompt) })
 	}
+	p.flags.awaits = true
 	prompt, err := p.withInput(prompt)
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ type Flags struct {
 	PluginDirs   []string // plugins for this run
 	Servers      []string // of the Model Context Protocol, for this run: files, or JSON objects
 	OnlyServers  bool     // no others than those
+	AwaitServers bool     // the first request waits for them, as long as that is no nuisance
 	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
 	Agents       string   // types of agents, see swarm.ParseNamed
 	Elsewhere    bool     // the folder is another one than that which Trust, Skip and Mode were said of
@@ -110,6 +111,7 @@ type App struct {
 	families families                          // of sessions, by the snapshots that they share
 	plugged  inForce                           // plugins
 	members  members                           // sessions that are open, by whom they work for
+	servers  connections                       // of sessions that are open
 	agents   []swarm.Definition                // agents of the command line
 	house    treehouse
 

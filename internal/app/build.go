@@ -54,9 +54,8 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	a.reaches(b.Session, &b.Reach)
-	done := a.closer(b.Session, set, keep, box)
-	grd := a.guard(b)
-	who := a.roleOf(cat, b, as)
+	connected := a.connect(b, cat, box, ws, workdir)
+	done, grd, who := a.closer(b, set, keep, box, connected), a.guard(b), a.roleOf(cat, b, as)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
@@ -77,7 +76,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Fallback: work.Fallback,
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens,
 		Context: a.contextUsage,
-		Extra:   a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra)...),
+		Extra:   a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra)...),
 		Budget:  budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return step(cat, who.has) },
@@ -123,8 +122,10 @@ func (a *App) folder(b session.Build, hidden func(path string) bool) (ws *worksp
 }
 
 // closer returns what gives back what a session has taken.
-func (a *App) closer(id string, set toolSet, keep *keeper, box *sandbox.Box) func() {
+func (a *App) closer(b session.Build, set toolSet, keep *keeper, box *sandbox.Box, servers *connected) func() {
+	id := b.Session
 	return func() {
+		servers.leave(id, b.Child != nil)
 		set.close()
 		keep.close()
 		a.remember(id, nil)

@@ -37,7 +37,7 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 	case agent.ListPlugins:
 		return a.ListPlugins(q.Workdir)
 	case agent.ListServers:
-		return a.listServers(q.Workdir), nil
+		return a.listServers(q), nil
 	case agent.ListMemory:
 		return a.listMemory(q), nil
 	case agent.Diff:

@@ -191,12 +191,21 @@ func (a *App) hasServer(scope, file, name string) bool {
 }
 
 // ApproveServer records whether a server of a project may be used, with the definition
-// that it has now.
+// that it has now; and of any server, that its tools may be what they say now.
 func (a *App) ApproveServer(name string, yes bool) (agent.ServerInfo, error) {
 	k, err := a.findServer(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return agent.ServerInfo{}, err
+	}
+	n := 0
+	if yes {
+		if n, err = a.agreeToTools(name); err != nil {
+			return serverInfo(k), err
+		}
+	}
+	switch {
+	case k.Scope != servers.Project && n > 0:
+		return serverInfo(k), nil
 	case k.Scope != servers.Project:
 		return serverInfo(k), serverProblem(name, errors.New("no project names it: it needs no yes"), "switch it off with dure mcp disable "+name)
 	}
@@ -205,6 +214,28 @@ func (a *App) ApproveServer(name string, yes bool) (agent.ServerInfo, error) {
 	}
 	k, err = a.findServer(name)
 	return serverInfo(k), err
+}
+
+// agreeToTools takes the tools of a server as they are now: in the sessions that are open,
+// and in others when they are seen next. It returns how many had changed.
+func (a *App) agreeToTools(name string) (n int, err error) {
+	a.servers.mu.Lock()
+	var open []*connected
+	for _, c := range a.servers.open {
+		if c.workdir == a.opts.Workdir && !slices.Contains(open, c) {
+			open = append(open, c)
+		}
+	}
+	a.servers.mu.Unlock()
+	for _, c := range open {
+		more, err := c.agree(name)
+		if err != nil {
+			return n, err
+		}
+		n += more
+	}
+	err = a.serverStore().Change(a.opts.Workdir, func(c *servers.Choices) error { n += c.Agree(name); return nil })
+	return n, err
 }
 
 // SwitchServer records whether a server is used in this folder.

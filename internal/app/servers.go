@@ -219,12 +219,15 @@ func (a *App) serverVar(s *serverSources, d servers.Definition, workdir, name st
 }
 
 // listServers answers what servers there are.
-func (a *App) listServers(workdir string) agent.ServerReport {
-	known, faults := a.serversIn(cmp.Or(workdir, a.opts.Workdir))
+func (a *App) listServers(q agent.ListServers) agent.ServerReport {
+	c := a.serversOf(q.Session)
+	workdir := cmp.Or(q.Workdir, a.folderOf(q.Session, q.Workdir))
+	known, faults := a.serversIn(workdir)
 	r := agent.ServerReport{Servers: []agent.ServerInfo{}}
 	for _, k := range known {
 		r.Servers = append(r.Servers, serverInfo(k))
 	}
+	c.states(r.Servers)
 	for _, f := range faults {
 		at := f.Path
 		if f.Line > 0 {

@@ -59,6 +59,7 @@ var ours = map[string]string{
 	"dure/internal/trust":         "keeps which folders are trusted, and what is allowed in them",
 	"dure/internal/models/script": "is the demo's model, on loopback",
 	"dure/internal/models/wire":   "asks models",
+	"dure/internal/mcp":           "connects to servers that somebody has said yes to; what their tools do passes the gate",
 	"dure/internal/models/chat":   "looks for model servers on this machine",
 	"dure/internal/sandbox":       "confines, watches and ends processes; starting one is an effect by itself",
 }

@@ -13,7 +13,6 @@ import (
 // notHere lists what plugins may bring and what does not work here, by its key in the
 // manifest and by its usual place.
 var notHere = []struct{ what, key, place, why string }{
-	{"servers", "mcpServers", ".mcp.json", "servers of plugins are not started here"},
 	{"language servers", "lspServers", ".lsp.json", "language servers are those of the settings"},
 	{"themes", "themes", "themes", "there are no themes here"},
 	{"monitors", "monitors", "monitors", "there are no monitors here"},

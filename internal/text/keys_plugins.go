@@ -169,7 +169,7 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	MarketRemoved - pluginKeys:      {"marketplace {name} is forgotten", "마켓플레이스 {name} 지움"},
 	MarketNone - pluginKeys:         {"No marketplaces were added. dure plugin marketplace add SOURCE adds one.", "더한 마켓플레이스가 없습니다. dure plugin marketplace add SOURCE로 더합니다."},
 	CanHook - pluginKeys:            {"runs at events", "이벤트에서 실행"},
-	CanServer - pluginKeys:          {"brings servers (they are not started here yet)", "서버를 가져옴(아직 시작하지 않음)"},
+	CanServer - pluginKeys:          {"brings servers", "서버를 가져옴"},
 	CanProgram - pluginKeys:         {"brings programs that commands find", "명령이 찾는 프로그램을 가져옴"},
 	CanShell - pluginKeys:           {"runs commands while a skill or a command is read", "스킬이나 명령을 읽을 때 명령 실행"},
 	CanTools - pluginKeys:           {"lets tools run without a question", "도구를 묻지 않고 실행"},

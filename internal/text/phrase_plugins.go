@@ -206,7 +206,6 @@ var pluggings = [...][2]string{
 	{"{key} has from {low} to {high}", "{key|은/는} {low}에서 {high}까지입니다"},
 
 	// What does not count, and what was read leniently.
-	{"servers of plugins are not started here", "플러그인의 서버는 여기서 시작하지 않습니다"},
 	{"language servers are those of the settings", "언어 서버는 설정에서 정합니다"},
 	{"there are no themes here", "여기에는 테마가 없습니다"},
 	{"there are no monitors here", "여기에는 모니터가 없습니다"},

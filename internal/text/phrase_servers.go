@@ -75,6 +75,9 @@ var servings = [...][2]string{
 	{"write a number from 1 to 65535", "1에서 65535 사이의 수를 쓰세요"},
 	{"did you mean {key}?", "{key|을/를} 뜻했나요?"},
 
+	{"only a person takes a server out of the sandbox", "서버를 샌드박스 밖에 두는 것은 사용자만 정합니다"},
+	{"name the server in your own settings", "사용자 설정에 서버를 쓰세요"},
+
 	// Why a server is not used.
 	{"these variables are not set: {list}", "설정되지 않은 변수: {list}"},
 	{"with its variables, the header {name} has more than one line", "변수를 넣으면 헤더 {name|이/가} 여러 줄이 됩니다"},

@@ -29,6 +29,9 @@ type Choices struct {
 	// Tools are the hashes of tools that were seen, by server and tool: a tool that
 	// says something else of itself is asked about.
 	Tools map[string]map[string]string `json:"tools,omitempty"`
+
+	// Seen are those that were left out because of that, as they were then.
+	Seen map[string]map[string]string `json:"seen,omitempty"`
 }
 
 type sheet struct {
@@ -90,7 +93,7 @@ func (s Store) Change(dir string, edit func(*Choices) error) error {
 			return err
 		}
 		c := sh.Choices
-		if max(len(c.Approved), len(c.Rejected), len(c.Off), len(c.Added), len(c.Tools)) > maxChoices {
+		if max(len(c.Approved), len(c.Rejected), len(c.Off), len(c.Added), len(c.Tools), len(c.Seen)) > maxChoices {
 			return ErrMany
 		}
 		return nil
@@ -153,33 +156,56 @@ func (c Choices) Source(path string) Source {
 // maxTools bounds the tools of a server whose hashes are kept.
 const maxTools = 2000
 
-// Differ compares what the tools of a server say of themselves, by hash, with what they
-// have said when they were seen first. What is new is taken as it is when the server was
-// never seen before; afterwards only accept takes it.
-func (c *Choices) Differ(server string, now map[string]string) (added, changed []string) {
-	before, known := c.Tools[server]
-	if !known {
-		return nil, nil
-	}
+// Differ returns the tools of a server that say something else of themselves, by hash, than
+// when they were seen first, sorted.
+func (c *Choices) Differ(server string, now map[string]string) (changed []string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		switch was, ok := before[name]; {
-		case !ok:
-			added = append(added, name)
-		case was != now[name]:
+		if was, ok := c.Tools[server][name]; ok && was != now[name] {
 			changed = append(changed, name)
 		}
 	}
-	return added, changed
+	return changed
 }
 
-// Accept records what the tools of a server say of themselves.
-func (c *Choices) Accept(server string, now map[string]string) error {
-	if len(now) > maxTools {
-		return ErrMany
+// Withhold records tools that are left out.
+func (c *Choices) Withhold(server string, tools map[string]string) {
+	if c.Seen == nil {
+		c.Seen = map[string]map[string]string{}
 	}
+	if c.Seen[server] = maps.Clone(tools); len(tools) == 0 {
+		delete(c.Seen, server)
+	}
+}
+
+// Agree takes the tools of a server as they were when they were left out, and returns how
+// many there were.
+func (c *Choices) Agree(server string) int {
+	seen := c.Seen[server]
+	if c.Tools[server] != nil {
+		maps.Copy(c.Tools[server], seen)
+	}
+	delete(c.Seen, server)
+	return len(seen)
+}
+
+// New returns the tools that were never seen.
+func (c *Choices) New(server string, now map[string]string) map[string]string {
+	added := maps.Clone(now)
+	maps.DeleteFunc(added, func(name, _ string) bool { _, ok := c.Tools[server][name]; return ok })
+	return added
+}
+
+// Accept records what tools of a server say of themselves.
+func (c *Choices) Accept(server string, now map[string]string) error {
 	if c.Tools == nil {
 		c.Tools = map[string]map[string]string{}
 	}
-	c.Tools[server] = maps.Clone(now)
+	if c.Tools[server] == nil {
+		c.Tools[server] = map[string]string{}
+	}
+	maps.Copy(c.Tools[server], now)
+	if len(c.Tools[server]) > maxTools {
+		return ErrMany
+	}
 	return nil
 }

@@ -42,12 +42,16 @@ func TestChoices(t *testing.T) {
 	if list, faults := Read(c.Source("here")); len(list) != 1 || list[0].Command != "x" || list[0].Scope != Local || len(faults) > 0 {
 		t.Error(list, faults)
 	}
-	added, changed := c.Differ("a", map[string]string{"t": "other", "new": "1"})
-	if !cmp.Equal(added, []string{"new"}) || !cmp.Equal(changed, []string{"t"}) {
-		t.Error(added, changed)
+	now := map[string]string{"t": "other", "new": "1"}
+	if changed, added := c.Differ("a", now), c.New("a", now); !cmp.Equal(changed, []string{"t"}) || !cmp.Equal(added, map[string]string{"new": "1"}) {
+		t.Error(changed, added)
 	}
-	if added, changed := c.Differ("never seen", map[string]string{"t": "1"}); added != nil || changed != nil {
-		t.Error(added, changed)
+	if changed := c.Differ("never seen", now); changed != nil {
+		t.Error(changed)
+	}
+	c.Withhold("a", map[string]string{"t": "other"})
+	if n := c.Agree("a"); n != 1 || c.Agree("a") != 0 || c.Differ("a", now) != nil {
+		t.Errorf("%d, %+v", n, c)
 	}
 	if n := c.Reset(); n != 2 || len(c.Approved)+len(c.Rejected) > 0 || len(c.Added) != 1 {
 		t.Errorf("%d, %+v", n, c)

@@ -207,7 +207,7 @@ func (r *reader) servers(root jsonc.Value) (jsonc.Value, bool) {
 
 // keys are what a definition may say.
 var keys = []string{
-	"type", "command", "args", "env", "cwd", "url", "headers", "headersHelper", "oauth", "timeout", "startupTimeout", "alwaysLoad",
+	"type", "command", "args", "env", "cwd", "url", "headers", "headersHelper", "oauth", "timeout", "startupTimeout", "alwaysLoad", "unconfined",
 	"disabled", "name", "description", "transport", "version", "autoApprove", "alwaysAllow",
 }
 
@@ -292,6 +292,12 @@ func (r *reader) field(d *Definition, f jsonc.Member) {
 		d.Startup = r.wait(f)
 	case "alwaysLoad":
 		d.AlwaysLoad = r.yes(f)
+	case "unconfined":
+		if r.s.Scope == Project || r.s.Scope == Plugin {
+			r.fault(f.Start, true, "name the server in your own settings", "only a person takes a server out of the sandbox")
+			return
+		}
+		d.Unconfined = r.yes(f)
 	case "disabled":
 		d.Off = r.yes(f)
 	case "name", "description", "version": // for people

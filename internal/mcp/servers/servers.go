@@ -31,6 +31,7 @@ type Server struct {
 	Timeout    time.Duration // of a call; 0: the usual one
 	Startup    time.Duration // until it answers; 0: the usual one
 	AlwaysLoad bool          // its tools are always listed
+	Unconfined bool          // of Stdio: it runs outside of the sandbox; a person has said so, and no project
 
 	Source string // the file, or how it was given
 	Scope  string // one of the scopes

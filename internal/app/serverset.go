@@ -1,0 +1,342 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/mcp"
+	"dure/internal/mcp/servers"
+	"dure/internal/sandbox"
+	"dure/internal/session"
+	"dure/internal/workspace"
+)
+
+const (
+	awaitServers = 5 * time.Second  // of a run that nobody watches, for the first answers of servers
+	helperTime   = 10 * time.Second // of a command that prints headers
+	maxHeaders   = 64 << 10         // bytes of what it prints
+)
+
+// connected is the servers of one session, and of all that work for it. It is safe for
+// concurrent use.
+type connected struct {
+	app     *App
+	workdir string
+	reach   agent.Reach
+	box     *sandbox.Box
+	ws      *workspace.Workspace
+	set     *mcp.Set
+	awaited sync.Once
+
+	mu       sync.Mutex
+	over     bool                         // guarded by mu
+	catalogs map[string]*catalog.Catalog  // by session; guarded by mu
+	withheld map[string]map[string]string // tools that say something else than before, with their prints; by server; guarded by mu
+}
+
+// connections are the servers of the sessions that are open.
+type connections struct {
+	mu   sync.Mutex
+	open map[string]*connected // by session; guarded by mu
+}
+
+// serversOf returns the servers of a session that is open; nil = it has none.
+func (a *App) serversOf(session string) *connected {
+	a.servers.mu.Lock()
+	defer a.servers.mu.Unlock()
+	return a.servers.open[session]
+}
+
+// connect begins to connect the servers of a session; what works for one has its servers.
+// It waits for none of them. nil = there are none.
+func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, ws *workspace.Workspace, workdir string) *connected {
+	if b.Open.Edit {
+		return nil
+	}
+	c := a.serversOf(b.Parent)
+	if c == nil && b.Child != nil {
+		return nil
+	}
+	if c == nil {
+		var list []servers.Server
+		known, _ := a.serversIn(workdir)
+		for _, k := range known {
+			if k.State == servers.Ready {
+				list = append(list, k.Expanded)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		c = &connected{app: a, workdir: workdir, reach: b.Reach, box: box, ws: ws, catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}}
+		c.set = mcp.New(mcp.Config{
+			Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers,
+			Roots:   func() []string { return append([]string{ws.Root()}, a.cfg.AddDirs...) },
+			Trusted: func(s servers.Server) bool { return s.Scope != servers.Project && s.Scope != servers.Plugin },
+			Clean:   a.patterns.Redact, OnChange: c.changed,
+			Log: a.opts.Logger, Version: a.opts.Version,
+		})
+	}
+	a.servers.mu.Lock()
+	if a.servers.open == nil {
+		a.servers.open = map[string]*connected{}
+	}
+	a.servers.open[b.Session] = c
+	a.servers.mu.Unlock()
+	c.mu.Lock()
+	c.catalogs[b.Session] = cat
+	c.mu.Unlock()
+	for _, s := range c.set.Status() {
+		c.changed(s.Server.Name)
+	}
+	c.set.Connect()
+	return c
+}
+
+// leave ends the part of a session; with the one that they were connected for, the servers
+// end.
+func (c *connected) leave(id string, child bool) {
+	if c == nil {
+		return
+	}
+	a := c.app
+	a.servers.mu.Lock()
+	delete(a.servers.open, id)
+	a.servers.mu.Unlock()
+	c.mu.Lock()
+	delete(c.catalogs, id)
+	c.over = c.over || !child
+	c.mu.Unlock()
+	if !child {
+		c.set.Close()
+	}
+}
+
+// extra waits for servers once, before the first request of a run that nobody watches.
+func (c *connected) extra(ctx context.Context, _ session.Moment) []agent.ContextAdded {
+	if c != nil && c.app.opts.Flags.AwaitServers {
+		c.awaited.Do(func() {
+			ctx, cancel := context.WithTimeout(ctx, awaitServers)
+			defer cancel()
+			_ = c.set.Wait(ctx) // what comes later is there for a later request
+			c.takeAll()
+		})
+	}
+	return nil
+}
+
+// takeAll takes over what all servers offer now: news of it may be on its way.
+func (c *connected) takeAll() {
+	for _, st := range c.set.Status() {
+		if st.State == mcp.Connected {
+			c.changed(st.Server.Name)
+		}
+	}
+}
+
+// changed takes the tools over that a server offers now. A tool that says something else
+// of itself than when it was first seen is left out until somebody agrees.
+func (c *connected) changed(server string) {
+	tools, prints := []agent.Tool{}, map[string]string{}
+	for _, t := range c.set.Tools() {
+		if own, ok := t.(*mcp.Tool); ok && own.Server() == server {
+			tools = append(tools, t)
+			prints[own.Remote()] = own.Print()
+		}
+	}
+	held := c.compare(server, prints)
+	tools = slices.DeleteFunc(tools, func(t agent.Tool) bool {
+		own, ok := t.(*mcp.Tool)
+		return ok && held[own.Remote()] != ""
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.withheld[server] = held
+	for _, cat := range c.catalogs {
+		for _, r := range cat.Set(catalog.MCP, server, tools) {
+			c.app.opts.Logger.Info("tool of a server", "server", server, "tool", r.Name, "problem", r.Err)
+		}
+	}
+}
+
+// compare returns the tools that are not as they were when they were first seen, and
+// remembers those that are new.
+func (c *connected) compare(server string, now map[string]string) (held map[string]string) {
+	held = map[string]string{}
+	if len(now) == 0 {
+		return held
+	}
+	store := c.app.serverStore()
+	before, err := store.Of(c.workdir)
+	if err == nil {
+		for _, name := range before.Differ(server, now) {
+			held[name] = now[name]
+		}
+		added := before.New(server, now)
+		if len(added) > 0 || !maps.Equal(held, before.Seen[server]) {
+			err = store.Change(c.workdir, func(ch *servers.Choices) error {
+				ch.Withhold(server, held)
+				return ch.Accept(server, added)
+			})
+		}
+	}
+	if err != nil { // nobody can tell what they were
+		c.app.opts.Logger.Warn("remembering the tools of a server", "server", server, "error", err)
+		for name, print := range now {
+			held[name] = print
+		}
+	}
+	return held
+}
+
+// agree takes tools as they are now that are left out.
+func (c *connected) agree(server string) (n int, err error) {
+	c.mu.Lock()
+	held := c.withheld[server]
+	c.mu.Unlock()
+	if len(held) == 0 {
+		return 0, nil
+	}
+	if err := c.app.serverStore().Change(c.workdir, func(ch *servers.Choices) error {
+		ch.Withhold(server, nil)
+		return ch.Accept(server, held)
+	}); err != nil {
+		return 0, serverProblem(server, err, "dure mcp list")
+	}
+	c.changed(server)
+	return len(held), nil
+}
+
+// start starts the program of a server: confined, unless its user has said otherwise, and
+// with the public network.
+func (c *connected) start(ctx context.Context, s servers.Server, errs io.Writer) (io.ReadWriteCloser, error) {
+	env := c.app.commandEnv()
+	for name, v := range s.Env {
+		env = append(env, name+"="+v) // of two, the last counts
+	}
+	dir := c.workdir
+	if s.Dir != "" {
+		_, resolved, err := c.ws.Resolve(s.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("the folder %s: %w", s.Dir, err)
+		}
+		dir = resolved
+	}
+	p, err := c.box.Start(ctx, sandbox.Cmd{
+		Argv: append([]string{s.Command}, s.Args...), Dir: dir, Env: env, PipeIn: true, PipeOut: true, Err: errs,
+		Grant: sandbox.Grant{Hosts: []string{"*"}}, Unconfined: s.Unconfined,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return talker{p}, nil
+}
+
+// client reaches servers over the network, as far as the network mode lets it.
+func (c *connected) client(s servers.Server) (*http.Client, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	if !c.app.near(u) {
+		return nil, fmt.Errorf("the network mode %s does not let %s be reached", c.app.cfg.Network.Mode, u.Hostname())
+	}
+	if c.app.cfg.Network.Mode == config.External {
+		return &http.Client{Transport: c.app.transport}, nil
+	}
+	return &http.Client{Transport: nearby{c.app}}, nil
+}
+
+// nearby is a transport for the other network modes: redirects lead nowhere else.
+type nearby struct{ app *App }
+
+// RoundTrip sends a request, if the network mode lets it.
+func (n nearby) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !n.app.near(r.URL) {
+		return nil, fmt.Errorf("the network mode %s does not let %s be reached", n.app.cfg.Network.Mode, r.URL.Hostname())
+	}
+	return n.app.transport.RoundTrip(r)
+}
+
+// headers runs the command of a server that prints headers.
+func (c *connected) headers(ctx context.Context, s servers.Server) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	var out bounded
+	argv := []string{"sh", "-c", s.HeadersHelper}
+	exit, err := c.box.Run(ctx, sandbox.Cmd{
+		Argv: argv, Dir: c.workdir, Out: &out, Grant: sandbox.Grant{Hosts: []string{"*"}}, Unconfined: s.Scope != servers.Project && s.Scope != servers.Plugin,
+		Env: append(c.app.commandEnv(), "CLAUDE_CODE_MCP_SERVER_NAME="+s.Name, "CLAUDE_CODE_MCP_SERVER_URL="+s.URL),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case exit.Code != 0:
+		return nil, fmt.Errorf("headersHelper ended with code %d", exit.Code)
+	case out.full:
+		return nil, fmt.Errorf("headersHelper has printed more than %d bytes", maxHeaders)
+	}
+	var all map[string]string
+	if json.Unmarshal(out.buf.Bytes(), &all) != nil {
+		return nil, errors.New("headersHelper has printed no JSON object of texts")
+	}
+	for name, v := range all {
+		if name == "" || strings.ContainsAny(name+v, "\r\n\x00") {
+			return nil, errors.New("headersHelper has printed a header of several lines")
+		}
+	}
+	return all, nil
+}
+
+// bounded keeps the beginning of what is written.
+type bounded struct {
+	buf  bytes.Buffer
+	full bool
+}
+
+// Write keeps what there is room for.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > maxHeaders {
+		b.full = true
+		return len(p), nil
+	}
+	return b.buf.Write(p)
+}
+
+// states says how it stands with the connections.
+func (c *connected) states(list []agent.ServerInfo) {
+	if c == nil {
+		return
+	}
+	c.takeAll()
+	words := map[mcp.State]string{mcp.Pending: "connecting", mcp.Connected: "connected", mcp.Failed: "failed", mcp.NeedsAuth: "login", mcp.Disabled: "off"}
+	for _, st := range c.set.Status() {
+		i := slices.IndexFunc(list, func(s agent.ServerInfo) bool { return s.Name == st.Server.Name })
+		if i < 0 {
+			continue
+		}
+		s := &list[i]
+		s.State, s.Why, s.Title = words[st.State], st.Problem, st.Title
+		s.Tools, s.Prompts, s.Resources, s.Left = st.Tools, st.Prompts, st.Resources+st.Templates, st.Left
+		c.mu.Lock()
+		for name := range c.withheld[s.Name] {
+			s.Withheld = append(s.Withheld, name)
+		}
+		c.mu.Unlock()
+		slices.Sort(s.Withheld)
+	}
+}

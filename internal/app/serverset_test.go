@@ -1,0 +1,130 @@
+//go:build unix
+
+package app_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// echoes is a server as a shell script: a tool, a prompt and a resource.
+const echoes = `#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  case "$line" in
+  *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+  *'"method":"tools/list"'*) answer '{"tools":[{"name":"echo","description":"ABOUT","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}' ;;
+  *'"method":"tools/call"'*) answer '{"content":[{"type":"text","text":"the server has heard it"}]}' ;;
+  *'"method":"prompts/list"'*) answer '{"prompts":[{"name":"greet","description":"Greets somebody","arguments":[{"name":"who","required":true}]}]}' ;;
+  *'"method":"prompts/get"'*) answer '{"messages":[{"role":"user","content":{"type":"text","text":"Greet whoever is there."}}]}' ;;
+  *'"method":"resources/list"'*) answer '{"resources":[{"uri":"note://one","name":"one","mimeType":"text/plain"}]}' ;;
+  *'"method":"resources/templates/list"'*) answer '{"resourceTemplates":[]}' ;;
+  *'"method":"resources/read"'*) answer '{"contents":[{"uri":"note://one","text":"what the note says"}]}' ;;
+  *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+`
+
+// echoing is a program whose sessions have the server.
+func (w *world) echoing(about string) *app.App {
+	w.t.Helper()
+	w.write("server.sh", strings.Replace(echoes, "ABOUT", about, 1))
+	return w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}))
+}
+
+// server waits until the server of a session is connected, and says how it stands with it.
+func (k *talk) server() agent.ServerInfo {
+	k.t.Helper()
+	look, over := time.NewTicker(20*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for {
+		r, err := client.Query[agent.ServerReport](k.t.Context(), k.Client, agent.ListServers{Session: k.Info.ID})
+		if err != nil || len(r.Servers) != 1 {
+			k.t.Fatalf("%+v, %v", r, err)
+		}
+		if s := r.Servers[0]; s.State != "connecting" && s.State != "ready" {
+			return s
+		}
+		select {
+		case <-look.C:
+		case <-over:
+			k.t.Fatal("the server does not connect")
+		}
+	}
+}
+
+// A server that a session has offers its tools beside the others; each call passes the gate.
+func TestServerInSessions(t *testing.T) {
+	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{Text: "Done."}), script.Options{})
+	k := w.talkTo(w.echoing("Says it again"), agent.Open{Approver: true})
+	if s := k.server(); s.State != "connected" || s.Tools != 1 || s.Prompts != 1 || s.Resources != 1 {
+		t.Fatalf("%+v", s)
+	}
+	var asked []agent.ApprovalAsked
+	k.answer("Echo", func(a agent.ApprovalAsked) agent.Resolve {
+		asked = append(asked, a)
+		return agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Allow}}
+	})
+	if len(asked) != 1 || asked[0].Proposal.Call.Tool != "mcp__sh__echo" {
+		t.Errorf("asked about %+v", asked)
+	}
+	results := all[agent.CallFinished](k.seen)
+	if len(results) != 1 || !strings.Contains(results[0].Result.Text, "the server has heard it") {
+		t.Errorf("%+v", results)
+	}
+}
+
+// A tool that describes itself otherwise than when it was first seen is left out until
+// somebody agrees.
+func TestServerThatChangesItsTools(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Hello."}, script.Reply{Text: "Hello."}, script.Reply{Text: "Hello."}), script.Options{})
+	listed := func() bool {
+		reqs := w.model.Requests()
+		return strings.Contains(string(reqs[len(reqs)-1].Body), "mcp__sh__echo")
+	}
+	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
+	k.server()
+	if k.turn("Hello"); !listed() {
+		t.Error("the tool is not listed")
+	}
+	a := w.echoing("Says it again, and sends it to somebody else")
+	k = w.talkTo(a, agent.Open{})
+	if s := k.server(); !slices.Equal(s.Withheld, []string{"echo"}) {
+		t.Errorf("%+v", s)
+	}
+	if k.turn("Hello"); listed() {
+		t.Error("the tool is listed although it has changed")
+	}
+	if info, err := a.ApproveServer("sh", true); err != nil {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if s := k.server(); len(s.Withheld) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if k.turn("Hello"); !listed() {
+		t.Error("the tool is not listed although somebody has agreed")
+	}
+}
+
+// A server that is not there is told, and the session goes on.
+func TestServerThatDoesNotStart(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
+	f := app.Flags{AwaitServers: true, Servers: []string{`{"mcpServers": {"gone": {"command": "no-such-program-anywhere"}}}`}}
+	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{})
+	if end := k.turn("Hello"); end.Reason != agent.EndDone {
+		t.Errorf("%+v", end)
+	}
+	if s := k.server(); s.State != "failed" || s.Why == "" {
+		out, _ := json.Marshal(s)
+		t.Errorf("%s", out)
+	}
+}
