@@ -222,6 +222,36 @@ func TestLentToolsRunHooks(t *testing.T) {
 	}
 }
 
+// The log of what was called is sealed when the session is closed, and can be executed again.
+func TestLentSessionsAreSealed(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	w.write("a.txt", "hello\n")
+	a := w.program(w.modelless(app.Flags{}))
+	tools, err := a.LendableTools([]string{"Read"})
+	if err != nil || len(tools) != 1 {
+		t.Fatalf("tools: %v, %v", tools, err)
+	}
+	l, err := a.Lend(t.Context(), "lent", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Call(t.Context(), "c1", "mcp:test", tools[0], []byte(`{"file_path":"a.txt"}`))
+	if err != nil || !strings.Contains(r.Text, "hello") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seals, err := client.Query[agent.SealReport](t.Context(), a.Client(), agent.VerifySeals{Session: l.ID()})
+	if err != nil || !seals.OK || seals.Seals != 1 || seals.Open != 0 {
+		t.Errorf("the seals: %+v, %v", seals, err)
+	}
+	again, err := client.Query[agent.ReplayReport](t.Context(), a.Client(), agent.VerifyReplay{Session: l.ID()})
+	if err != nil || !again.OK {
+		t.Errorf("the replay: %+v, %v", again, err)
+	}
+}
+
 // Work in the background tells those who ask for it how it came out, and wakes no model.
 func TestLentToolsWakeNobody(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "I was asked."} }})

@@ -349,8 +349,13 @@ func (s *Session) run() {
 	s.err = errors.Join(s.err, s.release())
 }
 
-// release gives the log back.
+// release gives the log back. That of a session whose tools were lent has no ends of turns
+// that seal it, and is sealed here.
 func (s *Session) release() error {
+	var unsealed error
+	if s.lent && s.rec.lease.Valid().Err() == nil {
+		unsealed = s.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true})
+	}
 	meta := s.rec.lease.Session()
 	s.rec.read(func(st *transcript.State) {
 		meta.SessionInfo = st.Info()
@@ -358,7 +363,7 @@ func (s *Session) release() error {
 			s.rec.snapshotLocked()
 		}
 	})
-	return s.rec.lease.Release(context.Background(), journal.Parked, meta)
+	return errors.Join(unsealed, s.rec.lease.Release(context.Background(), journal.Parked, meta))
 }
 
 // Info returns the session's row in the list.
