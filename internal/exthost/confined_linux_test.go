@@ -24,16 +24,23 @@ func TestConfined(t *testing.T) {
 			tries(() => writeFileSync(i.bundle + "/made", "x")),
 			tries(() => readFileSync(i.bundle + "/a.js")),
 			tries(() => writeFileSync(process.env.HOME + "/made", "x")),
+			tries(() => readFileSync(i.bundle + "/.env")[0].toString()),
 			await fetch("http://" + i.address).then(() => true, () => false),
 		] };`
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	for _, mechanism := range []string{"bwrap", "namespaces", "landlock"} {
 		t.Run(mechanism, func(t *testing.T) {
-			root, workspace, home := bundle(t, map[string]string{"a.js": code}), t.TempDir(), t.TempDir()
+			project, workspace, home := bundle(t, map[string]string{"code/a.js": code, "code/.env": "TOKEN=1"}), t.TempDir(), t.TempDir()
+			root, roots := filepath.Join(project, "code"), []string{workspace, project}
+			if mechanism == "landlock" { // which protects nothing in a root, and has the /tmp of all
+				roots = roots[:1]
+			}
 			box := sandbox.New(sandbox.Config{
 				Temp: t.TempDir(), Mechanisms: []string{mechanism},
-				Confine: &sandbox.Confinement{Roots: []string{workspace}, ProtectNames: sandbox.ProtectNames()},
+				Confine: &sandbox.Confinement{
+					Roots: roots, Protect: []string{root}, Hide: []string{filepath.Join(root, ".env")}, ProtectNames: sandbox.ProtectNames(),
+				},
 			})
 			t.Cleanup(func() { _ = box.Close() })
 			if r := box.Explain(); r.Mechanism != mechanism {
@@ -45,7 +52,7 @@ func TestConfined(t *testing.T) {
 			})
 			tl := tool(t, h, Resource{Name: "a", Runtime: Node, Entry: "a.js"})
 			r := run(t, t.Context(), tl, `{"workspace":"`+workspace+`","bundle":"`+root+`","address":"`+strings.TrimPrefix(server.URL, "http://")+`"}`)
-			wantOutput(t, r, `[true,false,true,false,false]`)
+			wantOutput(t, r, `[true,false,true,false,false,false]`)
 			if _, err := os.Stat(filepath.Join(workspace, "made")); err != nil {
 				t.Error(err)
 			}

@@ -49,7 +49,8 @@ type Config struct {
 	// [os.Executable].
 	Self string
 
-	// Grant is what its programs may reach beyond what the box lets commands.
+	// Grant is what its programs may reach beyond what the box lets commands: the root
+	// itself, where the box hides that. What is hidden below the root then is not any more.
 	Grant sandbox.Grant
 
 	// Approve is asked before code is run that was not run before, and before it runs

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,9 +110,7 @@ func (h *Host) bundle(ctx context.Context, entry string) (bundler.Output, error)
 	if err != nil {
 		return none, fmt.Errorf("writing what to bundle: %w", err)
 	}
-	grant := h.grant()
-	grant.ReadOnly, grant.Writes, grant.Hosts = true, nil, nil
-	grant.Reads = append(grant.Reads, self)
+	grant := sandbox.Grant{ReadOnly: true, Reads: append(slices.Clone(h.c.Grant.Reads), self)}
 	out, errs := &held{most: h.c.Limits.Answer}, &tail{}
 	limit := h.c.Limits.Start * 3 / 4 // the rest is for loading
 	exit, err := h.c.Box.Run(ctx, sandbox.Cmd{

@@ -46,7 +46,7 @@ func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.Too
 	exit, err := h.c.Box.Run(ctx, sandbox.Cmd{
 		Argv: h.bounded(append([]string{program}, r.Args...)), Dir: dir, In: bytes.NewReader(append(in, '\n')), Out: out, Err: errs,
 		Env:     append(h.c.Env[:len(h.c.Env):len(h.c.Env)], "DURE_IDEMPOTENCY_KEY="+env.Key),
-		Spawned: env.Spawned, Grant: h.grant(),
+		Spawned: env.Spawned, Grant: h.c.Grant,
 	})
 	said := errs.String()
 	if said != "" {

@@ -51,7 +51,7 @@ func (h *Host) begin(argv []string, serve func(*worker, message)) (*worker, erro
 	w.wire = newWire(h.c.Limits.Answer, func(m message) { serve(w, m) })
 	w.life, w.end = context.WithCancelCause(h.life)
 	p, err := h.c.Box.Start(w.life, sandbox.Cmd{
-		Argv: argv, Dir: h.c.Dir, Env: h.c.Env, PipeIn: true, PipeOut: true, Err: w.last, Grant: h.grant(),
+		Argv: argv, Dir: h.c.Dir, Env: h.c.Env, PipeIn: true, PipeOut: true, Err: w.last, Grant: h.c.Grant,
 	})
 	if err != nil {
 		w.end(nil)
@@ -66,13 +66,6 @@ func (h *Host) begin(argv []string, serve func(*worker, message)) (*worker, erro
 		return nil, ErrClosed
 	}
 	return w, nil
-}
-
-// grant is what all programs of the bundle may reach.
-func (h *Host) grant() sandbox.Grant {
-	g := h.c.Grant
-	g.Reads = append([]string{h.c.Root}, g.Reads...)
-	return g
 }
 
 // attend listens to a worker until it has ended, and sees to it that it does.
