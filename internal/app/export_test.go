@@ -9,6 +9,7 @@ import (
 
 	"dure/internal/journal"
 	"dure/internal/session"
+	"dure/internal/worktree"
 )
 
 // Watch lets a test see what sessions are built from. It comes before the first
@@ -54,3 +55,24 @@ func (a *App) Later(d time.Duration) {
 
 // Masked returns a text as results of tools carry it back.
 func (a *App) Masked(text string) string { return a.patterns.Redact(text) }
+
+// MendTrees looks after the work trees as a start of the program does, and returns how
+// many it found that nobody works in.
+func (a *App) MendTrees(ctx context.Context) (int, error) {
+	if _, err := a.open(); err != nil {
+		return 0, err
+	}
+	list := a.trees().Mend(ctx, a.isOpen)
+	for _, m := range list {
+		if m.Err != nil {
+			return len(list), m.Err
+		}
+	}
+	return len(list), nil
+}
+
+// MakeTree makes a work tree for a session, as for an agent of it.
+func (a *App) MakeTree(ctx context.Context, session string) (path string, err error) {
+	t, _, err := a.trees().Create(ctx, worktree.Request{Dir: a.opts.Workdir, Owner: session, Key: "left", Kind: "worker"})
+	return t.Path, err
+}

@@ -206,3 +206,48 @@ func TestHooksMakeTheFolder(t *testing.T) {
 		})
 	}
 }
+
+// Another program that starts leaves the work trees alone whose sessions are open, and
+// removes what is left of those that are not.
+func TestAnotherProgramLooksAfterWorkTrees(t *testing.T) {
+	var w *world // which the model knows of before it is there
+	found, failed, tree := -1, error(nil), ""
+	w = newWorld(t, script.Script{}, thenTree(func(r script.Request) script.Reply {
+		if found < 0 {
+			trees, _ := filepath.Glob(filepath.Join(w.home, "dure", "worktrees", "general-purpose-*[0-9a-f]"))
+			if len(trees) == 1 {
+				tree = trees[0]
+			}
+			other := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+			found, failed = other.MendTrees(t.Context())
+			if _, err := os.Stat(tree); err != nil {
+				failed = err
+			}
+		}
+		return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+	}, "", nil, isolated))
+	w.repository()
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	k := w.talkTo(a, agent.Open{})
+	k.turn(whole)
+	if found != 0 || failed != nil || !strings.HasPrefix(filepath.Base(tree), "general-purpose-") {
+		t.Errorf("beside an open session, in %s: %d, %v", tree, found, failed)
+	}
+	left, err := a.MakeTree(t.Context(), k.Info.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := a.MendTrees(t.Context()); n != 0 || err != nil {
+		t.Errorf("its own: %d, %v", n, err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	if n, err := other.MendTrees(t.Context()); err != nil || n > 1 {
+		t.Errorf("of a session that is closed: %d, %v", n, err)
+	}
+	if _, err := os.Stat(left); err == nil || w.git(w.work, "branch", "--list", "dure-*") != "" {
+		t.Error("it is left")
+	}
+}
