@@ -98,6 +98,7 @@ func (a *App) isolation(c toolConfig) swarm.Isolation {
 	}
 	return swarm.Isolation{
 		Trees: a.trees(), Dir: c.ws.Root(), Session: c.Session,
+		From: a.cfg.Worktree.From, Links: a.cfg.Worktree.Links, Only: a.cfg.Worktree.Only,
 		Make: func(ctx context.Context, name string) (string, bool, error) {
 			return a.hookedOf(c.Session).makesTree(ctx, name)
 		},

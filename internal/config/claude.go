@@ -40,7 +40,7 @@ func translations() []translation {
 		"hooks", "disableAllHooks", "allowManagedHooksOnly", "allowedHttpHookUrls", "httpHookAllowedEnvVars",
 		"enabledPlugins", "pluginConfigs", "extraKnownMarketplaces", "strictKnownMarketplaces", "blockedMarketplaces",
 		"skillOverrides", "skillListingBudgetFraction", "skillListingMaxDescChars", "disableBundledSkills", "disableSkillShellExecution",
-		"sandbox.network.allowPrivate",
+		"sandbox.network.allowPrivate", "worktree.baseRef", "worktree.symlinkDirectories", "worktree.sparsePaths",
 		"enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly",
 	}
 	list := []translation{
@@ -78,7 +78,7 @@ var accepted = []string{
 	"$schema", "permissions", "permissions.disableAutoMode", "permissions.blockReadsExemptPaths", "permissions.workingDirectoriesAsGiven",
 	"modelOverrides", "alwaysThinkingEnabled", "statusLine", "subagentStatusLine", "fileSuggestion", "respectGitignore",
 	"includeGitInstructions", "attribution", "includeCoAuthoredBy", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper",
-	"worktree", "sandbox", "sandbox.network", "sandbox.filesystem", "defaultShell",
+	"worktree", "worktree.bgIsolation", "sandbox", "sandbox.network", "sandbox.filesystem", "defaultShell",
 	"bashOutputMaxChars", "taskOutputMaxChars", "autoCompactWindow", "autoMemoryEnabled", "autoMemoryDirectory", "claudeMd", "plansDirectory",
 	"teammateMode", "autoMode", "useAutoModeDuringPlan", "skipDangerousModePermissionPrompt", "promptCacheTtl", "companyAnnouncements", "minimumVersion",
 	"theme", "editorMode", "verbose", "tui", "viewMode", "disableCommandPluginSources", "disableSideloadFlags", "parentSettingsBehavior",

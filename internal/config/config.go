@@ -87,6 +87,7 @@ type Config struct {
 	Reflexion    Reflexion
 	Plan         Plan
 	Verification Verification
+	Worktree     Worktree
 
 	Hooks Hooks
 	MCP   MCP
@@ -282,6 +283,8 @@ type Settings struct {
 	FileMCP
 
 	DisabledTools []string `json:"disabledTools"`
+
+	Worktree *FileWorktree `json:"worktree"`
 	Extensions
 
 	// MemoryExcludes is another word for memory.excludes.

@@ -128,6 +128,7 @@ func (l *loader) restrict(ly layer, s *Settings) {
 	l.restrictCare(s, drop)
 	l.restrictPlan(s, drop)
 	l.restrictExtend(ly, s, drop)
+	l.restrictWorktree(ly, s)
 	l.restrictHooks(ly, s)
 	l.restrictServers(ly, s)
 	l.restrictSandbox(s, drop)

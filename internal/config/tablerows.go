@@ -81,6 +81,9 @@ func talkKeys() []Key {
 		row("memory.excludes", Texts, TrustedOnly, "", "patterns of paths that are not read", "읽지 않을 경로의 패턴"),
 		row("claudeMdExcludes", Texts, TrustedOnly, "", "as memory.excludes", "memory.excludes와 같음"),
 		row("memory.outside", Switch, OwnLayer, "false", "files of a trusted project may include others from outside", "신뢰한 프로젝트의 파일이 밖의 것을 포함할 수 있음"),
+		row("worktree.baseRef", Text, TrustedOnly, `"head"`, "where the work trees of agents begin", "에이전트의 작업 트리가 시작하는 곳", baseRefs...),
+		row("worktree.symlinkDirectories", Texts, TrustedOnly, "", "folders that they have links to", "링크로 두는 폴더"),
+		row("worktree.sparsePaths", Texts, TrustedOnly, "", "folders that they have alone", "그것만 두는 폴더"),
 		row("outputStyle", Text, AnyLayer, "", "the style of answers", "대답의 방식"),
 		row("agent", Text, TrustedOnly, "", "the agent that sessions begin with", "세션이 시작하는 에이전트"),
 	}
