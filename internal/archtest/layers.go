@@ -85,13 +85,20 @@ var Layers = []Layer{
 		May: []string{"client", "internal/transcript", "internal/near", "internal/plan", "text", "vocabulary"},
 	},
 
+	// What brings messages from outside is a front-end that follows the routes of bundles.
+	{
+		Name:     "inbound",
+		Packages: []string{"internal/inbound"},
+		May:      []string{"internal/bundle", "internal/cron", "client", "vocabulary"},
+	},
+
 	// Wiring: the one place where everything meets. The command gives what it
 	// builds to a front-end.
 	{
 		Name:     "wiring",
 		Packages: []string{"internal/app"},
 		May: []string{
-			"edge", "session", "replay", "capability", "settings", "stock", "bounds",
+			"edge", "inbound", "session", "replay", "capability", "settings", "stock", "bounds",
 			"ground", "record", "client", "text", "vocabulary",
 		},
 	},

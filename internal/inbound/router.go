@@ -1,0 +1,231 @@
+package inbound
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/bundle"
+)
+
+// Config is what a router is made of.
+type Config struct {
+	Client client.Client
+	// Route says where a message of a connection goes.
+	Route func(connection string, m bundle.Message) (bundle.Goal, error)
+	// Bundle tells the sessions of this bundle from those of others: its folder.
+	Bundle string
+	// Open returns how the session of a goal is opened: its agent, its model, its limits.
+	Open   func(bundle.Goal) agent.Open
+	Logger *slog.Logger
+}
+
+// Router gives messages to sessions, see the package.
+type Router struct {
+	cfg  Config
+	ctx  context.Context // of all that it waits for
+	stop context.CancelCauseFunc
+	all  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	flight int
+	open   map[string]*live // by session
+}
+
+// live is a session with messages that are not answered.
+type live struct {
+	sess  *client.Session
+	ready chan struct{} // closed when sess or err is there
+	err   error
+	refs  int
+}
+
+var errClosed = errors.New("the router is closed")
+
+// NewRouter returns a router. It is to be closed.
+func NewRouter(c Config) *Router {
+	r := &Router{cfg: c, open: map[string]*live{}}
+	r.ctx, r.stop = context.WithCancelCause(context.Background())
+	return r
+}
+
+// Close ends the sessions that are open, and waits for what the router has started. What is
+// not answered stays in the logs, and goes on when its session is opened again.
+func (r *Router) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop(errClosed)
+	r.all.Wait()
+}
+
+// Deliver gives a message of a connection to its session. It returns when the message is in
+// the log of that.
+func (r *Router) Deliver(ctx context.Context, connection string, m bundle.Message) (*Delivery, error) {
+	if strings.TrimSpace(m.Text) == "" {
+		return nil, errors.New("the message is empty")
+	}
+	if len(m.Text) > maxText {
+		return nil, fmt.Errorf("the message has more than %d bytes", maxText)
+	}
+	goal, err := r.cfg.Route(connection, m)
+	if err != nil {
+		return nil, err
+	}
+	id := goal.Session(r.cfg.Bundle)
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	l, err := r.acquire(ctx, id, goal)
+	if err != nil {
+		r.leave()
+		return nil, err
+	}
+	input := inputOf(connection, m.ID)
+	if err := l.sess.Send(ctx, agent.Prompt{ID: input, Text: m.Text, Later: true}); err != nil {
+		r.release(id, l)
+		r.leave()
+		return nil, err
+	}
+	d := &Delivery{Session: id, done: make(chan struct{})}
+	go func() { // all waits for it, see enter
+		defer r.leave()
+		defer close(d.done)
+		defer r.release(id, l)
+		d.text, d.err = answer(r.ctx, l.sess, input)
+	}()
+	return d, nil
+}
+
+// enter counts a message that is on its way.
+func (r *Router) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return errClosed
+	case r.flight == maxFlight:
+		return ErrBusy
+	}
+	r.flight++
+	r.all.Add(1)
+	return nil
+}
+
+func (r *Router) leave() {
+	r.mu.Lock()
+	r.flight--
+	r.mu.Unlock()
+	r.all.Done()
+}
+
+// acquire opens a session, or returns it if it is open.
+func (r *Router) acquire(ctx context.Context, id string, goal bundle.Goal) (*live, error) {
+	r.mu.Lock()
+	l := r.open[id]
+	first := l == nil
+	if first {
+		l = &live{ready: make(chan struct{})}
+		r.open[id] = l
+	}
+	l.refs++
+	r.mu.Unlock()
+	if first {
+		l.sess, l.err = r.openSession(r.ctx, id, goal)
+		close(l.ready)
+	}
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+		r.release(id, l)
+		return nil, context.Cause(ctx)
+	}
+	if l.err != nil {
+		r.release(id, l)
+		return nil, l.err
+	}
+	return l, nil
+}
+
+func (r *Router) openSession(ctx context.Context, id string, goal bundle.Goal) (*client.Session, error) {
+	o := r.cfg.Open(goal)
+	o.Session = id
+	sess, err := r.cfg.Client.Open(ctx, o)
+	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
+		o.Session, o.New = "", id
+		sess, err = r.cfg.Client.Open(ctx, o)
+	}
+	return sess, err
+}
+
+// release closes a session that nobody waits for any more.
+func (r *Router) release(id string, l *live) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.refs--; l.refs > 0 {
+		return
+	}
+	delete(r.open, id)
+	if l.sess == nil {
+		return
+	}
+	const most = 10 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), most)
+	defer cancel()
+	if err := l.sess.Close(ctx); err != nil && r.cfg.Logger != nil {
+		r.cfg.Logger.Warn("closing a session", "session", id, "error", err)
+	}
+}
+
+// inputOf is the ID of an input: the same for a message that comes twice, which is read once
+// then.
+func inputOf(connection, id string) string {
+	if id == "" {
+		return "in-" + rand.Text()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(connection), connection, id))
+	return "in-" + hex.EncodeToString(sum[:20])
+}
+
+// answer waits for the end of the turn that an input is part of, and returns the last thing
+// that was said in it.
+func answer(ctx context.Context, sess *client.Session, input string) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	text, mine := "", false
+	for e, err := range sess.Events(ctx, 0) {
+		if err != nil {
+			return "", err
+		}
+		switch b := e.Body.(type) {
+		case agent.InputAdded:
+			mine = mine || b.Input == input
+		case agent.ModelAnswered:
+			if s := b.Message.Text(); mine && s != "" {
+				text = s
+			}
+		case agent.TurnEnded:
+			switch {
+			case !mine:
+			case b.Reason == agent.EndDone, b.Reason == agent.EndLimit:
+				return text, nil
+			default:
+				return text, fmt.Errorf("the turn ended: %s %s", b.Reason, b.Error)
+			}
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	return "", errors.New("the session was closed before it answered")
+}
