@@ -1,6 +1,9 @@
 package agent
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // BundleCode names a kind of mistake in a bundle. The codes are stable (docs/errors.md).
 type BundleCode string
@@ -88,4 +91,13 @@ type BundleEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	As   string `json:"as"`
+}
+
+// A BundleNote tells of a connection that begins, or that has failed.
+type BundleNote struct {
+	Connection string // "" = the terminal of a bundle without connections
+	Where      string // its address, or when it comes next
+	Error      string
+	Failures   int           // in a row
+	Wait       time.Duration // until it is started again
 }

@@ -477,6 +477,10 @@ type Open struct {
 	// Profile is the kind of work; "" = that of the session, or of the settings.
 	Profile string `json:"profile,omitempty"`
 
+	// Agent is the type of agents that a session runs as; "" = that of the session, or of
+	// the settings.
+	Agent string `json:"agent,omitempty"`
+
 	// Approver says that somebody answers approvals. Without one, a call that
 	// needs the user is denied at once.
 	Approver bool `json:"approver,omitempty"`

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/internal/app"
 	"dure/internal/cli"
 	"dure/internal/text"
 )
@@ -42,7 +45,7 @@ func (p *program) bundleCommand() *cobra.Command {
 	for _, sub := range []*cobra.Command{check, graph, lock} {
 		sub.ValidArgsFunction = nil // folders and files
 	}
-	cmd.AddCommand(check, graph, lock)
+	cmd.AddCommand(check, graph, lock, p.bundleRunCommand())
 	return cmd
 }
 
@@ -59,4 +62,62 @@ func bundleEnd(info agent.BundleInfo, err error) error {
 		return &cli.Exited{Code: cli.ExitUsage}
 	}
 	return err
+}
+
+// bundleRunCommand runs a swarm: one prompt for its entry agent, or what its connections bring.
+func (p *program) bundleRunCommand() *cobra.Command {
+	swarm := ""
+	cmd := &cobra.Command{
+		Use: "run [PATH] [PROMPT]", Short: p.text.Say(text.HelpBundleRun), Args: p.atMost(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(func(c *cli.CLI) error {
+				run, err := p.opened.RunBundle(bundlePath(args), swarm)
+				if err != nil {
+					return err
+				}
+				if !run.Info.OK {
+					return bundleEnd(run.Info, c.CheckedBundle(run.Info, p.asJSON))
+				}
+				p.flags.agents = run.Agents
+				prompt := strings.Join(args[min(len(args), 1):], " ")
+				if prompt != "" {
+					p.flags.agent, p.flags.maxTurns = run.Entry, run.Steps
+					if p.asJSON {
+						p.flags.output = string(cli.FormatJSON)
+					}
+				}
+				a, _, err := p.move(p.flags.workdir, nil)
+				if err != nil {
+					return err
+				}
+				if prompt != "" {
+					return p.print(cmd.Context(), p.cli(a), prompt)
+				}
+				ctx, done := p.signalled(cmd.Context())
+				defer done()
+				return p.serveBundle(ctx, a, bundlePath(args), swarm, run)
+			})
+		},
+	}
+	p.jsonFlag(cmd)
+	cmd.Flags().StringVar(&swarm, "swarm", "", p.text.Say(text.FlagSwarm))
+	return cmd
+}
+
+// serveBundle runs the connections of a bundle, and tells of each that begins or fails.
+func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm string, run app.BundleRun) error {
+	var mu sync.Mutex
+	return a.ServeBundle(ctx, path, swarm, run, app.BundleIO{
+		In: p.in, Out: p.out, Clean: text.Clean,
+		Note: func(n agent.BundleNote) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case n.Error != "":
+				fmt.Fprintln(p.err, p.text.Say(text.BundleFailed, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "wait", n.Wait))
+			case n.Where != "":
+				fmt.Fprintln(p.err, p.text.Say(text.BundleServes, "name", text.OneLine(n.Connection), "where", n.Where))
+			}
+		},
+	})
 }

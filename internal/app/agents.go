@@ -220,7 +220,7 @@ func errElsewhere(model string) error {
 // line, of its log, or of the settings; the zero one = none. It makes the kind of work what the
 // type says of it, as far as that asks no less.
 func (a *App) asAgent(b session.Build, types *swarm.Types, work *config.Work) (swarm.Definition, error) {
-	name := cmp.Or(a.opts.Flags.Agent, b.Agent, a.cfg.Extend.Agent, a.pluginAgent(b.Open.Workdir))
+	name := cmp.Or(a.opts.Flags.Agent, b.Open.Agent, b.Agent, a.cfg.Extend.Agent, a.pluginAgent(b.Open.Workdir))
 	if b.Child != nil {
 		work.Effort = cmp.Or(b.Child.Effort, work.Effort)
 		work.Mode = narrower(b.Child.Mode, a.members.clamp(b.Parent, work.Mode))
@@ -247,7 +247,9 @@ func (a *App) asAgent(b session.Build, types *swarm.Types, work *config.Work) (s
 		work.Steps = d.Steps
 	}
 	if a.opts.Flags.Model == "" && b.Open.Model == "" && b.Stored.Model == "" {
-		if m := a.agentModel(toolConfig{Build: b}, d); m != "" {
+		early := b
+		early.Model = nil // the session is not open yet
+		if m := a.agentModel(toolConfig{Build: early}, d); m != "" {
 			work.Model = m
 		}
 	}

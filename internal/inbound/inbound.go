@@ -1,16 +1,12 @@
 // Package inbound brings messages from outside to sessions: from a terminal, from webhooks
 // and by schedule.
 //
-// A [Connector] waits for messages. A [Router] finds the session that each belongs to, opens
-// it, gives it the message and returns the answer. [Supervise] starts a connector again when
-// it fails, later each time. The package owns those three; where messages go is the business
-// of bundles, and what a session may do that of its gate: nobody is there to ask, so what
-// needs approval is denied.
-//
-// Messages are hostile. They are bounded in size and number, and a webhook takes none that
-// is not signed. A Router is safe for concurrent use; it owns a goroutine for each message
-// until that is answered, and Close waits for them. Connectors own what they start, and have
-// ended it when Run returns.
+// A [Connector] waits for messages, a [Router] gives each to the session that it belongs to
+// and returns the answer, and [Supervise] starts again what fails. Where messages go is the
+// business of bundles, what a session may do that of its gate. Messages are hostile: bounded
+// in size and number, and a webhook takes none that is not signed. A Router is safe for
+// concurrent use and owns a goroutine for each message until that is answered; connectors
+// own what they start, and have ended it when Run returns.
 package inbound
 
 import (

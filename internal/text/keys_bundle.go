@@ -16,6 +16,10 @@ const (
 	BundleWrong
 	BundleLacks
 	BundleLocked
+	HelpBundleRun
+	FlagSwarm
+	BundleServes
+	BundleFailed
 
 	lendKeys = iota + bundleKeys // where those of the next file begin
 )
@@ -33,6 +37,10 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	BundleFine - bundleKeys:         {"{n} {n?resource/resources}, no errors", "리소스 {n}개, 오류 없음"},
 	BundleWrong - bundleKeys:        {"{n} {n?error/errors}; nothing of the bundle can be started", "오류 {n}개. 이 번들은 시작할 수 없습니다"},
 	BundleLacks - bundleKeys:        {"(not there)", "(없음)"},
+	HelpBundleRun - bundleKeys:      {"run a swarm: one prompt, or what its connections bring", "스웜 실행: 프롬프트 하나, 또는 연결로 오는 메시지"},
+	FlagSwarm - bundleKeys:          {"swarm to run; default: the one named default, or the only one", "실행할 스웜. 기본값: default라는 스웜, 또는 하나뿐인 스웜"},
+	BundleServes - bundleKeys:       {"{name}: {where}", "{name}: {where}"},
+	BundleFailed - bundleKeys:       {"{name} failed, and is started again in {wait}: {error}", "{name} 실패, {wait} 뒤에 다시 시작: {error}"},
 	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
 }
 

@@ -133,5 +133,10 @@ var bundlings = [...][2]string{
 	{"the package {name} is not in the lock", "패키지 {name|이/가} 잠금 파일에 없습니다"},
 	{"the package {name} is not what was locked", "패키지 {name|이/가} 잠근 것과 다릅니다"},
 	{"look at what has changed in it, then: dure bundle lock", "무엇이 바뀌었는지 살펴본 뒤: dure bundle lock"},
+	{"the folder of the bundle is not trusted", "번들의 폴더를 신뢰하지 않습니다"},
+	{"look at it, then: dure trust {path}", "살펴본 뒤: dure trust {path}"},
+	{"name one with --swarm", "--swarm으로 하나를 고르십시오"},
+	{"{id} has code of its own ({runtime}), which dure bundle run does not start", "{id}에는 따로 실행할 코드({runtime})가 있어 dure bundle run으로 시작하지 않습니다"},
+	{"use tools and connectors of the program: runtime: builtin", "프로그램의 도구와 연결을 쓰십시오: runtime: builtin"},
 	{"write: {form}", "이렇게 쓰십시오: {form}"},
 }

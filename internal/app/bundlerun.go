@@ -1,0 +1,338 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dure/agent"
+	"dure/internal/bundle"
+	"dure/internal/cron"
+	"dure/internal/inbound"
+	"dure/internal/swarm"
+)
+
+// BundleRun is how a swarm of a bundle is run: with types of agents for the program, and what
+// its sessions begin as.
+type BundleRun struct {
+	Info   agent.BundleInfo
+	Agents string // see swarm.ParseNamed
+	Entry  string // name of the entry agent among them
+	Steps  int    // of a turn
+}
+
+// RunBundle returns how a swarm of a bundle is run; "" = the one named default, or the only
+// one. The folder of the bundle has to be trusted: its prompts are read by a model that has
+// tools. Where Info is not OK, the rest is empty.
+func (a *App) RunBundle(path, name string) (BundleRun, error) {
+	b, list, root, err := a.loadBundle(path, false)
+	if err != nil {
+		return BundleRun{}, err
+	}
+	defer root.Close()
+	run := BundleRun{Info: b.Report(list)}
+	run.Info.Path = path
+	if !run.Info.OK {
+		return run, nil
+	}
+	if dir := filepath.Clean(root.Name()); !a.trustsBundle(dir) {
+		return run, &agent.Problem{
+			Code: agent.ProblemBundle, Message: "the folder of the bundle is not trusted",
+			Fix: "look at it, then: dure trust " + dir,
+		}
+	}
+	one := b.Swarm(name)
+	if one == nil {
+		return run, &agent.Problem{
+			Code: agent.ProblemBundle, Message: "it cannot be told which swarm is meant",
+			Fix: "name one with --swarm",
+		}
+	}
+	s := one.Spec.(*bundle.Swarm)
+	types := map[string]map[string]any{}
+	for _, ref := range s.Agents {
+		d, err := a.bundleAgent(b, ref, s)
+		if err != nil {
+			return run, err
+		}
+		types[agentName(ref)] = d
+	}
+	data, err := json.Marshal(types)
+	if err != nil {
+		return run, fmt.Errorf("writing the agents of a bundle: %w", err)
+	}
+	run.Agents, run.Entry, run.Steps = string(data), agentName(s.Entry), s.MaxSteps
+	return run, nil
+}
+
+// trustsBundle reports whether a folder, or one that it lies in, is trusted.
+func (a *App) trustsBundle(dir string) bool {
+	if _, ok := a.project(dir); ok {
+		return true
+	}
+	rel, err := filepath.Rel(a.opts.Workdir, dir)
+	return err == nil && filepath.IsLocal(rel) && a.trusts(a.opts.Workdir)
+}
+
+// bundleAgent returns the fields of a type of agents.
+func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm) (map[string]any, error) {
+	e, ok := b.Agent(ref)
+	if !ok {
+		return nil, fmt.Errorf("the bundle has no %s", ref.ID())
+	}
+	tools := []string{}
+	for _, t := range e.Tools {
+		spec := t.Spec.(*bundle.Tool)
+		if spec.Runtime != bundle.RuntimeBuiltin {
+			return nil, unrunnable(t.ID(), spec.Runtime)
+		}
+		tools = append(tools, spec.Entry)
+	}
+	for _, x := range e.Extensions {
+		return nil, unrunnable(x.ID(), x.Spec.(*bundle.Extension).Runtime)
+	}
+	var others []string
+	for _, o := range s.Agents {
+		if o.ID() != ref.ID() {
+			others = append(others, agentName(o))
+		}
+	}
+	if ref.ID() == s.Entry.ID() && len(others) > 0 {
+		tools = append(tools, "Agent("+strings.Join(others, ", ")+")")
+	}
+	d := map[string]any{
+		"description": "agent " + ref.Name + " of a bundle", "prompt": cmp.Or(strings.TrimSpace(e.Prompt), "You are the agent "+ref.Name+"."),
+		"tools": tools, "maxTurns": s.MaxSteps,
+	}
+	if m, ok := e.Model.Spec.(*bundle.Model); ok && m.Model != "" {
+		d["model"] = m.Model
+	}
+	return d, nil
+}
+
+// unrunnable is a part of a bundle that has code of its own.
+func unrunnable(id, runtime string) error {
+	return &agent.Problem{
+		Code: agent.ProblemBundle, Message: fmt.Sprintf("%s has code of its own (%s), which dure bundle run does not start", id, runtime),
+		Fix: "use tools and connectors of the program: runtime: builtin",
+	}
+}
+
+// agentName is what an agent of a bundle is called among the types of agents: its name, and
+// where that has other characters than those have, a mark that tells it from others.
+func agentName(r bundle.Ref) string {
+	if swarm.BadName(r.Name) == "" {
+		return r.Name
+	}
+	plain := strings.Trim(strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+			return c
+		}
+		return '-'
+	}, r.Name), "-")
+	sum := fnv.New64a()
+	sum.Write([]byte(r.Name))
+	const most = 40 // characters
+	return strings.Trim("agent-"+plain[:min(len(plain), most)], "-") + "-" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// BundleIO is what the connections of a bundle are served with.
+type BundleIO struct {
+	In    io.Reader
+	Out   io.Writer
+	Clean func(string) string
+	// Note is told what begins and what fails. It may be called from several goroutines.
+	Note func(agent.BundleNote)
+}
+
+// ServeBundle runs the connections of a bundle until all have ended or ctx is done; where it
+// has none, a terminal. The program was made with the agents of [App.RunBundle].
+func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun, with BundleIO) error {
+	b, list, root, err := a.loadBundle(path, false)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if bundle.Failed(list) {
+		return bundleProblem(path, errors.New("it was changed while it was started"))
+	}
+	lines, err := a.connections(b, b.Swarm(name), with)
+	if err != nil {
+		return err
+	}
+	entry := b.Swarm(name).Spec.(*bundle.Swarm).Entry
+	r := inbound.NewRouter(inbound.Config{
+		Client: a.Client(), Bundle: filepath.Clean(root.Name()), Logger: a.opts.Logger,
+		Route: func(connection string, m bundle.Message) (bundle.Goal, error) {
+			if connection == "" { // the terminal of a bundle without connections
+				return bundle.Goal{Agent: entry, Key: bundle.Key(lineKey)}, nil
+			}
+			return b.Route(connection, m)
+		},
+		Open: func(g bundle.Goal) agent.Open {
+			return agent.Open{Workdir: a.opts.Workdir, Agent: agentName(g.Agent), MaxSteps: run.Steps, Title: "bundle " + g.Agent.Name}
+		},
+	})
+	defer r.Close()
+	var all sync.WaitGroup
+	ended := make([]error, len(lines))
+	for i, l := range lines {
+		all.Go(func() {
+			ended[i] = inbound.Supervise(ctx, func(ctx context.Context, well func()) error {
+				c, where, err := l.start(well)
+				if err != nil {
+					return err
+				}
+				with.Note(agent.BundleNote{Connection: l.name, Where: where})
+				return c.Run(ctx, func(ctx context.Context, m bundle.Message) (*inbound.Delivery, error) {
+					return r.Deliver(ctx, l.name, m)
+				})
+			}, func(err error, n int, wait time.Duration) {
+				with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait})
+			})
+		})
+	}
+	all.Wait()
+	return errors.Join(ended...)
+}
+
+// lineKey names the conversation of a terminal that no connection speaks of.
+const lineKey = "terminal"
+
+// line is a connection that can be started.
+type line struct {
+	name  string // "" = the terminal of a bundle without connections
+	start func(well func()) (c inbound.Connector, where string, err error)
+}
+
+// connections returns those that lead to a swarm. What is wrong with the values of one is
+// told before any of them is started.
+func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) ([]line, error) {
+	terminal := func(name string) line {
+		return line{name, func(well func()) (inbound.Connector, string, error) {
+			return &inbound.Terminal{In: with.In, Out: with.Out, Clean: with.Clean, Well: well}, "", nil
+		}}
+	}
+	var lines []line
+	typed := false
+	for _, r := range b.Of(bundle.KindConnection) {
+		c := r.Spec.(*bundle.Connection)
+		if r.Package != "" || c.Swarm.Name != to.Name {
+			continue
+		}
+		from, ok := b.Find(c.Connector)
+		if !ok {
+			continue // loading tells of it
+		}
+		spec := from.Spec.(*bundle.Connector)
+		if spec.Runtime != bundle.RuntimeBuiltin {
+			return nil, unrunnable(from.ID(), spec.Runtime)
+		}
+		values, err := resolved(b, c)
+		if err != nil {
+			return nil, bundleProblem(r.Name, err)
+		}
+		var l line
+		switch spec.Entry {
+		case bundle.Terminal:
+			if typed {
+				return nil, bundleProblem(r.Name, errors.New("there is one terminal, and two connections take its lines"))
+			}
+			typed, l = true, terminal(r.Name)
+		case bundle.Webhook:
+			l, err = webhook(r.Name, values)
+		case bundle.Schedule:
+			l, err = scheduled(r.Name, values)
+		}
+		if err != nil {
+			return nil, bundleProblem(r.Name, err)
+		}
+		lines = append(lines, l)
+	}
+	if len(lines) == 0 {
+		lines = []line{terminal("")}
+	}
+	return lines, nil
+}
+
+// resolved returns the values of a connection, secrets among them.
+func resolved(b *bundle.Bundle, c *bundle.Connection) (map[string]string, error) {
+	all := map[string]string{}
+	for _, values := range []map[string]bundle.Value{c.Config, c.Secrets} {
+		for name, v := range values {
+			s, err := b.Resolve(v, nil)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			all[name] = s
+		}
+	}
+	return all, nil
+}
+
+// webhook listens on this machine alone: what others are to reach stands in front of it.
+func webhook(name string, values map[string]string) (line, error) {
+	if err := onlyThese(values, "address", "path", "answer", bundle.SigningSecret); err != nil {
+		return line{}, err
+	}
+	address := cmp.Or(values["address"], "127.0.0.1:0")
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return line{}, fmt.Errorf("%q is no address of this machine alone, such as 127.0.0.1:8080", address)
+	}
+	const least = 16
+	if len(values[bundle.SigningSecret]) < least {
+		return line{}, fmt.Errorf("%s has to have at least %d bytes", bundle.SigningSecret, least)
+	}
+	path := cmp.Or(values["path"], "/")
+	return line{name, func(well func()) (inbound.Connector, string, error) {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, "", fmt.Errorf("listening for a webhook: %w", err)
+		}
+		where := &url.URL{Scheme: "http", Host: l.Addr().String(), Path: path}
+		return &inbound.Webhook{Listener: l, Secret: []byte(values[bundle.SigningSecret]), Path: path, Answer: values["answer"] == "true", Now: time.Now, Well: well}, where.String(), nil
+	}}, nil
+}
+
+func scheduled(name string, values map[string]string) (line, error) {
+	if err := onlyThese(values, "cron", "timeZone", "text"); err != nil {
+		return line{}, err
+	}
+	zone, err := time.LoadLocation(cmp.Or(values["timeZone"], "Local"))
+	if err != nil {
+		return line{}, fmt.Errorf("the time zone %q is not known", values["timeZone"])
+	}
+	when, err := cron.Parse(values["cron"], zone)
+	if err != nil {
+		return line{}, err
+	}
+	if strings.TrimSpace(values["text"]) == "" {
+		return line{}, errors.New("text is missing: what is sent at these times")
+	}
+	return line{name, func(well func()) (inbound.Connector, string, error) {
+		return &inbound.Schedule{When: when, Text: values["text"], Now: time.Now, Well: well}, when.Next(time.Now()).Format(time.RFC3339), nil
+	}}, nil
+}
+
+// onlyThese refuses values that mean nothing to a connector.
+func onlyThese(values map[string]string, names ...string) error {
+	for name := range values {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("%s means nothing here; there are: %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
