@@ -27,6 +27,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"turn.ended":           decode[TurnEnded],
 	"model.requested":      decode[ModelRequested],
 	"tools.changed":        decode[ToolsChanged],
+	"tools.selected":       decode[ToolsSelected],
 	"model.answered":       decode[ModelAnswered],
 	"model.failed":         decode[ModelFailed],
 	"context.threshold":    decode[ContextThreshold],

@@ -200,6 +200,13 @@ type (
 		Removed []string `json:"removed,omitempty"`
 	}
 
+	// ToolsSelected says which tools the model has looked for, which it is offered from
+	// then on.
+	ToolsSelected struct {
+		Call  string   `json:"call,omitempty"` // that looked for them
+		Tools []string `json:"tools"`
+	}
+
 	// ModelAnswered records one complete answer.
 	ModelAnswered struct {
 		Turn    string `json:"turn,omitempty"`
@@ -442,6 +449,7 @@ func (TurnStarted) Kind() string      { return "turn.started" }
 func (TurnEnded) Kind() string        { return "turn.ended" }
 func (ModelRequested) Kind() string   { return "model.requested" }
 func (ToolsChanged) Kind() string     { return "tools.changed" }
+func (ToolsSelected) Kind() string    { return "tools.selected" }
 func (ModelAnswered) Kind() string    { return "model.answered" }
 func (ModelFailed) Kind() string      { return "model.failed" }
 func (ContextThreshold) Kind() string { return "context.threshold" }

@@ -48,18 +48,20 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	var hk *hooked // nothing runs before it is there
+	offers, who := a.offers(cat, work, b)
 	tracker, keep, known := ws.NewTracker(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
-	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, left: func() []string { return hk.left() }})
+	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
 	a.reaches(b.Session, &b.Reach)
 	connected := a.connect(b, cat, box, ws, workdir)
-	done, grd, who := a.closer(b, set, keep, box, connected), a.guard(b), a.roleOf(cat, b, as)
+	done, grd := a.closer(b, set, keep, box, connected), a.guard(b)
+	*who = a.roleOf(cat, b, as)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
-		parts, err = a.enlist(b, deciding, who, who.has)
+		parts, err = a.enlist(b, deciding, *who, who.has)
 		parts = append(parts, a.staysOut(b, ws, workdir)...)
 	}
 	if err != nil {
@@ -74,12 +76,11 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
 		Fallback: work.Fallback,
-		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens,
-		Context: a.contextUsage,
-		Extra:   a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra)...),
-		Budget:  budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params:  agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
-		Catalog: func() session.Catalog { return step(cat, who.has) },
+		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,
+		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, toldTools(offers))...),
+		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
+		Params: agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
+		Catalog: func() session.Catalog { return stepOf(offers()) },
 		System:  write,
 		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...)),
 		Guard:   grd.Check,
@@ -173,11 +174,11 @@ func restore(t *tools.Todos, id string, past []agent.Message) {
 	t.Restore(id, nil)
 }
 
-func step(cat *catalog.Catalog, keep func(agent.Spec) bool) session.Catalog {
-	s := cat.Step(keep)
+// stepOf is a step of the catalog as sessions have it.
+func stepOf(s *catalog.Step) session.Catalog {
 	return session.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
-		Tools: loop.Tools{Find: s.Lookup, Check: s.Check},
+		Tools: loop.Tools{Find: s.Lookup, Refuse: s.Refuse, Check: s.Check},
 	}
 }
 

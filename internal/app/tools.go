@@ -44,6 +44,7 @@ type toolConfig struct {
 	as      swarm.Definition // the type of agents that the session is of
 	pol     *policy.Policy
 	skills  *skillset // nil = their tool is only shown
+	step    func() *catalog.Step
 }
 
 // toolSet is what comes with the tools of a session.
@@ -75,7 +76,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all = append(all, sh.Tools()...)
 	list := new(tools.Todos)
 	restore(list, c.Session, c.Past)
-	all = append(all, list.Tool(), tools.Ask(), tools.Recall(c.Events), a.skillTool(c.skills))
+	all = append(all, list.Tool(), tools.Ask(), tools.Recall(c.Events), a.skillTool(c.skills), toolSearch(c))
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
 	}
@@ -108,12 +109,14 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	if c.keeper != nil {
 		wrap = append(wrap, c.keeper.wrap)
 	}
+	leave := a.bring(c)
 	return toolSet{
 		wrap:  wrap,
 		heard: check.Reset,
 		todos: list,
 		crew:  crew,
 		close: func() {
+			leave()
 			crew.Close()
 			sh.Close()
 			_ = servers.Close() // they are ended, whatever they say

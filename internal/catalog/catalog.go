@@ -60,9 +60,11 @@ type Catalog struct {
 	owned    map[owner][]*Entry // as they came
 	entries  map[string]*Entry  // by the names that they have
 	disabled map[string]bool
-	version  int      // counts changes
-	order    []*Entry // all of them as they are listed; nil when a change has come since
-	step     *Step    // the last one; nil likewise
+	deferral Deferral
+	chosen   map[string]bool // see [Catalog.Choose]
+	version  int             // counts changes
+	order    []*Entry        // all of them as they are listed; nil when a change has come since
+	step     *Step           // the last one; nil likewise
 }
 
 // New returns an empty catalog. It panics on an unknown dialect.
@@ -77,7 +79,7 @@ func New(c Config) *Catalog {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, owned: map[owner][]*Entry{}, entries: map[string]*Entry{}}
+	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, owned: map[owner][]*Entry{}, entries: map[string]*Entry{}, chosen: map[string]bool{}}
 	cat.Disable(c.Disabled)
 	return cat
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Dialect says under which names the model, hooks and hosts see the tools.
@@ -59,6 +60,7 @@ var dialects = map[Dialect]map[string]string{
 		"worktree__merge":         "WorktreeMerge",
 		"worktree__remove":        "WorktreeRemove",
 		"skill__use":              "Skill",
+		Search:                    "ToolSearch",
 	},
 }
 
@@ -158,6 +160,8 @@ var aliases = map[string]string{
 	"agent":           "agent__run",
 	"delegate":        "agent__run",
 	"spawn_agent":     "agent__run",
+	"toolsearch":      Search,
+	"tool_search":     Search,
 	"skill":           "skill__use",
 	"skillmanager":    "skill__use",
 	"skill_manager":   "skill__use",
@@ -173,12 +177,17 @@ func alias(name string) (string, bool) {
 
 // presented finds the tool that a dialect presents as name, in any dialect.
 func presented(name string) (string, bool) {
+	canonical, ok := shownNames()[name]
+	return canonical, ok
+}
+
+// shownNames has the tools by the names that dialects present them under.
+var shownNames = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
 	for _, table := range dialects {
 		for canonical, shown := range table {
-			if shown == name {
-				return canonical, true
-			}
+			all[shown] = canonical
 		}
 	}
-	return "", false
-}
+	return all
+})

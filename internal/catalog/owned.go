@@ -147,7 +147,8 @@ func (c *Catalog) settle() {
 // free returns the name that a tool gets: its own, or another one where that is another's
 // already. It is not ok where there is none.
 func (c *Catalog) free(e *Entry) (name string, ok bool) {
-	for i, name := range []string{e.Own, e.named(), e.marked()} {
+	for i, get := range []func() string{func() string { return e.Own }, e.named, e.marked} {
+		name := get()
 		_, taken := c.entries[name]
 		_, known := dialects[Claude][name]
 		if own, ok := presented(name); ok && own != name {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"dure/agent"
@@ -23,8 +24,10 @@ type completing interface {
 type Step struct {
 	entries []*Entry
 	specs   []agent.Spec
+	named   []agent.Spec
 	names   map[string]string // canonical to presented
 	tools   map[string]agent.Tool
+	known   func(name string) bool // of a tool that there is, offered or not
 	schemas *schemas
 }
 
@@ -34,6 +37,7 @@ type Step struct {
 func (c *Catalog) Step(keep func(agent.Spec) bool) *Step {
 	c.mu.Lock()
 	list, last, version, off := c.sorted(), c.step, c.version, c.disabled
+	deferral, chosen := c.deferral, maps.Clone(c.chosen)
 	c.mu.Unlock()
 	in := make([]*Entry, 0, len(list))
 	for _, e := range list {
@@ -48,7 +52,7 @@ func (c *Catalog) Step(keep func(agent.Spec) bool) *Step {
 	if last != nil && slices.Equal(last.entries, in) {
 		return last
 	}
-	s := c.stepOf(in)
+	s := c.stepOf(in, deferral, chosen)
 	c.mu.Lock()
 	if version == c.version {
 		c.step = s
@@ -57,9 +61,13 @@ func (c *Catalog) Step(keep func(agent.Spec) bool) *Step {
 	return s
 }
 
-func (c *Catalog) stepOf(in []*Entry) *Step {
-	s := &Step{entries: in, names: map[string]string{}, tools: map[string]agent.Tool{}, schemas: &c.schemas}
-	for _, e := range in {
+func (c *Catalog) stepOf(in []*Entry, d Deferral, chosen map[string]bool) *Step {
+	s := &Step{entries: in, names: map[string]string{}, tools: map[string]agent.Tool{}, known: c.Has, schemas: &c.schemas}
+	listed, named := d.defers(in, chosen)
+	for _, e := range named {
+		s.named = append(s.named, e.Spec)
+	}
+	for _, e := range listed {
 		s.specs = append(s.specs, e.Spec)
 		s.tools[e.Spec.Name] = e.runs()
 		if shown, ok := c.names[e.Spec.Name]; ok {

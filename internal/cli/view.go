@@ -240,7 +240,7 @@ func (v *view) remark(b agent.Body) {
 			v.note(dim, line)
 		}
 	case agent.ContextAdded:
-		if b.Source == "agents" { // a list for the model alone
+		if b.Source == "agents" || b.Source == "tools" { // lists for the model alone
 			return
 		}
 		v.note(dim, contextLine(v.t, b))

@@ -64,6 +64,7 @@ type Config struct {
 	Models     []agent.ModelInfo   // entries beyond the catalog's own
 	Fallback   []string            // models to ask when the first has failed for good
 	Effort     string              // how much a model thinks: low, medium or high; "" = as it does by itself
+	ToolSearch int                 // percent of the window that listed tools of others may take up; -1 = all are listed
 	SmallModel string              // for digests and the like; "" = a small one of the same provider
 	Profile    string              // kind of work: chat, cowork, code, finance, or one of the user's own
 	Profiles   map[string]Profile
@@ -254,6 +255,7 @@ type Settings struct {
 	Models         []agent.ModelInfo   `json:"models"`
 	FallbackModel  *string             `json:"fallbackModel"` // names, separated by commas
 	Effort         *string             `json:"effort"`
+	ToolSearch     *string             `json:"toolSearch"`
 	SmallModel     *string             `json:"smallModel"`
 	Profile        *string             `json:"profile"`
 	Profiles       map[string]Profile  `json:"profiles"`

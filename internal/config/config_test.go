@@ -157,7 +157,7 @@ func TestWholeFile(t *testing.T) {
 		ScrubEnv:  []string{"TOKEN_*", "HERE_KEY", "SECRET"},
 		Profile:   "code", Network: Network{Mode: External}, Trust: TrustAsk,
 		Limits: Limits{Retries: 2, Idle: 90 * time.Second, Ping: 5 * time.Minute}, Compact: Compact{Auto: true}, Context: Context{Auto: true},
-		Plan:      Plan{Mode: agent.PlanOff, Retries: 3},
+		Plan: Plan{Mode: agent.PlanOff, Retries: 3}, ToolSearch: usualToolShare,
 		Reflexion: Reflexion{Enabled: true, EvaluateOnSuccess: true, MaxEntries: 5}, Verification: Verification{Enabled: true, Cowork: true, Code: true},
 		Retention: Retention{Days: 30},
 		Memory: Memory{
@@ -572,7 +572,14 @@ func TestReach(t *testing.T) {
 		t.Errorf("a repository opened it: %+v, %v, %v", c.Network, c.NoAI, err)
 	}
 
+	for v, want := range map[string]int{"": 10, "auto": 10, "true": 0, "false": -1, "auto:0": 0, "auto:25": 25, "AUTO:100%": 100} {
+		c, err := Load(machine{env: map[string]string{"ENABLE_TOOL_SEARCH": v}}.sources())
+		if err != nil || c.ToolSearch != want {
+			t.Errorf("ENABLE_TOOL_SEARCH=%s: %d, %v; want %d", v, c.ToolSearch, err, want)
+		}
+	}
 	for _, bad := range []string{
+		`{"toolSearch": "yes"}`, `{"toolSearch": "auto:"}`, `{"toolSearch": "auto:101"}`, `{"toolSearch": "auto:-1"}`, `{"toolSearch": "5"}`,
 		`{"network": {"mode": "wide"}}`, `{"network": {"proxy": "p:1"}}`, `{"network": {"allowHosts": ["http://x"]}}`,
 		`{"search": {"kind": "x"}}`, `{"search": {"kind": "json", "url": "x"}}`, `{"updates": {"check": true}}`,
 		`{"profile": "x"}`, `{"profiles": {"x": {}}}`, `{"smallModel": " "}`, `{"fallbackModel": "a\u0007"}`, `{"providers": {"p": {"type": "x"}}}`,

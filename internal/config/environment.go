@@ -21,6 +21,7 @@ func (l *loader) environment() error {
 		{"ANTHROPIC_SMALL_FAST_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
 		{"DURE_SMALL_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
 		{"DURE_EFFORT", func(s *Settings, v *string) { s.Effort = v }},
+		{"ENABLE_TOOL_SEARCH", func(s *Settings, v *string) { s.ToolSearch = v }},
 		{"DURE_PROFILE", func(s *Settings, v *string) { s.Profile = v }},
 		{"DURE_NETWORK", func(s *Settings, v *string) { s.Network = &FileNetwork{Mode: v} }},
 		{"NODE_EXTRA_CA_CERTS", func(s *Settings, v *string) { s.Network = &FileNetwork{CA: v} }},

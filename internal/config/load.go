@@ -101,6 +101,7 @@ func builtIn() Config {
 		Model:        DefaultModel,
 		Mode:         agent.ModeDefault,
 		Dialect:      "claude",
+		ToolSearch:   usualToolShare,
 		Durability:   "barrier",
 		Notify:       "off",
 		Compact:      Compact{Auto: true},

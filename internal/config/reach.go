@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -31,11 +32,38 @@ func (l *loader) choices(ly layer, s Settings) error {
 		l.set(ly, "smallModel", l.cfg.SmallModel != strings.TrimSpace(*v))
 		l.cfg.SmallModel = strings.TrimSpace(*v)
 	}
+	if v := s.ToolSearch; v != nil {
+		share, ok := toolShare(*v)
+		if !ok {
+			return l.invalid(ly, "toolSearch", *v, []string{"auto", "true", "false", "auto:N with N from 0 to 100"})
+		}
+		l.set(ly, "toolSearch", l.cfg.ToolSearch != share)
+		l.cfg.ToolSearch = share
+	}
 	if s.AI != nil {
 		l.set(ly, "ai", l.cfg.NoAI == *s.AI)
 		l.cfg.NoAI = !*s.AI
 	}
 	return nil
+}
+
+// usualToolShare is the percentage of the window that listed tools of others may take up.
+const usualToolShare = 10
+
+// toolShare reads when tools are only named: the percentage of the window that all others
+// have to stay under, or -1.
+func toolShare(v string) (share int, ok bool) {
+	switch v = strings.ToLower(strings.TrimSpace(v)); v {
+	case "auto":
+		return usualToolShare, true
+	case "true":
+		return 0, true
+	case "false":
+		return -1, true
+	}
+	rest, ok := strings.CutPrefix(v, "auto:")
+	share, err := strconv.Atoi(strings.TrimSuffix(rest, "%"))
+	return share, ok && err == nil && share >= 0 && share <= 100
 }
 
 // isName reports whether a text can be the name of a model.

@@ -167,6 +167,7 @@ func otherKeys() []Key {
 		row("updates.check", Switch, OwnLayer, "false", "newer versions are looked for", "새 버전을 찾아봄"),
 		row("updates.url", Text, OwnLayer, "", "where they are looked for", "찾아볼 주소"),
 		row("checkpoints", Switch, TighterOnly, "true", "what is changed is kept, and can be put back", "바꾸기 전의 것을 남겨 되돌릴 수 있음"),
+		row("toolSearch", Text, AnyLayer, `"auto"`, "when tools of MCP servers and the like are only named, and loaded when needed: auto, auto:N (percent of the window), true, false", "MCP 서버 등의 도구를 이름만 알리고 필요할 때 불러오는 때: auto, auto:N (창의 퍼센트), true, false"),
 		row("dialect", Text, AnyLayer, `"claude"`, "names of tools", "도구의 이름", "claude", "dure"),
 		row("language", Text, AnyLayer, "", "the language of the program", "프로그램의 언어", "en", "ko"),
 		row("durability", Text, OwnLayer, `"barrier"`, "what the log survives", "기록이 견디는 것", "barrier", "always", "os"),

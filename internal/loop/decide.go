@@ -155,6 +155,9 @@ func (t *turn) find(tools Tools, j *job) *agent.Result {
 	tool, ok := tools.Find(j.call.Tool)
 	if !ok {
 		r := agent.Failure(agent.ErrToolNotFound, "Unknown tool: "+j.call.Tool, "Use only the tools that are listed.")
+		if tools.Refuse != nil {
+			r = failure(agent.ErrToolNotFound, tools.Refuse(j.call.Tool))
+		}
 		return &r
 	}
 	j.tool, j.spec = tool, tool.Spec()

@@ -133,6 +133,9 @@ type Tools struct {
 	// Find returns the tool that the model means, whatever spelling it used.
 	Find func(name string) (agent.Tool, bool)
 
+	// Refuse says why Find does not find a tool; nil = it is not known.
+	Refuse func(name string) *agent.ToolError
+
 	// Check validates an input against the tool's schema and returns it with
 	// defaults and aliases applied. With answered the input carries a person's
 	// answer, which the model may not give itself.

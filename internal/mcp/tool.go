@@ -63,6 +63,9 @@ func (t *Tool) Remote() string { return t.remote }
 // Traits returns what the server says of the tool.
 func (t *Tool) Traits() Traits { return t.traits }
 
+// AlwaysLoad reports whether it is listed, however many tools there are.
+func (t *Tool) AlwaysLoad() bool { return t.traits.AlwaysLoad }
+
 // Print returns the fingerprint of what the model is told of the tool: who has
 // approved a tool has approved that.
 func (t *Tool) Print() string { return t.print }

@@ -187,6 +187,9 @@ type Build struct {
 	// Spent are the hooks that run once in a session and have done so in this one.
 	Spent []string
 
+	// Selected are the tools that the model has looked for, see [agent.ToolsSelected].
+	Selected []string
+
 	// Active are the skills of a turn that was cut short, which goes on with them.
 	Active []transcript.TurnSkill
 

@@ -49,6 +49,8 @@ func (s *State) edit(e agent.Event) {
 		if b.Context != "" {
 			s.Owed = append(slices.Clip(s.Owed), Owed{Seq: e.Seq, Run: b.Run, Hook: b.Event, Text: b.Context})
 		}
+	case agent.ToolsSelected:
+		s.selected(b)
 	case agent.SkillActivated:
 		s.skillActivated(b)
 	case agent.SkillCompleted:
@@ -66,6 +68,17 @@ func (s *State) edit(e agent.Event) {
 	case agent.FilesRewound:
 		if text := putBack(b); text != "" {
 			s.Notices = append(s.Notices, Notice{e.Seq, text})
+		}
+	}
+}
+
+// maxSelected bounds the tools that a state knows to be selected.
+const maxSelected = 512
+
+func (s *State) selected(b agent.ToolsSelected) {
+	for _, name := range b.Tools {
+		if len(s.Selected) < maxSelected && !slices.Contains(s.Selected, name) {
+			s.Selected = append(slices.Clip(s.Selected), name)
 		}
 	}
 }

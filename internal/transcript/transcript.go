@@ -72,7 +72,8 @@ type State struct {
 	Counted int64        `json:"counted,omitempty"`
 	Warned  float64      `json:"warned"` // the highest threshold that was reported
 
-	Tools string `json:"tools,omitempty"` // the blob with those that the newest request of the conversation offers
+	Tools    string   `json:"tools,omitempty"`    // the blob with those that the newest request of the conversation offers
+	Selected []string `json:"selected,omitempty"` // those that the model has looked for, the oldest first, each once
 
 	Files map[string]agent.FileState `json:"files,omitempty"`
 

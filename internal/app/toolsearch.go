@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/session"
+	"dure/internal/tools"
+)
+
+// fromTools is the source of the names of tools that are not loaded.
+const fromTools = "tools"
+
+// usualWindow is the window of a model whose own is not known, in tokens, and a token has
+// about so many bytes.
+const (
+	usualWindow = 200_000
+	tokenBytes  = 3
+)
+
+// A bringer puts tools of others into the catalog of a session that is being built, and
+// keeps them as they are from then on, until it is told to leave.
+type bringer func(b session.Build, cat *catalog.Catalog) (leave func())
+
+// bring has all who have tools for a session bring them.
+func (a *App) bring(c toolConfig) (leave func()) {
+	if c.Session == "" { // it is only looked at
+		return func() {}
+	}
+	var all []func()
+	for _, by := range a.bringers {
+		all = append(all, by(c.Build, c.cat))
+	}
+	return func() {
+		for _, leave := range slices.Backward(all) {
+			leave()
+		}
+	}
+}
+
+// offers returns the tools of the next step of a session, of the role that it has by then.
+// Those that others bring are named where they are too many, but for those that it has
+// looked for.
+func (a *App) offers(cat *catalog.Catalog, work config.Work, b session.Build) (step func() *catalog.Step, who *role) {
+	d := catalog.Deferral{On: a.cfg.ToolSearch >= 0}
+	window := usualWindow
+	if info, err := a.info(work.Model); err == nil && info.Window > 0 {
+		window = info.Window
+	}
+	d.Room = window / 100 * a.cfg.ToolSearch * tokenBytes
+	cat.Defer(d)
+	cat.Choose(b.Selected...)
+	who = new(role)
+	return func() *catalog.Step { return cat.Step(who.has) }, who
+}
+
+// toolSearch makes the tool that finds those that are only named.
+func toolSearch(c toolConfig) agent.Tool {
+	if c.step == nil { // it is only looked at
+		c.step = func() *catalog.Step { return c.cat.Step(nil) }
+	}
+	return tools.Search(c.step, func(call string, names []string) error {
+		if err := c.Record(agent.ToolsSelected{Call: call, Tools: names}); err != nil {
+			return err
+		}
+		c.cat.Choose(names...)
+		return nil
+	})
+}
+
+// toldTools puts the names of tools that are not loaded before the model.
+func toldTools(step func() *catalog.Step) extra {
+	return func(_ context.Context, at session.Moment) []agent.ContextAdded {
+		text := tools.Named(step())
+		if text == "" && at.Has(fromTools, "") {
+			text = "There are no further tools to be loaded."
+		}
+		return []agent.ContextAdded{{Source: fromTools, Title: fromTools, Text: text}}
+	}
+}
