@@ -25,6 +25,10 @@ func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	go c.read(in)
 	go c.write(out)
 	s.wg.Go(func() { s.endWith(c) })
+	defer context.AfterFunc(ctx, func() { // what runs would be waited for
+		s.end()
+		_ = c.Close() // it has no errors
+	})()
 	err := s.mcp.Run(ctx, c)
 	_ = c.Close() // it has no errors
 	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {

@@ -158,6 +158,28 @@ func TestWorkEndsWithItsClient(t *testing.T) {
 	}
 }
 
+// A server that is told to end does so, whatever runs in it.
+func TestServerEndsWithItsContext(t *testing.T) {
+	s, entered := bare(t)
+	theirs, in := io.Pipe()
+	out, ours := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, theirs, ours) }()
+	r := &raw{t, in, bufio.NewReader(out), ended}
+	t.Cleanup(func() { _, _ = in.Close(), out.Close() })
+	r.say(hello)
+	r.hear()
+	r.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"waits"}}`)
+	<-entered
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on")
+	}
+}
+
 // More work than there is room for is refused at once.
 func TestTooMuchAtOnce(t *testing.T) {
 	s, entered := bare(t)
