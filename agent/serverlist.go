@@ -10,6 +10,17 @@ type ListServers struct {
 // Query returns the name of the query on the wire.
 func (ListServers) Query() string { return "servers" }
 
+// ChangeServer switches a server of a session on or off, connects it anew, or takes its
+// tools as they are now. It asks for a [ServerInfo].
+type ChangeServer struct {
+	Session string `json:"session"`
+	Server  string `json:"server"`
+	Do      string `json:"do"` // enable, disable, reconnect or approve
+}
+
+// Query returns the name of the query on the wire.
+func (ChangeServer) Query() string { return "servers.change" }
+
 // ServerReport is the answer to [ListServers].
 type ServerReport struct {
 	Servers []ServerInfo  `json:"servers"` // by name, the one that counts first

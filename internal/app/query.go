@@ -38,6 +38,8 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.ListPlugins(q.Workdir)
 	case agent.ListServers:
 		return a.listServers(q), nil
+	case agent.ChangeServer:
+		return a.changeServer(ctx, q)
 	case agent.ListMemory:
 		return a.listMemory(q), nil
 	case agent.Diff:

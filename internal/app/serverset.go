@@ -317,6 +317,45 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
+// changeServer does what somebody has typed in a session. What is not connected there, as
+// it was not used when the session began, is used from the next session on.
+func (a *App) changeServer(ctx context.Context, q agent.ChangeServer) (agent.ServerInfo, error) {
+	c := a.serversOf(q.Session)
+	has := c != nil && slices.ContainsFunc(c.set.Status(), func(s mcp.Status) bool { return s.Server.Name == q.Server })
+	var err error
+	switch q.Do {
+	case "approve":
+		_, err = a.ApproveServer(q.Server, true)
+	case "enable", "disable":
+		if _, err = a.SwitchServer(q.Server, q.Do == "enable"); err == nil && has {
+			if err = c.set.Disable(q.Server); q.Do == "enable" {
+				err = c.set.Enable(q.Server)
+			}
+			c.changed(q.Server)
+		}
+	case "reconnect":
+		if !has {
+			if _, err = a.findServer(q.Server); err == nil {
+				err = serverProblem(q.Server, errors.New("this session has not begun with it"), "begin another session: /clear")
+			}
+			break
+		}
+		if err = c.set.Reconnect(ctx, q.Server); err != nil {
+			err = serverProblem(q.Server, err, "dure mcp get "+q.Server)
+		}
+	default:
+		err = serverProblem(q.Server, fmt.Errorf("nothing is called %q", servers.Clip(q.Do)), "write enable, disable, reconnect or approve")
+	}
+	if err != nil {
+		return agent.ServerInfo{}, err
+	}
+	r := a.listServers(agent.ListServers{Session: q.Session})
+	if i := slices.IndexFunc(r.Servers, func(s agent.ServerInfo) bool { return s.Name == q.Server }); i >= 0 {
+		return r.Servers[i], nil
+	}
+	return agent.ServerInfo{}, noServer(q.Server, nil)
+}
+
 // states says how it stands with the connections.
 func (c *connected) states(list []agent.ServerInfo) {
 	if c == nil {

@@ -68,6 +68,7 @@ func serverList(t text.Catalog, r agent.ServerReport, columns int) (lines []stri
 		lines = []string{t.Say(text.ServersNone)}
 	}
 	for _, s := range r.Servers {
+		lines = append(lines, serverOffers(t, s)...)
 		if fix := serverFix(t, s); fix != "" && s.State != "off" {
 			lines = append(lines, text.OneLine(s.Name)+": "+fix)
 		}
@@ -126,8 +127,59 @@ func serverLines(t text.Catalog, s agent.ServerInfo) []string {
 	lines = append(lines,
 		"  "+t.Say(text.ServerFrom, "source", text.OneLine(s.Source), "scope", t.Word("scope."+s.Scope)),
 		"  "+t.Say(text.ServerState, "state", serverState(t, s)))
+	for _, l := range serverOffers(t, s) {
+		lines = append(lines, "  "+l)
+	}
+	for _, l := range s.Left {
+		lines = append(lines, "  "+text.ExactLine(bounded(l)))
+	}
 	if fix := serverFix(t, s); fix != "" {
 		lines = append(lines, "  "+fix)
 	}
 	return lines
+}
+
+// serverOffers says what a server offers that is connected.
+func serverOffers(t text.Catalog, s agent.ServerInfo) (lines []string) {
+	if s.State == "connected" {
+		lines = append(lines, text.OneLine(s.Name)+": "+t.Say(text.ServerHas, "tools", s.Tools, "prompts", s.Prompts, "resources", s.Resources))
+	}
+	if len(s.Withheld) > 0 {
+		lines = append(lines, t.Say(text.ServerWithheld, "list", text.ExactLine(bounded(strings.Join(s.Withheld, ", "))), "name", text.OneLine(s.Name)))
+	}
+	return lines
+}
+
+// slashServers lists the servers of the session, shows one, or changes one.
+func (ch *chat) slashServers(ctx context.Context, arg string) {
+	words := strings.Fields(arg)
+	var lines []string
+	var err error
+	switch {
+	case len(words) == 2:
+		var s agent.ServerInfo
+		if s, err = client.Query[agent.ServerInfo](ctx, ch.Client, agent.ChangeServer{Session: ch.sess.Info.ID, Do: strings.ToLower(words[0]), Server: words[1]}); err == nil {
+			lines = serverLines(ch.Text, s)
+		}
+	case len(words) > 2:
+		ch.v.note(yellow, ch.usageOf(ctx, "mcp"))
+		return
+	default:
+		var r agent.ServerReport
+		r, err = client.Query[agent.ServerReport](ctx, ch.Client, agent.ListServers{Session: ch.sess.Info.ID})
+		lines = serverList(ch.Text, r, ch.s.usable()-2)
+		if err == nil && len(words) == 1 {
+			var s agent.ServerInfo
+			if s, err = findServer(r, words[0]); err == nil {
+				lines = serverLines(ch.Text, s)
+			}
+		}
+	}
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	for _, l := range lines {
+		ch.v.note(plain, l)
+	}
 }

@@ -28,7 +28,7 @@ func slashRuns() map[string]func(ch *chat, ctx context.Context, arg string) {
 	}
 	maps.Copy(runs, keepRuns())
 	runs["cd"], runs["add-dir"] = (*chat).slashCd, (*chat).slashAddDir
-	runs["plugin"] = (*chat).slashPlugin
+	runs["plugin"], runs["mcp"] = (*chat).slashPlugin, (*chat).slashServers
 	runs["skills"] = (*chat).slashSkills
 	runs["permissions"] = (*chat).slashPermissions
 	runs["export"] = (*chat).slashExport

@@ -48,6 +48,8 @@ const (
 	ServerFixUntrusted
 	ServerFixOff
 	ServerFixRejected
+	ServerHas
+	ServerWithheld
 	HelpMCPLogin
 	HelpMCPLogout
 	FlagAnswer
@@ -110,6 +112,8 @@ var serverTexts = [bundleKeys - serverKeys]both{
 	ServerFixWaiting - serverKeys:    {"say yes with: dure mcp approve {name}", "승인: dure mcp approve {name}"},
 	ServerFixUntrusted - serverKeys:  {"look at the folder with dure trust show, then trust it: dure trust", "dure trust show로 폴더를 살펴본 뒤 신뢰하기: dure trust"},
 	ServerFixOff - serverKeys:        {"use it again with: dure mcp enable {name}", "다시 쓰기: dure mcp enable {name}"},
+	ServerHas - serverKeys:           {"{tools} {tools?tool/tools}, {prompts} {prompts?prompt/prompts}, {resources} {resources?resource/resources}", "도구 {tools}개, 프롬프트 {prompts}개, 리소스 {resources}개"},
+	ServerWithheld - serverKeys:      {"left out, as they describe themselves otherwise than before: {list}; agree with dure mcp approve {name}, or /mcp approve {name}", "전과 다르게 설명해서 뺀 도구: {list}. 동의하기: dure mcp approve {name}, 또는 /mcp approve {name}"},
 	ServerFixRejected - serverKeys:   {"say yes all the same with: dure mcp approve {name}", "그래도 승인하기: dure mcp approve {name}"},
 	HelpMCPLogin - serverKeys:        {"sign in to a server", "서버에 로그인"},
 	HelpMCPLogout - serverKeys:       {"give back what a server has granted, and forget it", "서버가 준 권한을 돌려주고 잊기"},

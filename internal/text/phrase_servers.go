@@ -78,6 +78,11 @@ var servings = [...][2]string{
 	{"only a person takes a server out of the sandbox", "서버를 샌드박스 밖에 두는 것은 사용자만 정합니다"},
 	{"name the server in your own settings", "사용자 설정에 서버를 쓰세요"},
 
+	{"this session has not begun with it", "이 세션은 이 서버 없이 시작했습니다"},
+	{"begin another session: {command}", "다른 세션 시작: {command}"},
+	{"nothing is called {name}", "{name|이라는/라는} 것은 없습니다"},
+	{"write enable, disable, reconnect or approve", "enable, disable, reconnect, approve 중 하나를 쓰세요"},
+
 	// Why a server is not used.
 	{"these variables are not set: {list}", "설정되지 않은 변수: {list}"},
 	{"with its variables, the header {name} has more than one line", "변수를 넣으면 헤더 {name|이/가} 여러 줄이 됩니다"},

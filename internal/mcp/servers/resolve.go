@@ -87,11 +87,11 @@ func (c Config) judge(k *Known) {
 		k.State, k.Why = Forbidden, "only the administrator's servers are used"
 		return
 	}
-	if k.State = c.project(d); k.State != Ready {
-		return
-	}
 	if d.Off || slices.Contains(c.Choices.Off, d.Name) {
 		k.State = Off
+		return
+	}
+	if k.State = c.project(d); k.State != Ready {
 		return
 	}
 	if d.Scope == Project {
