@@ -19,6 +19,7 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/keys"
+	"dure/internal/mcp/servers"
 	"dure/internal/memory"
 	"dure/internal/sandbox"
 	"dure/internal/text"
@@ -58,6 +59,7 @@ func (a *App) diagnose(ctx context.Context) []agent.Finding {
 	d.group = "configured"
 	d.settings()
 	d.memory()
+	d.servers()
 	d.models()
 	d.outside()
 	d.group = "reachable"
@@ -156,6 +158,31 @@ func (d *diagnosis) memory() {
 	for _, f := range r.Findings {
 		f.Group, f.Name = d.group, "memory"
 		d.list = append(d.list, f)
+	}
+}
+
+// servers says which servers the sessions of this folder have, if anybody names some.
+func (d *diagnosis) servers() {
+	known, faults := d.app.serversIn(d.app.opts.Workdir)
+	var ready, waiting []string
+	for _, k := range known {
+		switch k.State {
+		case servers.Ready:
+			ready = append(ready, servers.Clip(k.Name))
+		case servers.Waiting, servers.Changed:
+			waiting = append(waiting, servers.Clip(k.Name))
+		case servers.Broken:
+			d.say("mcp", warn, "mcp.broken", args{"name": servers.Clip(k.Name), "error": k.Why})
+		}
+	}
+	if len(ready) > 0 {
+		d.say("mcp", good, "mcp.ok", args{"list": strings.Join(ready, ", ")})
+	}
+	if len(waiting) > 0 {
+		d.say("mcp", warn, "mcp.waiting", args{"list": strings.Join(waiting, ", ")})
+	}
+	for _, f := range faults {
+		d.say("mcp", warn, "settings.note", args{"text": f.Error()})
 	}
 }
 
