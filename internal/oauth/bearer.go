@@ -15,6 +15,10 @@ type Bearer struct {
 	Desk    *Desk
 	App     App
 	Subject string
+
+	// Quiet opens no sign-in where nobody has signed in yet: whoever wants it asks
+	// for it. More scopes for somebody who has are asked for all the same.
+	Quiet bool
 }
 
 // RequiredError says that a request needs a person to sign in first.
@@ -47,7 +51,10 @@ func (b *Bearer) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	if !strings.EqualFold(scheme, "bearer") {
 		token = ""
 	}
-	r := b.Desk.Token(ctx, Request{App: b.App, Subject: b.Subject, Refused: Conceal(token), Challenge: c})
+	r := b.Desk.Token(ctx, Request{
+		App: b.App, Subject: b.Subject, Refused: Conceal(token), Challenge: c,
+		quiet: b.Quiet && (token == "" || c.Error != insufficientScope),
+	})
 	switch {
 	case r.Required != nil:
 		return &RequiredError{*r.Required}

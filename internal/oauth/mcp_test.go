@@ -122,6 +122,30 @@ func TestResource(t *testing.T) {
 	asks(t, err)
 }
 
+// Quiet, nobody is asked to sign in who has not asked for it; what there is is used and
+// renewed, and somebody who has signed in is asked for more.
+func TestQuietly(t *testing.T) {
+	w := newWorld(t)
+	d, _ := desk(t, w, t.TempDir())
+	b := &Bearer{Desk: d, App: App{Name: "mcp:notes", Resource: w.URL + "/mcp"}, Quiet: true}
+	if _, err := request(t, b); !isCode(err, codeNone) || len(w.clients) != 0 {
+		t.Errorf("%v, registered %d times", err, len(w.clients))
+	}
+	signIn(t, d, Request{App: b.App})
+	clear(w.live)
+	if status, err := request(t, b); status != http.StatusOK || err != nil || w.renewals != 1 {
+		t.Errorf("%d, %v, %d renewals", status, err, w.renewals)
+	}
+	w.need = []string{"write"}
+	_, err := request(t, b)
+	asks(t, err)
+	clear(w.live)
+	clear(w.refresh)
+	if _, err := request(t, b); !isCode(err, codeNone) {
+		t.Error(err)
+	}
+}
+
 // A resource that refuses for another reason than the token opens no sign-in.
 func TestRefusalOfAnotherKind(t *testing.T) {
 	w := newWorld(t)
