@@ -84,7 +84,7 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 		}
 		c = &connected{app: a, workdir: workdir, reach: b.Reach, box: box, ws: ws, catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}}
 		c.set = mcp.New(mcp.Config{
-			Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers,
+			Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
 			Roots:   func() []string { return append([]string{ws.Root()}, a.cfg.AddDirs...) },
 			Trusted: func(s servers.Server) bool { return s.Scope != servers.Project && s.Scope != servers.Plugin },
 			Clean:   a.patterns.Redact, OnChange: c.changed,

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"dure/agent"
 	"dure/internal/mcp/servers"
@@ -63,6 +66,22 @@ func serverApp(s servers.Server) oauth.App {
 		app.Localhost = o.CallbackPort != 0 // as it is registered for other agents
 	}
 	return app
+}
+
+// signsIn returns what signs the requests to a server in, with what its person has
+// granted by dure mcp login; nil for one that is sent a key.
+func (a *App) signsIn(s servers.Server) auth.OAuthHandler {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return nil
+		}
+	}
+	d, err := a.desk()
+	if err != nil {
+		a.opts.Logger.Warn("nobody can sign in to a server", "server", s.Name, "error", err)
+		return nil
+	}
+	return &oauth.Bearer{Desk: d, App: serverApp(s), Quiet: true}
 }
 
 // signableServer returns the server of a name, if somebody can sign in to it.
