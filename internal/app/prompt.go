@@ -350,7 +350,7 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (*catalog.Ste
 	box := sandbox.New(sandbox.Config{})
 	defer box.Close()
 	build := session.Build{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
-	set, err := a.tools(toolConfig{Build: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find})
+	set, err := a.tools(toolConfig{Build: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find, types: a.types(ws.Root())})
 	if err != nil {
 		return nil, err
 	}

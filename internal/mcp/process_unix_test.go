@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,16 @@ func isZombie(pid int) bool {
 
 func wait(d time.Duration) { <-time.After(d) }
 
+// heard gets a token when a program says that it hangs.
+type heard chan struct{}
+
+func (h heard) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(hanging)) {
+		h <- struct{}{}
+	}
+	return len(p), nil
+}
+
 // A process that is killed, ends itself or hangs costs one call; the next one has a new
 // process, and nothing is left of any of them.
 func TestProcesses(t *testing.T) {
@@ -79,8 +90,11 @@ func TestProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t)
+	start, hangs := boxed(t), make(heard, 1)
 	s := r.open(Config{
-		Start:   boxed(t),
+		Start: func(ctx context.Context, s servers.Server, errs io.Writer) (io.ReadWriteCloser, error) {
+			return start(ctx, s, io.MultiWriter(errs, hangs))
+		},
 		Servers: []servers.Server{{Name: "p", Type: servers.Stdio, Command: self, Env: map[string]string{"DURE_MCP_SERVER": "tools"}}},
 	})
 	var all []int
@@ -109,6 +123,7 @@ func TestProcesses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan agent.Result)
 	go func() { done <- runIn(ctx, t, s, "mcp__p__t", `{"how":"hang"}`) }()
+	<-hangs
 	if err := syscall.Kill(second, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,11 @@ import (
 	"strings"
 )
 
+// hanging is what the program says when a call of it hangs.
+const hanging = "now it hangs"
+
 // program is this test as the program of a server. Its tool t starts a process of its
-// own and answers with the numbers of both, die ends it, and hang does nothing.
+// own and answers with the numbers of both, die ends it, and hang says that it does nothing.
 func program(mode string) {
 	if mode == "child" {
 		select {}
@@ -24,6 +27,7 @@ func program(mode string) {
 			fmt.Fprintln(os.Stderr, "something is wrong: I give up")
 			os.Exit(3)
 		case strings.Contains(string(m.Params), "hang"):
+			fmt.Fprintln(os.Stderr, hanging)
 			return true
 		}
 		c := exec.Command(os.Args[0])

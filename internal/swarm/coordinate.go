@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/front"
 )
 
 // CoordinateTool is the canonical name of the tool that has agents do a plan.
@@ -40,6 +41,16 @@ func (coordinator) Spec() agent.Spec {
 		Name: CoordinateTool, Description: strings.TrimSpace(aboutCoordinate), Input: json.RawMessage(planSchema),
 		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report,
 	}
+}
+
+// Enabled reports whether the tool is offered: where there are types of agents other than
+// the program's. A single piece of work goes by [Swarm.Tool].
+func (t coordinator) Enabled() bool { return t.crewed() }
+
+// crewed reports whether somebody has defined types of agents. A swarm that is only looked
+// at may have none at all.
+func (s *Swarm) crewed() bool {
+	return s.c.Types != nil && slices.ContainsFunc(s.c.Types.All(), func(d Definition) bool { return d.Usable() && d.Place.Scope != front.BuiltIn })
 }
 
 // Plan checks the plan. It touches nothing.

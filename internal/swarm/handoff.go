@@ -76,6 +76,9 @@ func (handoff) Spec() agent.Spec {
 	}
 }
 
+// Enabled reports whether the tool is offered, as [coordinator.Enabled] does.
+func (t handoff) Enabled() bool { return t.crewed() }
+
 // Plan checks the message. It touches nothing.
 func (h handoff) Plan(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Effects, error) {
 	in, err := h.message(c.Input)
