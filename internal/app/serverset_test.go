@@ -83,6 +83,24 @@ func TestServerInSessions(t *testing.T) {
 	}
 }
 
+// A tool of which its server says that the person has to see each call is asked about
+// where a rule or the mode would allow it.
+func TestServerToolThatAsks(t *testing.T) {
+	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{Text: "Done."}), script.Options{})
+	w.write("server.sh", strings.Replace(echoes, `"name":"echo",`, `"name":"echo","_meta":{"anthropic/requiresUserInteraction":true},`, 1))
+	f := app.Flags{Skip: true, Allow: []string{"mcp__sh__echo"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
+	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{Approver: true})
+	k.server()
+	asked := 0
+	k.answer("Echo", func(agent.ApprovalAsked) agent.Resolve {
+		asked++
+		return no()
+	})
+	if r := all[agent.CallFinished](k.seen); asked != 1 || len(r) != 1 || !r[0].Result.Failed() {
+		t.Errorf("asked %d times: %+v", asked, r)
+	}
+}
+
 // A tool that describes itself otherwise than when it was first seen is left out until
 // somebody agrees.
 func TestServerThatChangesItsTools(t *testing.T) {

@@ -379,6 +379,11 @@ func TestSpecs(t *testing.T) {
 	if !byName["mcp__plugin_p_s__pay"].Traits().Asks || string(byName["mcp__plugin_p_s__pay"].Spec().Input) != `{"type":"object"}` {
 		t.Error("pay does not ask, or has no schema")
 	}
+	for n, asks := range map[string]bool{"mcp__plugin_p_s__pay": true, "mcp__plugin_p_s__read": false} {
+		if e, err := byName[n].Plan(t.Context(), agent.ToolContext{}, agent.Call{}); err != nil || e.Transactional != asks {
+			t.Errorf("%s has the effects %+v, %v", n, e, err)
+		}
+	}
 	if byName["mcp__plugin_p_s__a_b"].Remote() != "a_b" {
 		t.Error("a name that fits is not kept")
 	}

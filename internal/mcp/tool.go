@@ -70,9 +70,10 @@ func (t *Tool) AlwaysLoad() bool { return t.traits.AlwaysLoad }
 // approved a tool has approved that.
 func (t *Tool) Print() string { return t.print }
 
-// Plan implements [agent.Tool]. What a call does is done by the server and not known.
+// Plan implements [agent.Tool]. What a call does is done by the server and not known. Where
+// the server wants the person to see each call, no rule and no mode allows one without them.
 func (t *Tool) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effects, error) {
-	return agent.Effects{}, nil
+	return agent.Effects{Transactional: t.traits.Asks}, nil
 }
 
 // Run implements [agent.Tool].
