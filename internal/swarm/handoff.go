@@ -77,7 +77,7 @@ func (handoff) Spec() agent.Spec {
 }
 
 // Enabled reports whether the tool is offered, as [coordinator.Enabled] does.
-func (t handoff) Enabled() bool { return t.crewed() }
+func (h handoff) Enabled() bool { return h.crewed() }
 
 // Plan checks the message. It touches nothing.
 func (h handoff) Plan(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Effects, error) {
