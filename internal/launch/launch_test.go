@@ -250,6 +250,7 @@ func FuzzLink(f *testing.F) {
 	f.Add("https://example.com/{a}?q={b}", "../x", "y z")
 	f.Add("mailto:{a}", "a@b?cc=d", "")
 	f.Add("https://[::1]:8/{a}#{b}", "\n", "%00")
+	f.Add("https://example.com/{m/{a}a}", "x", "y")
 	f.Fuzz(func(t *testing.T, address, a, b string) {
 		l := agent.Link{Name: "l", URL: address}
 		if check(&l) != nil {

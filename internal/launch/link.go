@@ -153,7 +153,11 @@ func check(l *agent.Link) error {
 	if len(l.Parameters) > maxGaps {
 		return fmt.Errorf("it has more than %d parameters", maxGaps)
 	}
-	u, err := url.Parse(parameter().ReplaceAllString(l.URL, "x"))
+	filled := parameter().ReplaceAllString(l.URL, "x")
+	if strings.ContainsAny(filled, "{}") {
+		return errors.New("a brace in the address stands for a parameter alone: write %7B or %7D in its place")
+	}
+	u, err := url.Parse(filled)
 	if err != nil || !slices.Contains(schemes, u.Scheme) {
 		return errors.New("only addresses of http, https and mailto are opened")
 	}

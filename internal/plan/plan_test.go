@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"dure/agent"
 	"dure/internal/plan"
@@ -224,7 +225,7 @@ func TestComplex(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"1. a\n2. b", "- a\n  - b\n- c", "# H\n1. a\n## I\n2. b\n# J\nend", "1. a\n```\n2. b\n```\n3. c", "```\n~~~\n1. a",
-		"1.\n-\n*", "1. a\n\n\n   b\n\tc\n 2. d", "\x00\xff\r\n1) x", " 1. a\n  2. b\n# x\n\n1. c", "1. # a\n#b\n2. ```\n3. c\n```",
+		"1.\n-\n*", "1. a\n\n\n   b\n\tc\n 2. d", "\x00\xff\r\n1) x", " 1. a\n  2. b\n# x\n\n1. c", "1. # a\n#b\n2. ```\n3. c\n```", "u\xc2\u00a0",
 	} {
 		f.Add(s)
 	}
@@ -260,7 +261,7 @@ func lostLine(text, out string) string {
 
 func bare(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffd || r == 0x3000 || r == 0x2028 || r == 0x2029 {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || r == 0xfffd {
 			return -1
 		}
 		return r

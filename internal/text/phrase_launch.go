@@ -32,6 +32,7 @@ var launchings = [...][2]string{
 	{"write: {command}", "쓰기: {command}"},
 	{"the link {name}: {Error}", "주소 {name}: {Error}"},
 	{"only addresses of http, https and mailto are opened", "http, https, mailto 주소만 엽니다"},
+	{"a brace in the address stands for a parameter alone: write %7B or %7D in its place", "주소의 중괄호는 매개변수에만 씁니다. 그 자리에는 %7B나 %7D를 쓰십시오"},
 	{"the address has to name its host, without a parameter or a password in it", "호스트를 써야 하고 그 안에 매개변수나 암호가 없어야 합니다"},
 	{"no search engine is configured", "검색 엔진이 설정되어 있지 않습니다"},
 	{`name one as "search" in your settings; a task for the model is put in quotes: dure 'find …'`, "설정의 search에 하나를 쓰십시오. 모델에 시킬 일은 따옴표로 묶습니다: dure 'find …'"},
