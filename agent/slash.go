@@ -31,10 +31,10 @@ type CommandInfo struct {
 	Values      []string `json:"values,omitempty"`          // what its first argument may be
 	Session     bool     `json:"requiresSession,omitempty"` // it is about a session that is open
 
-	// Kind is builtin, command or skill. A front-end carries out what is built in;
+	// Kind is builtin, command, skill or prompt. A front-end carries out what is built in;
 	// the others it sends as they were typed, and the session makes a prompt of them.
 	Kind  string `json:"kind"`
-	Scope string `json:"scope,omitempty"` // of a file: managed, user, project or plugin
+	Scope string `json:"scope,omitempty"` // of a file: managed, user, project or plugin; of a prompt: its server
 	Path  string `json:"path,omitempty"`  // of a file
 
 	// Off says why it cannot be used, in English; "" = it can.
@@ -48,6 +48,7 @@ const (
 	CommandBuiltIn = "builtin"
 	CommandCustom  = "command"
 	CommandSkill   = "skill"
+	CommandPrompt  = "prompt" // of an MCP server
 )
 
 // CommandRead is what an input is.

@@ -102,7 +102,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}
 	hk.into(&p, as, deciding.refresh)
 	begins(&p, b, as)
-	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding).into(&p)
+	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd).into(&p)
 	return p, nil
 }
 

@@ -86,13 +86,14 @@ func (a *App) customCommands(workdir string) []commands.Command {
 	return list
 }
 
-// typable is what can be typed in a folder besides what is built in.
-func (a *App) typable(workdir string) (all []agent.CommandInfo) {
+// typable is what can be typed in a folder besides what is built in, and in a session that
+// is open there.
+func (a *App) typable(session, workdir string) (all []agent.CommandInfo) {
 	all = a.typableSkills(workdir) // of two of a name, the skill counts
 	for _, c := range a.customCommands(workdir) {
 		all = append(all, c.Info())
 	}
-	return all
+	return append(all, a.serversOf(session).prompts()...)
 }
 
 // folderOf is the folder that a query on commands is about.
@@ -115,7 +116,7 @@ func (a *App) listCommands(q agent.ListCommands) []agent.CommandInfo {
 			}
 		}
 	}
-	for _, c := range a.typable(a.folderOf(q.Session, q.Workdir)) {
+	for _, c := range a.typable(q.Session, a.folderOf(q.Session, q.Workdir)) {
 		if _, taken := commands.Find(c.Name); taken {
 			c.Off = "a built-in command has its name"
 		}
@@ -129,13 +130,19 @@ func (a *App) listCommands(q agent.ListCommands) []agent.CommandInfo {
 }
 
 // readCommand says what an input is.
-func (a *App) readCommand(_ context.Context, q agent.ReadCommand) agent.CommandRead {
-	return commands.Read(q.Text, commands.Known{
+func (a *App) readCommand(ctx context.Context, q agent.ReadCommand) agent.CommandRead {
+	dir := a.folderOf(q.Session, q.Workdir)
+	a.serversOf(q.Session).ready(ctx, q.Text)
+	r := commands.Read(q.Text, commands.Known{
 		Session: q.Session != "",
-		Others:  a.typable(a.folderOf(q.Session, q.Workdir)),
+		Others:  a.typable(q.Session, dir),
 		Exists: func(path string) bool {
 			_, err := os.Lstat(path)
 			return err == nil
 		},
 	})
+	if r.Is == agent.ReadUnknown && a.promptLater(q.Session, dir, q.Text) {
+		return agent.CommandRead{Is: agent.ReadSend}
+	}
+	return r
 }

@@ -11,6 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/commands"
+	"dure/internal/guard"
 	"dure/internal/loop"
 	"dure/internal/policy"
 	"dure/internal/session"
@@ -40,6 +41,7 @@ type typed struct {
 	hooks *hooked   // are asked before a command becomes a prompt; nil = there are none
 
 	deciding *decider // on the calls of the session
+	served   *served  // the prompts of servers
 
 	mu       sync.Mutex
 	allowed  map[string]allowance // what the commands that are made ready allow, by origin; guarded by mu
@@ -54,8 +56,8 @@ type allowance struct {
 	lender
 }
 
-func (a *App) newTyped(b session.Build, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider) *typed {
-	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, allowed: map[string]allowance{}}
+func (a *App) newTyped(b session.Build, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
+	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
 // into takes its place in a session: behind the hooks, which see what was typed.
@@ -78,7 +80,7 @@ func (t *typed) into(parts *session.Parts) {
 	h.Screens = func() bool { return hooked != nil && (screens == nil || screens()) }
 	h.Takes = func(q agent.InputQueued) bool {
 		_, ok := t.prompts(q.Text)
-		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0)
+		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.Session) != nil)
 	}
 	over := parts.Close
 	parts.Close = func() {
@@ -91,6 +93,7 @@ func (t *typed) into(parts *session.Parts) {
 		ended(end, answer)
 	}
 	t.app.typing(t.b.Session, t)
+	parts.Extra = extras(parts.Extra, t.served.extra)
 	last := slices.IndexFunc(parts.Gate, func(s loop.Stage) bool { return s.Name == "policy.after" })
 	parts.Gate = append(slices.Insert(parts.Gate, last, loop.Stage{Name: "command.allowed", Decide: t.allows}),
 		loop.Stage{Name: "command.unasked", Decide: unasked})
@@ -134,6 +137,9 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 	}
 	stack, arguments := commands.Stack(q.Text, t.command())
 	if len(stack) == 0 {
+		if text, drop, ok := t.serverPrompt(ctx, q); ok {
+			return text, drop
+		}
 		return q.Text, nil
 	}
 	for _, c := range stack { // nothing of any of them runs before all may

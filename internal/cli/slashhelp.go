@@ -43,8 +43,8 @@ func (ch *chat) slashHelp(ctx context.Context, arg string) {
 		return
 	}
 	const column = 20
-	heads := map[string]text.Key{agent.CommandCustom: text.CommandsFiles, agent.CommandSkill: text.CommandsSkills}
-	for _, kind := range []string{agent.CommandBuiltIn, agent.CommandCustom, agent.CommandSkill} {
+	heads := map[string]text.Key{agent.CommandCustom: text.CommandsFiles, agent.CommandSkill: text.CommandsSkills, agent.CommandPrompt: text.CommandsPrompts}
+	for _, kind := range []string{agent.CommandBuiltIn, agent.CommandCustom, agent.CommandSkill, agent.CommandPrompt} {
 		first := true
 		for _, c := range list {
 			if c.Kind != kind {

@@ -10,6 +10,7 @@ const (
 	CommandNear
 	CommandsFiles
 	CommandsSkills
+	CommandsPrompts
 	CommandNotHere
 	AsideBusy
 	CommitLooking
@@ -40,6 +41,7 @@ var commandTexts = [projectKeys - commandKeys]both{
 	CommandNear - commandKeys:         {"Did you mean {list}?", "혹시 {list}입니까?"},
 	CommandsFiles - commandKeys:       {"From files:", "파일의 명령:"},
 	CommandsSkills - commandKeys:      {"Skills:", "스킬:"},
+	CommandsPrompts - commandKeys:     {"Prompts of servers:", "서버의 프롬프트:"},
 	CommandNotHere - commandKeys:      {"{name} works in a conversation alone: start dure without -p.", "{name} 명령은 대화에서만 됩니다. -p 없이 dure를 시작하십시오."},
 	AsideBusy - commandKeys:           {"something goes on already; Ctrl-C stops it", "이미 진행 중인 것이 있습니다. Ctrl-C로 멈춥니다"},
 	CommitLooking - commandKeys:       {"looking at the changes …", "변경을 살펴보는 중 …"},
