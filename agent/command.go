@@ -481,6 +481,10 @@ type Open struct {
 	// the settings.
 	Agent string `json:"agent,omitempty"`
 
+	// Lane is where the turns of the session wait for each other: cron for what is
+	// scheduled; "" = main.
+	Lane string `json:"lane,omitempty"`
+
 	// Approver says that somebody answers approvals. Without one, a call that
 	// needs the user is denied at once.
 	Approver bool `json:"approver,omitempty"`

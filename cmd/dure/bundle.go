@@ -107,6 +107,11 @@ func (p *program) bundleRunCommand() *cobra.Command {
 // serveBundle runs the connections of a bundle, and tells of each that begins or fails.
 func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm string, run app.BundleRun) error {
 	var mu sync.Mutex
+	defer p.runSchedules(ctx, a, func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(p.err, line)
+	})()
 	return a.ServeBundle(ctx, path, swarm, run, app.BundleIO{
 		In: p.in, Out: p.out, Clean: text.Clean,
 		Note: func(n agent.BundleNote) {

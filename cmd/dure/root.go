@@ -175,6 +175,18 @@ func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error
 	}
 	options := p.chatOptions()
 	options.Open, options.Prompt, options.Notice = o, prompt, notice
+	lines, told := make(chan string), make(chan struct{})
+	options.Told = lines
+	stop := p.runSchedules(ctx, p.opened, func(line string) {
+		for l := range strings.SplitSeq(line, "\n") {
+			select {
+			case lines <- l:
+			case <-told: // nobody reads it any more
+			}
+		}
+	})
+	defer stop()
+	defer close(told)
 	return c.Interact(ctx, options)
 }
 
@@ -228,7 +240,7 @@ func (p *program) commands() []*cobra.Command {
 		[]*cobra.Command{p.initCommand(), p.memoryCommand(), p.agentsCommand(), p.configCommand()},
 		[]*cobra.Command{p.hooksCommand()},
 		p.launchCommands(),
-		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand()},
+		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand(), p.scheduleCommand()},
 		[]*cobra.Command{p.auditCommand(), p.policyCommand(), p.guardCommand(), p.contextCommand(), p.promptCommand(), p.trustCommand(), p.sandboxCommand(), p.usageCommand(), p.lessonsCommand(), p.skillsCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 	)
 }

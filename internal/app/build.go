@@ -73,7 +73,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	around := a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
 	known.with(around.named, hk, who.has, a.skillChild(b, known, types, as))
 	p := session.Parts{
-		Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
+		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
 		Fallback: work.Fallback,
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,

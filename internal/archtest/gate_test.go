@@ -60,6 +60,7 @@ var ours = map[string]string{
 	"dure/internal/models/script": "is the demo's model, on loopback",
 	"dure/internal/models/wire":   "asks models",
 	"dure/internal/mcp":           "connects to servers that somebody has said yes to; what their tools do passes the gate",
+	"dure/internal/cron/tab":      "keeps what its user has scheduled, with the user's own data",
 	"dure/internal/inbound":       "takes requests, and makes none",
 	"dure/internal/models/chat":   "looks for model servers on this machine",
 	"dure/internal/sandbox":       "confines, watches and ends processes; starting one is an effect by itself",

@@ -24,6 +24,9 @@ type InteractOptions struct {
 	fresh    bool   // the session was begun here, and nothing was said in it
 	Notice   string // one line behind the greeting; "" = none
 
+	// Told brings lines about what goes on beside the session; nil = nothing does.
+	Told <-chan string
+
 	// MakeMemory returns the file for instructions of a scope in a folder, and makes
 	// it when it is missing. Remember adds a line to one, and returns what takes it
 	// back. nil = there is no such thing here.
@@ -123,6 +126,7 @@ func (c *CLI) Interact(ctx context.Context, o InteractOptions) error {
 			if o, err = ch.arrive(ctx, o); err != nil {
 				return err
 			}
+			o.Told = ch.o.Told
 		case ch.next == nil && ch.left.Code == ExitOK:
 			return nil
 		case ch.next == nil:
@@ -275,6 +279,8 @@ func (ch *chat) loop(ctx context.Context, events <-chan found, input <-chan type
 			ch.signal(ctx, sig)
 		case show := <-ch.later.done:
 			ch.asideDone(show)
+		case line := <-ch.o.Told:
+			ch.v.note(dim, text.OneLine(line))
 		case <-tick.C:
 		case <-ctx.Done():
 			ch.quit(ExitTerminated)

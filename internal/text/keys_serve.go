@@ -18,11 +18,11 @@ const (
 	ServeSession
 	ServeDeny
 
-	keyCount = iota + lendKeys // where those of the next file begin
+	scheduleKeys = iota + lendKeys // where those of the next file begin
 )
 
 // serveTexts are the messages of the keys above.
-var serveTexts = [keyCount - lendKeys]both{
+var serveTexts = [scheduleKeys - lendKeys]both{
 	HelpMCPServe - lendKeys:      {"lend the tools, and sessions, to other agents", "다른 에이전트에 도구와 세션 제공"},
 	FlagServeHTTP - lendKeys:     {"serve over HTTP at this address, such as 127.0.0.1:0, and not over standard input and output", "표준 입출력 대신 이 주소에서 HTTP로 제공 (예: 127.0.0.1:0)"},
 	FlagServeTools - lendKeys:    {"lend these tools alone; group:NAME is all of a group", "이 도구만 제공; group:이름은 그룹 전체"},

@@ -90,6 +90,7 @@ var topics = [...]struct {
 	{serverKeys, serverTexts[:]},
 	{bundleKeys, bundleTexts[:]},
 	{lendKeys, serveTexts[:]},
+	{scheduleKeys, scheduleTexts[:]},
 }
 
 func (c Catalog) message(k Key) string {

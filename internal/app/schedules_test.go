@@ -1,0 +1,59 @@
+package app_test
+
+import (
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// A schedule runs in a session of its own, in the lane of scheduled runs, and is disabled by
+// its third failure.
+func TestSchedules(t *testing.T) {
+	w := newWorld(t, script.Script{ByStep: true, Replies: []script.Reply{{Text: "All is well."}}}, script.Options{})
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	s, err := a.AddSchedule(t.Context(), agent.Schedule{Cron: "0 9 * * *", Zone: "Asia/Seoul", Prompt: "Say how it is."})
+	if err != nil || s.Workdir != w.work || len(s.Next) != 1 || !s.Next[0].After(time.Now()) {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	n, err := a.RunSchedule(t.Context(), s.ID)
+	if err != nil || n.Text != "All is well." || n.Error != "" || n.Session == "" {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	for e, err := range a.Client().Attach(n.Session).Events(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := e.Body.(agent.SessionOpened); !ok || b.Lane != "cron" || b.Title != "schedule "+s.ID {
+			t.Errorf("%+v", e.Body)
+		}
+		break
+	}
+	if err := w.model.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list := []agent.Schedule{}
+	for i := range 3 {
+		if n, err = a.RunSchedule(t.Context(), s.ID); err != nil || n.Error == "" || n.Disabled != (i == 2) {
+			t.Fatalf("run %d without a model: %+v, %v", i, n, err)
+		}
+		if list, err = a.Schedules(); err != nil || len(list) != 1 || list[0].Failures != i+1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+	}
+	if !list[0].Disabled || len(list[0].Next) > 0 {
+		t.Errorf("%+v", list[0])
+	}
+	if err := a.EnableSchedule(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if list, err = a.Schedules(); err != nil || list[0].Disabled || len(list[0].Next) != 3 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	other := w.program(options(w.home, w.home, w.model.URL(), app.Flags{}))
+	if _, err := other.RunSchedule(t.Context(), s.ID); err == nil {
+		t.Error("it is run from another folder")
+	}
+}
