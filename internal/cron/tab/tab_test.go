@@ -108,8 +108,10 @@ func TestATimeIsTakenOnce(t *testing.T) {
 func TestSchedulesAreChecked(t *testing.T) {
 	s := newTab(t)
 	for _, e := range []agent.Schedule{
-		{Cron: "* * * *", Zone: "UTC", Prompt: "x"}, {Cron: "* * * * *", Zone: "No/Where", Prompt: "x"},
-		{Cron: "* * * * *", Zone: "UTC", Prompt: " "}, {Cron: "* * * * *", Zone: "UTC", Prompt: strings.Repeat("x", 65<<10)},
+		{Cron: "* * * *", Zone: "UTC", Prompt: "x"},
+		{Cron: "* * * * *", Zone: "No/Where", Prompt: "x"},
+		{Cron: "* * * * *", Zone: "UTC", Prompt: " "},
+		{Cron: "* * * * *", Zone: "UTC", Prompt: strings.Repeat("x", 65<<10)},
 	} {
 		if _, err := s.Add(t.Context(), e); err == nil {
 			t.Errorf("taken: %.40q %q", e.Cron, e.Zone)
