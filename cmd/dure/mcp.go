@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ func (p *program) serversCommand() *cobra.Command {
 		p.onServer("get", text.HelpMCPGet, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
 			return c.Servers(ctx, name, asJSON)
 		}),
+		p.onServer("test", text.HelpMCPTest, p.testServer),
 		p.addServerCommand(), p.addJSONCommand(), p.removeServerCommand(), p.signInCommand(), p.signOutCommand(),
 		p.onServer("approve", text.HelpMCPApprove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
 			return p.approveServer(name, true, asJSON)
@@ -54,6 +56,36 @@ func (p *program) serversCommand() *cobra.Command {
 	)
 	cmd.AddCommand(p.mcpServeCommand())
 	return cmd
+}
+
+// testServer connects a server and shows what it has.
+func (p *program) testServer(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
+	r, err := p.opened.TestServer(ctx, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return p.encode(r)
+	}
+	lines := []string{p.text.Say(text.ServerTested, "name", text.OneLine(r.Name), "title", text.ExactLine(r.Title), "protocol", text.OneLine(r.Protocol), "ms", r.Milliseconds)}
+	for _, part := range []struct {
+		head text.Key
+		list []app.ServerOffer
+	}{{text.ServerTools, r.Tools}, {text.ServerPrompts, r.Prompts}, {text.ServerResources, r.Resources}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		lines = append(lines, p.text.Say(part.head, "n", len(part.list)))
+		for _, o := range part.list {
+			const longest = 160
+			lines = append(lines, strings.TrimSuffix("  "+text.ExactLine(o.Name)+": "+text.Cut(text.OneLine(o.Description), longest), ": "))
+		}
+	}
+	for _, l := range r.Left {
+		lines = append(lines, "  "+text.ExactLine(l))
+	}
+	_, err = fmt.Fprintln(p.out, strings.Join(lines, "\n"))
+	return err
 }
 
 // onServer makes a command on one server.

@@ -92,6 +92,7 @@ func (m *mentions) added(ctx context.Context, in agent.InputAdded) []agent.Conte
 		return nil
 	}
 	media, blocks := m.media(ctx, found)
+	blocks = append(blocks, m.fetch(ctx, found)...)
 	read := agent.ContextAdded{Source: "mention", Key: in.Input, Text: mention.Render(found) + media, Blocks: blocks}
 	left := agent.ContextAdded{Source: "mention", Key: in.Input + " left", Title: "left", Text: mention.Notes(found, m.reason)}
 	for _, a := range found {
@@ -171,8 +172,8 @@ func (m *mentions) config(ctx context.Context) mention.Config {
 			}
 			return places
 		},
-		Session: func(id string) (string, bool) { return m.other(ctx, id) },
-		Clean:   func(text string) (string, error) { return m.clean(ctx, text) },
+		Session: func(id string) (string, bool) { return m.other(ctx, id) }, Resource: m.resource,
+		Clean: func(text string) (string, error) { return m.clean(ctx, text) },
 	}
 }
 
@@ -290,6 +291,11 @@ func (m *mentions) complete(ctx context.Context, q agent.CompleteMention) []stri
 	m.listing.Lock()
 	all := slices.Concat(l.Paths, m.folders)
 	m.listing.Unlock()
+	for _, r := range m.app.serversOf(m.session).resources() {
+		if !r.Template && !strings.ContainsAny(r.URI, " \t") {
+			all = append(all, r.Server+":"+r.URI)
+		}
+	}
 	found := mention.Complete(q.Typed, all, limit)
 	return slices.DeleteFunc(found, func(p string) bool { return mention.IsSecret(p) })
 }

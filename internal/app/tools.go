@@ -93,6 +93,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff())
 		all = append(all, crew.TreeTools()...)
 	}
+	all = append(all, a.resourceTools(c)...)
 	pages, err := a.web(c)
 	if err != nil {
 		return toolSet{}, err

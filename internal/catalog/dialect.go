@@ -60,6 +60,8 @@ var dialects = map[Dialect]map[string]string{
 		"worktree__merge":         "WorktreeMerge",
 		"worktree__remove":        "WorktreeRemove",
 		"skill__use":              "Skill",
+		"resource__list":          "ListMcpResourcesTool",
+		"resource__read":          "ReadMcpResourceTool",
 		Search:                    "ToolSearch",
 	},
 }
@@ -165,6 +167,9 @@ var aliases = map[string]string{
 	"skill":           "skill__use",
 	"skillmanager":    "skill__use",
 	"skill_manager":   "skill__use",
+
+	"listmcpresources": "resource__list",
+	"readmcpresource":  "resource__read",
 }
 
 var folding = strings.NewReplacer(".", "_", "-", "_")

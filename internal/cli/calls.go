@@ -44,6 +44,10 @@ func toolName(canonical string) string {
 		return "TaskNote"
 	case "session__recall":
 		return "Recall"
+	case "resource__list":
+		return "ListMcpResources"
+	case "resource__read":
+		return "ReadMcpResource"
 	}
 	if group, export, ok := strings.Cut(canonical, "__"); ok && group == "file-system" && export != "" {
 		return text.OneLine(strings.ToUpper(export[:1]) + export[1:])
@@ -73,7 +77,7 @@ func mainArg(c agent.Call, workdir string) string {
 	if kind, ok := in["subagent_type"]; ok {
 		return agentArg(kind, in["description"], in["prompt"])
 	}
-	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "description", "prompt", "name", "note"} {
+	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "uri", "description", "prompt", "name", "note"} {
 		var s string
 		if raw, ok := in[key]; !ok || json.Unmarshal(raw, &s) != nil || s == "" {
 			continue

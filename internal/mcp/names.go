@@ -94,6 +94,14 @@ func (s *Set) name() {
 	}
 }
 
+// Part returns the part of a server in the names of its tools and prompts.
+func (s *Set) Part(server string) string {
+	if v := s.find(server); v != nil {
+		return v.short
+	}
+	return plain(server)
+}
+
 // tidy returns what people and models may read of a text of a server: at most most
 // characters, without what a terminal would obey and without what nobody sees.
 func tidy(s string, most int) string {

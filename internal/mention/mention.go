@@ -37,6 +37,9 @@ const (
 	Symbol  Kind = "symbol"  // Name, or pkg.Name
 	URL     Kind = "url"     // to be fetched by the caller, through the gate
 	Session Kind = "session" // an ID, to be looked up by the caller
+
+	// Resource is what a server lets be read, SERVER:ADDRESS, to be read by the caller.
+	Resource Kind = "resource"
 )
 
 // A Mention is one place of a text that names something.
@@ -62,8 +65,11 @@ var (
 	rangePattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:#L([0-9]{1,8})(?:-L?([0-9]{1,8}))?|:([0-9]{1,8})(?:-([0-9]{1,8})|:[0-9]{1,8})?)`)
 	})
-	sessionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^session:([A-Za-z0-9_-]{1,128})`) })
-	symbolPattern  = sync.OnceValue(func() *regexp.Regexp {
+	sessionPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^session:([A-Za-z0-9_-]{1,128})`) })
+	resourcePattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([^\s"'<>` + "`" + `]{1,128}?):([A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s].*)$`)
+	})
+	symbolPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(?:(?:\.|::)[\p{L}_][\p{L}\p{N}_]*)*$`)
 	})
 	versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[vV]?[0-9]+(?:\.[0-9]+)+(?:[-+][0-9A-Za-z.-]*)?$`) })
@@ -200,6 +206,13 @@ func (p *parser) explicit(at, end int) int {
 	default:
 		if s := sessionPattern().FindStringSubmatch(rest); s != nil {
 			m.Kind, m.Name, m.end = Session, s[1], at+1+len(s[0])
+			p.add(m)
+			return m.end
+		}
+		if s := resourcePattern().FindStringSubmatch(rest); s != nil {
+			uri := address(s[2])
+			m.Kind, m.Name, m.end = Resource, s[1]+":"+uri, at+1+len(s[1])+1+len(uri)
+			m.others = readings(m.Name)
 			p.add(m)
 			return m.end
 		}

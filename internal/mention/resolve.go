@@ -82,6 +82,11 @@ type Config struct {
 	Symbols func(names []string) []Place
 	Session func(id string) (text string, ok bool)
 
+	// Resource returns the first of the readings of a mention of a resource that there is,
+	// or why it is not to be read; foreign says that no person has written it. nil = there
+	// are none.
+	Resource func(readings []string, foreign bool) (name, refused string)
+
 	// Clean makes text fit to be shown to a model, or says why it must not be; nil = it
 	// is as it is.
 	Clean func(text string) (string, error)
@@ -176,6 +181,14 @@ func (r *resolver) other(m Mention) {
 			r.place(m, p)
 		}
 		return
+	case m.Kind == Resource && r.Resource != nil:
+		if name, why := r.Resource(append([]string{m.Name}, m.others...), m.Foreign); why != "" {
+			a.Refused = why
+		} else {
+			a.Name = name
+		}
+	case m.Kind == Resource:
+		a.Refused = Missing
 	case m.Kind == Session && m.Foreign:
 		a.Refused = Denied
 	case m.Kind == Session && r.Session != nil:
@@ -438,6 +451,8 @@ func Render(attachments []Attachment) string {
 			what = "folder"
 		case Session:
 			what, name = "session", a.Name
+		case Resource:
+			what, name = "resource", a.Name
 		}
 		if a.Refused != "" || a.Media != "" || a.Path == "" && a.Text == "" {
 			continue

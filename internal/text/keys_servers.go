@@ -7,6 +7,11 @@ const (
 	HelpMCP
 	HelpMCPList
 	HelpMCPGet
+	HelpMCPTest
+	ServerTested
+	ServerTools
+	ServerPrompts
+	ServerResources
 	HelpMCPAdd
 	HelpMCPAddJSON
 	HelpMCPRemove
@@ -72,6 +77,11 @@ var serverTexts = [bundleKeys - serverKeys]both{
 	HelpMCP - serverKeys:             {"servers of the Model Context Protocol: which there are, and which are used", "MCP 서버: 무엇이 있고 무엇을 쓰는지"},
 	HelpMCPList - serverKeys:         {"the servers of this folder", "이 폴더의 서버 목록"},
 	HelpMCPGet - serverKeys:          {"all that is known of a server", "서버 하나 자세히 보기"},
+	HelpMCPTest - serverKeys:         {"connect a server, and list what it has", "서버에 연결해서 무엇이 있는지 보기"},
+	ServerTested - serverKeys:        {"{name} ({title}, protocol {protocol}) has answered in {ms} ms", "{name}({title}, 프로토콜 {protocol}) 응답: {ms}ms"},
+	ServerTools - serverKeys:         {"{n} {n?tool/tools}:", "도구 {n}개:"},
+	ServerPrompts - serverKeys:       {"{n} {n?prompt/prompts}:", "프롬프트 {n}개:"},
+	ServerResources - serverKeys:     {"{n} {n?resource/resources}:", "리소스 {n}개:"},
 	HelpMCPAdd - serverKeys:          {"add a server: a command line behind --, or an address", "서버 추가: -- 뒤에 명령줄, 또는 주소"},
 	HelpMCPAddJSON - serverKeys:      {"add a server by its definition in JSON", "JSON 정의로 서버 추가"},
 	HelpMCPRemove - serverKeys:       {"take a server out", "서버 빼기"},

@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"dure/agent"
+	"dure/internal/mcp"
+	"dure/internal/mention"
+	"dure/internal/policy"
+	"dure/internal/tools"
+)
+
+// maxResources bounds the resources that are read with one input.
+const maxResources = 10
+
+// resources are what the servers that are connected let be read, templates last.
+func (c *connected) resources() (all []tools.Resource) {
+	if c == nil {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, s := range c.set.Status() {
+		there[s.Server.Name] = s.State == mcp.Connected
+	}
+	for i, list := range [][]mcp.Resource{c.set.Resources(), c.set.Templates()} {
+		for _, r := range list {
+			if there[r.Server] {
+				all = append(all, tools.Resource{Server: r.Server, URI: r.URI, Name: r.Name, Description: r.Description, Type: r.Type, Template: i == 1})
+			}
+		}
+	}
+	return all
+}
+
+// resourceTools are the tools that list and read what the servers of a session let be read.
+func (a *App) resourceTools(c toolConfig) []agent.Tool {
+	return tools.Resources(tools.ResourceConfig{
+		List: func() []tools.Resource { return a.serversOf(c.Session).resources() },
+		Read: func(ctx context.Context, server, uri string) (agent.Result, error) {
+			of := a.serversOf(c.Session)
+			if of == nil {
+				return agent.Failure(agent.ErrMCPUnavailable, "this session has no servers", ""), nil
+			}
+			return of.set.Read(ctx, server, uri)
+		},
+		Barred: func(server string) string { return a.serversOf(c.Session).barred(c.pol, server) },
+	})
+}
+
+// barred says why rules keep all of a server from being used; "" = they do not.
+func (c *connected) barred(pol *policy.Policy, server string) string {
+	if c == nil || pol == nil {
+		return ""
+	}
+	d := pol.Before(agent.Proposal{
+		Call: agent.Call{Tool: serverPrefix + c.set.Part(server) + "__*", Input: json.RawMessage(`{}`)}, Class: agent.Unsafe, Group: "mcp", Risk: agent.RiskMedium,
+	})
+	if d.Verdict != agent.Deny {
+		return ""
+	}
+	return "a rule denies all of the server " + server
+}
+
+// split takes the name of a resource apart: the server, and the address. Names of servers
+// may have colons in them.
+func (c *connected) split(name string) (server, uri string, ok bool) {
+	for _, s := range c.set.Status() {
+		rest, of := strings.CutPrefix(name, s.Server.Name+":")
+		if of && s.State == mcp.Connected && len(s.Server.Name) > len(server) {
+			server, uri, ok = s.Server.Name, rest, true
+		}
+	}
+	return server, uri, ok
+}
+
+// resource finds what a mention of a resource means, by the first of its readings that a
+// server has listed; else, where a person has written it, what they have written. Refused
+// says why it is not to be read.
+func (m *mentions) resource(readings []string, foreign bool) (name, refused string) {
+	c := m.app.serversOf(m.session)
+	if c == nil || len(readings) == 0 {
+		return "", mention.Missing
+	}
+	listed := c.resources()
+	for _, name := range readings {
+		server, uri, ok := c.split(name)
+		if ok && slices.ContainsFunc(listed, func(r tools.Resource) bool { return r.Server == server && r.URI == uri && !r.Template }) {
+			return name, m.mayRead(c, server, uri, agent.Read, foreign)
+		}
+	}
+	server, uri, ok := c.split(readings[0])
+	if !ok || !slices.ContainsFunc(listed, func(r tools.Resource) bool { return r.Server == server }) {
+		return "", mention.Missing
+	}
+	return readings[0], m.mayRead(c, server, uri, agent.Unsafe, foreign)
+}
+
+// mayRead asks the policy as if the model read the resource. What it would ask about is
+// allowed where a person has named it.
+func (m *mentions) mayRead(c *connected, server, uri string, class agent.Class, foreign bool) (refused string) {
+	in, err := json.Marshal(map[string]string{"server": server, "uri": uri})
+	if err != nil || c.barred(m.pol, server) != "" {
+		return mention.Denied
+	}
+	d := m.pol.Decide(agent.Proposal{
+		Call: agent.Call{ID: "mention", Tool: tools.ReadResource, Input: in}, Class: class, Group: "mcp", Risk: agent.RiskMedium,
+	})
+	if d.Verdict == agent.Allow || d.Verdict == agent.AskUser && !foreign {
+		return ""
+	}
+	return mention.Denied
+}
+
+// fetch reads the resources among attachments, or says in them why not, and returns the
+// pictures and documents among them.
+func (m *mentions) fetch(ctx context.Context, found []mention.Attachment) (blocks []agent.Block) {
+	left, count := mention.MaxTotal, 0
+	for i := range found {
+		a := &found[i]
+		if a.Kind != mention.Resource || a.Refused != "" {
+			continue
+		}
+		if count++; count > maxResources || left <= 0 {
+			a.Refused = mention.Full
+			continue
+		}
+		c := m.app.serversOf(m.session)
+		if c == nil {
+			a.Refused = mention.Missing
+			continue
+		}
+		server, uri, _ := c.split(a.Name)
+		r, err := c.set.Read(ctx, server, uri)
+		if err == nil {
+			spec := agent.Spec{Name: tools.ReadResource, Group: "mcp", Budget: 2 * mention.MaxTotal}
+			r, err = m.grd.Check(ctx, spec, agent.Call{ID: a.ID, Tool: spec.Name}, r)
+		}
+		if err != nil {
+			m.app.opts.Logger.Info("reading a resource", "session", m.session, "server", server, "error", err)
+			a.Refused = mention.Unreadable
+			continue
+		}
+		text := r.Unfenced()
+		if n := len(r.Blocks); n > 0 && strings.TrimSpace(text) == "" {
+			text = fmt.Sprintf("[pictures or documents: %d]", n)
+		}
+		limit := min(mention.MaxFile, left)
+		a.Truncated = len(text) > limit || r.Spill != nil
+		a.Text = strings.ToValidUTF8(text[:min(len(text), limit)], "")
+		a.Bytes, a.Chars = len(a.Text), utf8.RuneCountInString(a.Text)
+		left -= a.Bytes
+		blocks = append(blocks, r.Blocks[:min(len(r.Blocks), maxPictures)]...)
+	}
+	return blocks
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package app_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// What servers let be read is completed behind an @, and read with the input that names
+// it: what the person names, if no rule denies it.
+func TestResourcesThatInputsName(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
+	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
+	k.server()
+	got, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: k.Info.ID, Typed: "sh:no"})
+	if err != nil || !slices.Contains(got, "sh:note://one") {
+		t.Errorf("%v, %v", got, err)
+	}
+	k.turn("What says @sh:note://one, and what @sh:note://two을? Not @nobody:note://one.")
+	reqs := w.model.Requests()
+	last := told(t, reqs[len(reqs)-1])
+	for _, want := range []string{"<attached resource=\"sh:note://one\">\nwhat the note says\n</attached>", `resource "nobody:note://one"`} {
+		if !strings.Contains(last, want) {
+			t.Errorf("%q is missing in\n%s", want, last)
+		}
+	}
+	k.sound()
+	f := app.Flags{Deny: []string{"mcp__sh"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
+	k = w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{})
+	k.server()
+	k.turn("What says @sh:note://one?")
+	reqs = w.model.Requests()
+	if last := told(t, reqs[len(reqs)-1]); strings.Contains(last, "what the note says") {
+		t.Errorf("a rule denies it:\n%s", last)
+	}
+}
+
+// The model lists and reads what servers let be read, while there is any: what a server
+// has listed itself unasked, and another address when somebody agrees.
+func TestResourcesThatModelsRead(t *testing.T) {
+	w := newWorld(t, distinct(
+		calls(tool("ListMcpResourcesTool", fields{})),
+		calls(tool("ReadMcpResourceTool", fields{"server": "sh", "uri": "note://one"})),
+		calls(tool("ReadMcpResourceTool", fields{"server": "sh", "uri": "note://else?what=secret"})),
+		script.Reply{Text: "Done."},
+		script.Reply{Text: "Nothing."},
+	), script.Options{})
+	k := w.talkTo(w.echoing("Says it again"), agent.Open{Approver: true})
+	k.server()
+	asked := 0
+	k.answer("Look around", func(a agent.ApprovalAsked) agent.Resolve {
+		if !strings.Contains(string(a.Proposal.Call.Input), "note://else") {
+			t.Errorf("asked about %s", a.Proposal.Call.Input)
+		}
+		asked++
+		return no()
+	})
+	r := all[agent.CallFinished](k.seen)
+	if asked != 1 || len(r) != 3 || !strings.Contains(r[0].Result.Text, "sh note://one – one, text/plain") || !strings.Contains(r[1].Result.Text, "what the note says") || !r[2].Result.Failed() {
+		t.Errorf("asked %d times: %+v", asked, r)
+	}
+	k = w.talk(app.Flags{}, agent.Open{})
+	k.turn("Hello")
+	reqs := w.model.Requests()
+	if last := reqs[len(reqs)-1]; !strings.Contains(told(t, last), "Hello") || slices.Contains(toolsIn(t, last.Body), "ListMcpResourcesTool") {
+		t.Errorf("the tools are listed although there are no resources, or nothing was asked:\n%s", last.Body[:min(len(last.Body), 1500)])
+	}
+}
+
+// A test of a server says what it has, or why it cannot be used.
+func TestTestingServers(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	a := w.echoing("Says it again")
+	got, err := a.TestServer(t.Context(), "sh")
+	if err != nil || got.Title != "sh 1" || len(got.Tools) != 1 || got.Tools[0].Name != "mcp__sh__echo" || len(got.Prompts) != 1 ||
+		got.Prompts[0].Name != "mcp__sh__greet WHO [HOW]" || len(got.Resources) != 1 || got.Resources[0].Name != "note://one" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	w.write(".mcp.json", `{"mcpServers": {"theirs": {"command": "touch", "args": ["canary"]}}}`)
+	for name, want := range map[string]string{"theirs": "untrusted", "nobody": "there is no such server"} {
+		if _, err := w.plain().TestServer(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	gone := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"gone": {"command": "no-such-program-anywhere"}}}`}}))
+	if _, err := gone.TestServer(t.Context(), "gone"); agent.ProblemOf(err) == nil || fileThere(w, "canary") {
+		t.Errorf("%v", err)
+	}
+}
