@@ -302,8 +302,8 @@ type role struct {
 }
 
 // roleOf returns the role of a session: of a child, what it was opened with, and no tool
-// that its parent does not have.
-func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition) (r role) {
+// that its parent does not have, but for those of servers of its own.
+func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition, own *connected) (r role) {
 	tools, without := as.Tools, as.Without
 	r.name, r.system = as.Name, as.Prompt
 	if c := b.Child; c != nil {
@@ -317,7 +317,10 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition)
 		r.has = both(r.has, func(s agent.Spec) bool { return !not(s) })
 	}
 	if b.Child != nil {
-		r.has = both(r.has, a.members.has(b.Parent))
+		if of := a.members.has(b.Parent); of != nil {
+			brings := own.brings(cat)
+			r.has = both(r.has, func(s agent.Spec) bool { return of(s) || brings(s) })
+		}
 	}
 	return r
 }

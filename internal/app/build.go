@@ -55,9 +55,9 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	a.reaches(b.Session, &b.Reach)
-	connected := a.connect(b, cat, box, ws, workdir)
-	done, grd := a.closer(b, set, keep, box, connected), a.guard(b)
-	*who = a.roleOf(cat, b, as)
+	connected, own := a.connect(b, cat, box, ws, workdir), a.connectOwn(b, as, cat, box, ws, workdir)
+	done, grd := a.closer(b, set, keep, box, connected, own), a.guard(b)
+	*who = a.roleOf(cat, b, as, own)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
@@ -77,7 +77,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Model:    a.modelFor(work, as),
 		Fallback: work.Fallback,
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,
-		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, toldTools(offers))...),
+		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, own.extra, toldTools(offers))...),
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return stepOf(offers()) },
@@ -123,9 +123,12 @@ func (a *App) folder(b session.Build, hidden func(path string) bool) (ws *worksp
 }
 
 // closer returns what gives back what a session has taken.
-func (a *App) closer(b session.Build, set toolSet, keep *keeper, box *sandbox.Box, servers *connected) func() {
+func (a *App) closer(b session.Build, set toolSet, keep *keeper, box *sandbox.Box, servers, own *connected) func() {
 	id := b.Session
 	return func() {
+		if own != nil {
+			own.set.Close()
+		}
 		servers.leave(id, b.Child != nil)
 		set.close()
 		keep.close()

@@ -100,7 +100,7 @@ func (a *App) promptLater(session, workdir, text string) bool {
 	}
 	known, _ := a.serversIn(workdir)
 	for _, k := range known {
-		if k.State == servers.Ready {
+		if k.State == servers.Ready && k.Agent == "" {
 			return true
 		}
 	}

@@ -104,6 +104,7 @@ func (a *App) readServers(workdir string, choices servers.Choices) *serverSource
 		s.add(from)
 	}
 	a.pluginServers(s, workdir)
+	a.agentServers(s, workdir)
 	return s
 }
 

@@ -40,6 +40,8 @@ type connected struct {
 	box     *sandbox.Box
 	ws      *workspace.Workspace
 	set     *mcp.Set
+	prefix  string // of the names under which they are known outside of the session
+	awaits  bool   // nobody types here while they are connected
 	awaited sync.Once
 
 	mu       sync.Mutex
@@ -75,7 +77,7 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 		var list []servers.Server
 		known, _ := a.serversIn(workdir)
 		for _, k := range known {
-			if k.State == servers.Ready {
+			if k.State == servers.Ready && k.Agent == "" {
 				list = append(list, k.Expanded)
 			}
 		}
@@ -83,13 +85,7 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 			return nil
 		}
 		c = &connected{app: a, workdir: workdir, reach: b.Reach, box: box, ws: ws, catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}}
-		c.set = mcp.New(mcp.Config{
-			Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
-			Roots:   func() []string { return append([]string{ws.Root()}, a.cfg.AddDirs...) },
-			Trusted: func(s servers.Server) bool { return s.Scope != servers.Project && s.Scope != servers.Plugin },
-			Clean:   a.patterns.Redact, OnChange: c.changed,
-			Log: a.opts.Logger, Version: a.opts.Version,
-		})
+		c.set = mcp.New(c.config(list))
 	}
 	a.servers.mu.Lock()
 	if a.servers.open == nil {
@@ -105,6 +101,18 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 	}
 	c.set.Connect()
 	return c
+}
+
+// config is what servers of the session are connected with.
+func (c *connected) config(list []servers.Server) mcp.Config {
+	a := c.app
+	return mcp.Config{
+		Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
+		Roots:   func() []string { return append([]string{c.ws.Root()}, a.cfg.AddDirs...) },
+		Trusted: func(s servers.Server) bool { return s.Scope != servers.Project && s.Scope != servers.Plugin },
+		Clean:   a.patterns.Redact, OnChange: c.changed,
+		Log: a.opts.Logger, Version: a.opts.Version,
+	}
 }
 
 // leave ends the part of a session; with the one that they were connected for, the servers
@@ -128,7 +136,7 @@ func (c *connected) leave(id string, child bool) {
 
 // extra waits for servers once, before the first request of a run that nobody watches.
 func (c *connected) extra(ctx context.Context, _ session.Moment) []agent.ContextAdded {
-	if c != nil && c.app.opts.Flags.AwaitServers {
+	if c != nil && (c.awaits || c.app.opts.Flags.AwaitServers) {
 		c.awaited.Do(func() {
 			ctx, cancel := context.WithTimeout(ctx, awaitServers)
 			defer cancel()
@@ -158,7 +166,7 @@ func (c *connected) changed(server string) {
 			prints[own.Remote()] = own.Print()
 		}
 	}
-	held := c.compare(server, prints)
+	held := c.compare(c.prefix+server, prints)
 	tools = slices.DeleteFunc(tools, func(t agent.Tool) bool {
 		own, ok := t.(*mcp.Tool)
 		return ok && held[own.Remote()] != ""
@@ -167,7 +175,7 @@ func (c *connected) changed(server string) {
 	defer c.mu.Unlock()
 	c.withheld[server] = held
 	for _, cat := range c.catalogs {
-		for _, r := range cat.Set(catalog.MCP, server, tools) {
+		for _, r := range cat.Set(catalog.MCP, c.prefix+server, tools) {
 			c.app.opts.Logger.Info("tool of a server", "server", server, "tool", r.Name, "problem", r.Err)
 		}
 	}

@@ -86,7 +86,7 @@ func told(d swarm.Definition) string {
 func TestAnAgentOfAPlugin(t *testing.T) {
 	place := front.Place{Scope: front.Plugin, Plugin: "kit", Trusted: true}
 	d := swarm.Parse(place, "x.md", "deep/er/looker.md", []byte("---\npermissionMode: bypassPermissions\nhooks:\n  Stop: []\nmcpServers: [a]\n---\nYou look.\n"))
-	if d.Name != "kit:deep:er:looker" || d.Mode != "" || d.Hooks != nil || d.Servers != nil || len(d.Warnings) != 4 || !d.Usable() {
+	if d.Name != "kit:deep:er:looker" || d.Mode != "" || d.Hooks != nil || d.Servers != nil || len(d.Warnings) != 3 || !d.Usable() {
 		t.Errorf("it is %+v", d)
 	}
 }

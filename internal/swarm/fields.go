@@ -79,9 +79,7 @@ func (d *Definition) take(f front.Field) (err error) {
 	case "hooks":
 		d.Hooks, err = f.JSON()
 	case "mcpservers":
-		if d.Servers, err = f.JSON(); err == nil {
-			d.warn(f.Fault("configure them for the session", "is not in force: an agent has the servers of its session"))
-		}
+		d.Servers, err = f.JSON()
 	default:
 		d.unknown(f)
 	}

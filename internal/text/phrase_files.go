@@ -68,7 +68,6 @@ var filings = [...][2]string{
 	{"do not rely on it", "기대하지 마십시오"},
 	{"{key} is no color that is shown", "{key|은/는} 보여 줄 수 있는 색이 아닙니다"},
 	{"write one of: {list}", "다음 가운데 하나를 쓰십시오: {list}"},
-	{"{key} is not in force: an agent has the servers of its session", "{key|은/는} 쓰지 않습니다. 에이전트는 세션의 서버를 씁니다"},
 	{"configure them for the session", "세션에 설정하십시오"},
 	{"{key} has {n} entries; {most} are the most", "{key} 항목이 {n}개입니다. {most}개까지 쓸 수 있습니다"},
 	{"name fewer", "수를 줄이십시오"},

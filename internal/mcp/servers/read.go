@@ -51,6 +51,7 @@ type Definition struct {
 	Hash         string   // of what it says: another text with the same meaning has the same one
 	Vars         []string // the variables that it names
 	Off          bool     // it says itself that it is not to be used
+	Agent        string   // the type of agents that alone has it; "" = sessions have it
 }
 
 // A Fault is what is wrong in a source.

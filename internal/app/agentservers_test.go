@@ -1,0 +1,54 @@
+//go:build unix
+
+package app_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// A server that a type of agents defines is there for its sessions and for no others; in a
+// project it needs a yes besides trust.
+func TestServersOfAgents(t *testing.T) {
+	w := newWorld(t, script.Script{}, handing(doing("mcp__sh__echo", fields{"text": "hello"}),
+		hand("a1", fields{"description": "echo", "prompt": "Have it heard.", "subagent_type": "echoer"})))
+	w.write("server.sh", strings.Replace(echoes, "ABOUT", "Says it again", 1))
+	w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - other\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
+	trustFolder(t, w.plain(), w.work)
+	if got := w.serverStates(app.Flags{}); got != "agent:echoer:sh project waiting" {
+		t.Fatal(got)
+	}
+	run := func() (had bool, k *talk) {
+		t.Helper()
+		n := len(w.model.Requests())
+		k = w.talk(app.Flags{Allow: []string{"mcp__sh__echo"}}, agent.Open{})
+		if end := k.turn(whole); end.Reason != agent.EndDone {
+			t.Fatal(names(k.seen))
+		}
+		for _, r := range w.model.Requests()[n:] {
+			has := slices.Contains(toolsIn(t, r.Body), "mcp__sh__echo")
+			if strings.Contains(string(r.Body), whole) && has {
+				t.Error("the session has the server of the agent")
+			}
+			had = had || has
+		}
+		return had, k
+	}
+	if had, _ := run(); had {
+		t.Error("nobody has said yes to the server")
+	}
+	if _, err := w.plain().ApproveServer("agent:echoer:sh", true); err != nil {
+		t.Fatal(err)
+	}
+	had, k := run()
+	if r := k.result("a1"); !had || !strings.Contains(r.Text, "the server has heard it") {
+		t.Errorf("%v: %+v", had, r)
+	}
+	k.sound()
+}
