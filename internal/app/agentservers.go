@@ -12,10 +12,7 @@ import (
 	"dure/internal/front"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/sandbox"
-	"dure/internal/session"
 	"dure/internal/swarm"
-	"dure/internal/workspace"
 )
 
 // agentServer is how a server of a type of agents is called where it is listed and said yes
@@ -90,13 +87,13 @@ func (a *App) agentServers(s *serverSources, workdir string) {
 
 // connectOwn begins to connect the servers that a type of agents defines itself, for one
 // session, with which they end. It notes which of them are not used. nil = there are none.
-func (a *App) connectOwn(b session.Build, as swarm.Definition, cat *catalog.Catalog, box *sandbox.Box, ws *workspace.Workspace, workdir string) *connected {
+func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalog) *connected {
 	if len(as.Servers) == 0 || b.Open.Edit || b.Session == "" {
 		return nil
 	}
 	prefix := agentServer(as.Name, "")
 	var list []servers.Server
-	known, _ := a.serversIn(workdir)
+	known, _ := a.serversIn(b.workdir)
 	for _, k := range known {
 		switch {
 		case !strings.EqualFold(k.Agent, as.Name) || k.State == servers.Hidden:
@@ -114,10 +111,8 @@ func (a *App) connectOwn(b session.Build, as swarm.Definition, cat *catalog.Cata
 	if len(list) == 0 {
 		return nil
 	}
-	c := &connected{
-		app: a, workdir: workdir, reach: b.Reach, box: box, ws: ws, prefix: prefix, awaits: true,
-		catalogs: map[string]*catalog.Catalog{b.Session: cat}, withheld: map[string]map[string]string{},
-	}
+	c := a.newConnected(b)
+	c.prefix, c.awaits, c.catalogs[b.Session] = prefix, true, cat
 	c.set = mcp.New(c.config(list))
 	c.set.Connect()
 	return c

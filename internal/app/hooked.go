@@ -99,7 +99,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 	}
 	h.set = hooks.New(hooks.Config{
 		Box: box, Shell: hookShell(find), Env: a.commandEnv(), Project: root, Facts: h.facts,
-		Post: post.post, Ask: ask, Spawn: spawn, Invoke: b.Reach.Invoke,
+		Post: post.post, Ask: ask, Spawn: spawn, Invoke: b.Reach.Invoke, Tool: func(server, tool string) (string, bool) { return a.serversOf(b.Session).toolOf(server, tool) },
 		Allowed: func(url string) bool { h.mu.Lock(); defer h.mu.Unlock(); return h.reach.allows(url) },
 		Var:     h.variable,
 		Rule:    h.rule,
@@ -533,6 +533,10 @@ const hookOrigin = "hook:"
 
 // ofHook reports whether a call is made on behalf of a hook: hooks do not run for it.
 func ofHook(p agent.Proposal) bool { return strings.HasPrefix(p.Origin, hookOrigin) }
+
+// unheard reports whether hooks of calls are not told of one: it is made for one of them, or
+// shows a question of a server, which has moments of its own.
+func unheard(p agent.Proposal) bool { return ofHook(p) || ofServer(p) }
 
 // reason is why hooks forbid something.
 func reason(o hooks.Outcome) string {

@@ -115,7 +115,7 @@ func (h *hooked) gate(stages []loop.Stage) []loop.Stage {
 	return slices.Insert(stages, at, loop.Stage{
 		Name: "hooks",
 		Waits: func(p agent.Proposal) bool {
-			return !ofHook(p) && h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool))
+			return !unheard(p) && h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool))
 		},
 		Decide: h.decide,
 	})
@@ -124,7 +124,7 @@ func (h *hooked) gate(stages []loop.Stage) []loop.Stage {
 // decide asks the hooks before a call. What they allow is looked at by the rules that
 // follow; what they deny is denied.
 func (h *hooked) decide(ctx context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
-	if ofHook(p) {
+	if unheard(p) {
 		return agent.Decision{}, nil
 	}
 	if d, known := h.words.word(p.Call); known {
@@ -177,6 +177,9 @@ func (h *hooked) about(e hooks.Event, p agent.Proposal, more map[string]any) hoo
 	fields := map[string]any{"tool_name": name, "tool_input": h.absolute(p.Call.Input)}
 	if e != hooks.PermissionRequest {
 		fields["tool_use_id"] = p.Call.ID
+	}
+	if server := h.app.serversOf(h.b.Session).serverOf(p.Call.Tool); server != nil {
+		fields["mcp_server"] = server
 	}
 	for k, v := range more {
 		fields[k] = v
@@ -234,7 +237,7 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 		return said, true
 	case changed:
 		h.note("info", "a hook has made a call of another that only a person may allow: "+d.Reason)
-	case !ofHook(p) && h.set.Has(hooks.PermissionRequest):
+	case !unheard(p) && h.set.Has(hooks.PermissionRequest):
 		if said, decided := h.speaking(ctx, p, d); decided || ctx.Err() != nil {
 			return said, decided
 		}
@@ -243,7 +246,7 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 	for top.parent != nil {
 		top = top.parent
 	}
-	if top.b.Open.Approver { // who is asked what agents need
+	if top.b.Open.Approver && !ofServer(p) { // who is asked what agents need
 		h.tell(notification("permission_prompt", text.For(h.app.cfg.Language).Say(text.HookAsks, "tool", h.dialect.Name(p.Call.Tool))))
 	}
 	return agent.Decision{}, false
@@ -315,7 +318,7 @@ func (h *hooked) wished(ctx context.Context, p agent.Proposal, out hooks.Outcome
 
 // denied tells the hooks of a denial that was none of theirs.
 func (h *hooked) denied(ctx context.Context, p agent.Proposal, d agent.Decision) {
-	if ofHook(p) || strings.HasPrefix(d.By, hookOrigin) || !h.set.Has(hooks.PermissionDenied) {
+	if unheard(p) || strings.HasPrefix(d.By, hookOrigin) || !h.set.Has(hooks.PermissionDenied) {
 		return
 	}
 	h.set.Fire(ctx, h.about(hooks.PermissionDenied, p, map[string]any{"reason": d.Reason}))

@@ -71,9 +71,7 @@ func readHooks(sources []hookSource) (all []hooks.Hook, faults []HookFault) {
 }
 
 // absent are the events whose moments do not come here.
-var absent = []hooks.Event{
-	hooks.TeammateIdle, hooks.Elicitation, hooks.ElicitationResult,
-}
+var absent = []hooks.Event{hooks.TeammateIdle}
 
 // maxHookNotes is how many of the mistakes in hooks are told one by one.
 const maxHookNotes = 20

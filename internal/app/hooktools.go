@@ -21,7 +21,7 @@ const maxHookError = 10_000
 // after asks the hooks about a result. They may put another output in its place, say
 // something beside it, and stop the turn.
 func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, took time.Duration) (agent.Result, bool) {
-	if ofHook(p) {
+	if unheard(p) {
 		return r, false
 	}
 	e, more := hooks.PostToolUse, map[string]any{"duration_ms": took.Milliseconds()}

@@ -20,6 +20,7 @@ import (
 	"dure/internal/config"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
+	"dure/internal/policy"
 	"dure/internal/sandbox"
 	"dure/internal/session"
 	"dure/internal/workspace"
@@ -36,18 +37,25 @@ const (
 type connected struct {
 	app     *App
 	workdir string
+	session string // for which they are connected
+	asks    bool   // somebody is there to be asked
 	reach   agent.Reach
+	pol     *policy.Policy
 	box     *sandbox.Box
 	ws      *workspace.Workspace
 	set     *mcp.Set
 	prefix  string // of the names under which they are known outside of the session
 	awaits  bool   // nobody types here while they are connected
 	awaited sync.Once
+	begins  sync.Once
+	begun   chan struct{} // is closed when the session may be reached
 
 	mu       sync.Mutex
 	over     bool                         // guarded by mu
 	catalogs map[string]*catalog.Catalog  // by session; guarded by mu
 	withheld map[string]map[string]string // tools that say something else than before, with their prints; by server; guarded by mu
+	sampled  map[string]int               // questions to the model, by server; guarded by mu
+	granted  map[string]bool              // servers that may ask the model; guarded by mu
 }
 
 // connections are the servers of the sessions that are open.
@@ -63,9 +71,26 @@ func (a *App) serversOf(session string) *connected {
 	return a.servers.open[session]
 }
 
+// serverPlace is the session that servers are connected for, and where it works.
+type serverPlace struct {
+	session.Build
+	box     *sandbox.Box
+	ws      *workspace.Workspace
+	workdir string
+	pol     *policy.Policy
+}
+
+// newConnected are servers of a session that nothing is connected of yet.
+func (a *App) newConnected(b serverPlace) *connected {
+	return &connected{
+		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
+		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, granted: map[string]bool{},
+	}
+}
+
 // connect begins to connect the servers of a session; what works for one has its servers.
 // It waits for none of them. nil = there are none.
-func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, ws *workspace.Workspace, workdir string) *connected {
+func (a *App) connect(b serverPlace, cat *catalog.Catalog) *connected {
 	if b.Open.Edit {
 		return nil
 	}
@@ -75,7 +100,7 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 	}
 	if c == nil {
 		var list []servers.Server
-		known, _ := a.serversIn(workdir)
+		known, _ := a.serversIn(b.workdir)
 		for _, k := range known {
 			if k.State == servers.Ready && k.Agent == "" {
 				list = append(list, k.Expanded)
@@ -84,7 +109,7 @@ func (a *App) connect(b session.Build, cat *catalog.Catalog, box *sandbox.Box, w
 		if len(list) == 0 {
 			return nil
 		}
-		c = &connected{app: a, workdir: workdir, reach: b.Reach, box: box, ws: ws, catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}}
+		c = a.newConnected(b)
 		c.set = mcp.New(c.config(list))
 	}
 	a.servers.mu.Lock()
@@ -109,8 +134,8 @@ func (c *connected) config(list []servers.Server) mcp.Config {
 	return mcp.Config{
 		Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
 		Roots:   func() []string { return append([]string{c.ws.Root()}, a.cfg.AddDirs...) },
-		Trusted: func(s servers.Server) bool { return s.Scope != servers.Project && s.Scope != servers.Plugin },
-		Clean:   a.patterns.Redact, OnChange: c.changed,
+		Trusted: ownServer, Elicit: c.elicit, Elicited: c.finished, Ask: c.sampler(),
+		Clean: a.patterns.Redact, OnChange: c.changed,
 		Log: a.opts.Logger, Version: a.opts.Version,
 	}
 }
@@ -134,9 +159,14 @@ func (c *connected) leave(id string, child bool) {
 	}
 }
 
-// extra waits for servers once, before the first request of a run that nobody watches.
+// extra lets servers ask from the first request on, and waits for them once, before that
+// of a run that nobody watches.
 func (c *connected) extra(ctx context.Context, _ session.Moment) []agent.ContextAdded {
-	if c != nil && (c.awaits || c.app.opts.Flags.AwaitServers) {
+	if c == nil {
+		return nil
+	}
+	c.begins.Do(func() { close(c.begun) })
+	if c.awaits || c.app.opts.Flags.AwaitServers {
 		c.awaited.Do(func() {
 			ctx, cancel := context.WithTimeout(ctx, awaitServers)
 			defer cancel()
@@ -287,7 +317,7 @@ func (c *connected) headers(ctx context.Context, s servers.Server) (map[string]s
 	var out bounded
 	argv := []string{"sh", "-c", s.HeadersHelper}
 	exit, err := c.box.Run(ctx, sandbox.Cmd{
-		Argv: argv, Dir: c.workdir, Out: &out, Grant: sandbox.Grant{Hosts: []string{"*"}}, Unconfined: s.Scope != servers.Project && s.Scope != servers.Plugin,
+		Argv: argv, Dir: c.workdir, Out: &out, Grant: sandbox.Grant{Hosts: []string{"*"}}, Unconfined: ownServer(s),
 		Env: append(c.app.commandEnv(), "CLAUDE_CODE_MCP_SERVER_NAME="+s.Name, "CLAUDE_CODE_MCP_SERVER_URL="+s.URL),
 	})
 	switch {

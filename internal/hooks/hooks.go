@@ -38,10 +38,14 @@ type Config struct {
 	Facts   func() Facts
 
 	// Post puts a body to an address and returns what came, at most a mebibyte.
-	Post    func(ctx context.Context, url string, header map[string]string, body []byte) (status int, answer []byte, err error)
-	Ask     agent.Ask    // for prompts
-	Spawn   agent.Spawn  // for agents
-	Invoke  agent.Invoke // for tools of MCP servers
+	Post   func(ctx context.Context, url string, header map[string]string, body []byte) (status int, answer []byte, err error)
+	Ask    agent.Ask    // for prompts
+	Spawn  agent.Spawn  // for agents
+	Invoke agent.Invoke // for tools of MCP servers
+
+	// Tool returns the name of a tool of a server that is connected; "" = it is not, or
+	// has no such tool. It connects none.
+	Tool    func(server, tool string) (name string, connected bool)
 	Allowed func(url string) bool
 	Var     func(name string) (string, bool) // a variable of the environment that headers may have
 

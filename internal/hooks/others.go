@@ -59,14 +59,21 @@ func (s *Set) filled(h Hook, v string) string {
 
 // invoke calls a tool of a server that is connected.
 func (s *Set) invoke(ctx context.Context, h Hook, m Moment, input []byte) Answer {
-	if s.c.Invoke == nil {
+	name, connected := "", false
+	if s.c.Invoke != nil && s.c.Tool != nil {
+		name, connected = s.c.Tool(h.Server, h.Tool)
+	}
+	switch {
+	case !connected:
 		return Answer{Outcome: agent.HookFailed, Invalid: "the server " + h.Server + " is not connected"}
+	case name == "":
+		return Answer{Outcome: agent.HookFailed, Invalid: "the server " + h.Server + " has no tool " + h.Tool}
 	}
 	args, err := inserted(h.Input, input)
 	if err != nil {
 		return Answer{Outcome: agent.HookFailed, Invalid: err.Error()}
 	}
-	r, err := s.c.Invoke(ctx, agent.Invocation{Origin: "hook:" + s.name(h), Tool: "mcp__" + serverName(h.Server) + "__" + h.Tool, Input: args})
+	r, err := s.c.Invoke(ctx, agent.Invocation{Origin: "hook:" + s.name(h), Tool: name, Input: args})
 	switch {
 	case err != nil:
 		return Answer{Outcome: agent.HookFailed, Invalid: err.Error()}
@@ -74,20 +81,6 @@ func (s *Set) invoke(ctx context.Context, h Hook, m Moment, input []byte) Answer
 		return Answer{Outcome: agent.HookFailed, Invalid: lineOf(r.Text)}
 	}
 	return read(m.Event, reply{out: r.Text})
-}
-
-// serverName is a server in the name of a tool: that of a plugin is written with colons
-// by those who define hooks.
-func serverName(server string) string {
-	if !strings.HasPrefix(server, "plugin:") {
-		return server
-	}
-	return strings.Map(func(r rune) rune {
-		if nameRune(r) || r == '-' {
-			return r
-		}
-		return '_'
-	}, server)
 }
 
 // inserted puts what hooks are told into the input of a tool: ${tool_input.file_path} in

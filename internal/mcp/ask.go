@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,7 +25,7 @@ const (
 	maxFields    = 32
 	maxOptions   = 100
 	maxForm      = 64 << 10 // bytes of the schema of a form
-	maxAddress   = 4096     // characters
+	maxAddress   = 2048     // characters: whoever shows it shows all of it
 	maxTalk      = 64       // messages for the model
 	maxTalkBytes = 1 << 20
 	maxTokens    = 8192
@@ -41,6 +42,9 @@ type Elicitation struct {
 	URL     string          // to open; "" = it is a form
 	Host    string          // of URL, as it is to be shown
 	ID      string
+
+	// Fits says whether the values of a form are an answer to it; nil = it is none.
+	Fits func(map[string]any) error
 }
 
 // A Field is one value that a form asks for.
@@ -91,6 +95,10 @@ func (l *live) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 		if form, err = set.form(&q, p.RequestedSchema); err != nil {
 			return nil, refusal(jsonrpc.CodeInvalidParams, err.Error())
 		}
+		q.Fits = func(content map[string]any) error {
+			_, err := filled(q.Fields, form, content)
+			return err
+		}
 	}
 	r, err := set.c.Elicit(ctx, q)
 	switch {
@@ -104,6 +112,7 @@ func (l *live) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 	case r.Action != Accept:
 		return nil, refusal(jsonrpc.CodeInternalError, "the person did not answer")
 	case q.URL != "":
+		l.agreed(q.ID)
 		return &sdk.ElicitResult{Action: Accept}, nil
 	}
 	content, err := filled(q.Fields, form, r.Content)
@@ -114,10 +123,11 @@ func (l *live) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 }
 
 // address checks what a person is asked to open, and returns its host. It is a web
-// address; without encryption only on this machine.
+// address; without encryption only on this machine. Hosts are ASCII, as they are on the
+// wire: letters of other scripts look like others.
 func address(raw string) (host string, err error) {
 	u, err := url.Parse(raw)
-	if err != nil || len(raw) > maxAddress || u.Host == "" || u.User != nil || u.Opaque != "" || line(raw, maxAddress) != raw {
+	if err != nil || len(raw) > maxAddress || u.Host == "" || u.User != nil || u.Opaque != "" || line(raw, maxAddress) != raw || strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return "", fmt.Errorf("the address cannot be shown to a person")
 	}
 	ip, _ := netip.ParseAddr(u.Hostname())
@@ -268,13 +278,27 @@ func (l *live) await(id string) (<-chan struct{}, func()) {
 	}
 }
 
-// complete is the other end of await.
-func (l *live) complete(id string) {
+// agreed notes that a person does something at an address.
+func (l *live) agreed(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if id != "" && len(l.visits) < maxAsked {
+		l.visits[id] = true
+	}
+}
+
+// complete is the other end of await. What nobody has agreed to is told to nobody.
+func (l *live) complete(id string) {
+	l.mu.Lock()
+	known := l.visits[id]
+	delete(l.visits, id)
 	if ch := l.finished[id]; ch != nil {
 		delete(l.finished, id)
 		close(ch)
+	}
+	l.mu.Unlock()
+	if known {
+		l.v.set.c.Elicited(l.v.def.Name)
 	}
 }
 

@@ -47,6 +47,7 @@ type live struct {
 	progress map[string]*meter
 	tokens   int
 	finished map[string]chan struct{} // by the IDs of what a person does at an address
+	visits   map[string]bool          // those that somebody has agreed to
 	logs     flow
 }
 
@@ -104,7 +105,7 @@ func (v *server) dial(ctx context.Context) (*live, error) {
 func (v *server) attempt(ctx context.Context, kind, version string) (*live, error) {
 	l := &live{
 		v: v, ended: make(chan struct{}), stale: make(chan struct{}, 1), broken: make(chan error, 1),
-		asking: make(chan struct{}, maxQuestions), progress: map[string]*meter{}, finished: map[string]chan struct{}{}, errs: new(tail),
+		asking: make(chan struct{}, maxQuestions), progress: map[string]*meter{}, finished: map[string]chan struct{}{}, visits: map[string]bool{}, errs: new(tail),
 	}
 	l.life, l.end = context.WithCancel(v.set.life)
 	l.busy, l.stop = context.WithCancelCause(l.life)

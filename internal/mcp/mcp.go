@@ -64,6 +64,10 @@ type Config struct {
 	// Elicit puts a question of a server to the person.
 	Elicit func(context.Context, Elicitation) (Reply, error)
 
+	// Elicited is told when a server says that what a person has agreed to do at an
+	// address is finished; it must not block. nil = nobody is.
+	Elicited func(server string)
+
 	// Trusted reports whether what a server says of its tools is believed.
 	Trusted func(servers.Server) bool
 
@@ -131,6 +135,9 @@ func New(c Config) *Set {
 	}
 	if c.Clean == nil {
 		c.Clean = func(s string) string { return s }
+	}
+	if c.Elicited == nil {
+		c.Elicited = func(string) {}
 	}
 	if c.OnChange == nil {
 		c.OnChange = func(string) {}
@@ -201,6 +208,15 @@ func (s *Set) Status() []Status {
 		list = append(list, v.status())
 	}
 	return list
+}
+
+// ToolName returns the name that a tool of a server would have; only names of tools that
+// it offers are told apart from each other. "" = there is no such server.
+func (s *Set) ToolName(server, tool string) string {
+	if v := s.find(server); v != nil {
+		return prefix + v.short + "__" + tool
+	}
+	return ""
 }
 
 // Disable ends the connection of a server, and Enable makes it again.

@@ -66,6 +66,28 @@ const (
 	SignInPage
 	SignInPageFailed
 	SignInPageUnknown
+	AskedForm
+	AskedPlain
+	AskedURL
+	AskedAnswer
+	AskedOpen
+	AskedAgree
+	AskedDecline
+	AskedCancel
+	AskedLeave
+	AskedYes
+	AskedNo
+	AskedRequired
+	AskedOptional
+	AskedValues
+	AskedUsual
+	AskedMisfit
+	AskedModel
+	AskedOnce
+	AskedSession
+	HookElicits
+	HookElicited
+	HookElicitDone
 
 	bundleKeys = iota + serverKeys // where those of the next file begin
 )
@@ -136,4 +158,26 @@ var serverTexts = [bundleKeys - serverKeys]both{
 	SignInPage - serverKeys:          {"You are signed in. You can close this page and go back to dure.", "로그인했습니다. 이 페이지를 닫고 dure로 돌아가세요."},
 	SignInPageFailed - serverKeys:    {"The sign-in did not come about. You can close this page; dure says what to do next.", "로그인하지 못했습니다. 이 페이지를 닫으세요. 다음에 할 일은 dure가 알려 줍니다."},
 	SignInPageUnknown - serverKeys:   {"This page does not belong to a sign-in that is open.", "진행 중인 로그인의 페이지가 아닙니다."},
+	AskedForm - serverKeys:           {"The MCP server \"{server}\" asks for: {fields}. In its own words:\n{message}", "MCP 서버 \"{server}\"의 요청 항목: {fields}. 서버가 한 말:\n{message}"},
+	AskedPlain - serverKeys:          {"The MCP server \"{server}\" asks you to agree. In its own words:\n{message}", "MCP 서버 \"{server}\"의 동의 요청. 서버가 한 말:\n{message}"},
+	AskedURL - serverKeys:            {"The MCP server \"{server}\" wants you to open an address of the host {host}:\n{url}\nIf you agree, open it yourself: dure does not. In the words of the server:\n{message}", "MCP 서버 \"{server}\"의 주소 열기 요청. 호스트: {host}\n{url}\n동의하면 직접 여십시오. dure는 열지 않습니다. 서버가 한 말:\n{message}"},
+	AskedAnswer - serverKeys:         {"Answer", "답하기"},
+	AskedOpen - serverKeys:           {"Agree, I open it", "동의하고 직접 열기"},
+	AskedAgree - serverKeys:          {"Agree", "동의"},
+	AskedDecline - serverKeys:        {"Decline", "거절"},
+	AskedCancel - serverKeys:         {"Cancel", "취소"},
+	AskedLeave - serverKeys:          {"Leave it", "비워 두기"},
+	AskedYes - serverKeys:            {"Yes", "예"},
+	AskedNo - serverKeys:             {"No", "아니요"},
+	AskedRequired - serverKeys:       {"({type}, required)", "({type}, 필수)"},
+	AskedOptional - serverKeys:       {"({type}, may be left out)", "({type}, 생략 가능)"},
+	AskedValues - serverKeys:         {"One of: {values}", "값: {values}"},
+	AskedUsual - serverKeys:          {"If you leave it: {value}", "비워 두면: {value}"},
+	AskedMisfit - serverKeys:         {"What you have said does not fit.", "답이 형식에 맞지 않습니다."},
+	AskedModel - serverKeys:          {"The MCP server \"{server}\" wants to ask the model something at your cost: {n} {n?message/messages}, up to {tokens} tokens of answer. It begins:\n{text}", "MCP 서버 \"{server}\"의 모델 질문 요청(비용은 본인 부담): 메시지 {n}개, 답은 최대 {tokens}토큰. 첫머리:\n{text}"},
+	AskedOnce - serverKeys:           {"This once", "이번만"},
+	AskedSession - serverKeys:        {"In this session", "이 세션 동안"},
+	HookElicits - serverKeys:         {"the MCP server {server} asks you something", "MCP 서버 {server}의 질문이 있습니다"},
+	HookElicited - serverKeys:        {"the MCP server {server} gets the answer: {action}", "MCP 서버 {server}에 보낼 답: {action}"},
+	HookElicitDone - serverKeys:      {"what the MCP server {server} wanted you to do is finished", "MCP 서버 {server|이/가} 부탁한 일이 끝났습니다"},
 }

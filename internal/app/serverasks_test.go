@@ -1,0 +1,224 @@
+//go:build unix
+
+package app_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// askingServer is a program that asks something before it answers a call, and answers with
+// what it was told.
+func askingServer(method, params string) string {
+	asks := `printf '%s\n' '{"jsonrpc":"2.0","id":"q","method":"` + method + `","params":` + params + `}'
+    read -r said
+    said=$(printf '%s' "$said" | tr -d '"\\')
+    answer '{"content":[{"type":"text","text":"TOLD '"$said"'"}]}' ;;`
+	return strings.Replace(echoes, `answer '{"content":[{"type":"text","text":"the server has heard it"}]}' ;;`, asks, 1)
+}
+
+// form asks for a name, a number and one of several words.
+const form = `{"mode":"form","message":"Who are you?","requestedSchema":{"type":"object","required":["name"],"properties":{` +
+	`"name":{"type":"string","title":"Name"},"age":{"type":"integer","default":7},"colour":{"type":"string","enum":["red","green","blue","grey","black"]}}}}`
+
+// asked has a server called that asks, and returns what it was told, and what the person
+// was asked. Answers has what they answer to the questions that have a line which begins
+// with one of its keys.
+func asked(t *testing.T, server string, f app.Flags, settings string, answers map[string]string) (told string, questions []string, k *talk) {
+	t.Helper()
+	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{When: "2+2", Text: "FOUR"}, script.Reply{Text: "Done."}), script.Options{})
+	w.write("server.sh", server)
+	if settings != "" {
+		path := filepath.Join(w.home, "dure", "settings.json")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Servers = []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}
+	f.Allow = append(f.Allow, "mcp__sh__echo")
+	k = w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{Approver: answers != nil})
+	if s := k.server(); s.State != "connected" {
+		t.Fatalf("%+v", s)
+	}
+	k.answer("Echo", func(a agent.ApprovalAsked) agent.Resolve {
+		d := agent.Decision{Verdict: agent.Allow, By: "user"}
+		var in map[string]json.RawMessage
+		var list []struct{ Question string }
+		if err := json.Unmarshal(a.Proposal.Call.Input, &in); err != nil || a.Proposal.Call.Tool != "user__ask" {
+			t.Fatalf("%+v, %v", a.Proposal, err)
+		}
+		if err := json.Unmarshal(in["questions"], &list); err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]string{}
+		for _, q := range list {
+			questions = append(questions, q.Question)
+			for _, key := range slices.Sorted(maps.Keys(answers)) {
+				if strings.HasPrefix(q.Question, key) || strings.Contains(q.Question, "\n"+key) {
+					said[q.Question] = answers[key]
+				}
+			}
+		}
+		in["answers"], _ = json.Marshal(said)
+		d.Input, _ = json.Marshal(in)
+		return agent.Resolve{ID: a.ID, Decision: d}
+	})
+	for _, r := range all[agent.CallFinished](k.seen) {
+		if r.Tool == "mcp__sh__echo" {
+			told = r.Result.Text
+		}
+	}
+	return told, questions, k
+}
+
+// What a server asks is put to the person, with the name of the server first, and they may
+// decline. Where nobody is there, it is declined.
+func TestServersAskThePerson(t *testing.T) {
+	const address = `{"mode":"url","message":"Sign here","url":"https://pay.example/a?b=c","elicitationId":"e1"}`
+	for name, tt := range map[string]struct {
+		params  string
+		answers map[string]string
+		want    string
+		asked   string
+	}{
+		"a form":              {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "GREY"}, "result:{action:accept,content:{age:36,colour:grey,name:Ada}}", `The MCP server "sh" asks for`},
+		"a form, left":        {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "Leave it", "colour": "Leave it"}, "result:{action:accept,content:{age:7,name:Ada}}", ""},
+		"what does not fit":   {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "old", "colour": "red"}, "result:{action:cancel}", "does not fit"},
+		"declined":            {form, map[string]string{"Who are you?": "Decline"}, "result:{action:decline}", ""},
+		"declined in between": {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Decline", "age": "7", "colour": "red"}, "result:{action:decline}", ""},
+		"cancelled":           {form, map[string]string{"Who are you?": "Cancel"}, "result:{action:cancel}", ""},
+		"not answered":        {form, map[string]string{}, "result:{action:decline}", ""},
+		"nobody":              {form, nil, "result:{action:decline}", ""},
+		"an address":          {address, map[string]string{"Sign here": "Agree, I open it"}, "result:{action:accept}", "of the host pay.example:\nhttps://pay.example/a?b=c\n"},
+		"an address, no":      {address, map[string]string{"Sign here": "Decline"}, "result:{action:decline}", ""},
+		"a strange address":   {strings.Replace(address, "pay.example", "pаy.example", 1), map[string]string{"Sign here": "Agree, I open it"}, "cannot be shown", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told, questions, _ := asked(t, askingServer("elicitation/create", tt.params), app.Flags{}, "", tt.answers)
+			if !strings.Contains(told, tt.want) {
+				t.Errorf("told %s, want %s", told, tt.want)
+			}
+			if all := strings.Join(questions, "\n--\n"); !strings.Contains(all, tt.asked) || tt.answers == nil && all != "" {
+				t.Errorf("asked\n%s", all)
+			}
+		})
+	}
+}
+
+// A question of a server to the model needs the person, a rule, or a mode and a server that
+// is the person's own; it is in the log.
+func TestServersAskTheModel(t *testing.T) {
+	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
+	for name, tt := range map[string]struct {
+		f       app.Flags
+		answers map[string]string
+		want    string
+		asked   int
+	}{
+		"yes":          {app.Flags{}, map[string]string{"2+2": "This once"}, "FOUR", 1},
+		"no":           {app.Flags{}, map[string]string{"2+2": "Decline"}, "rejected", 1},
+		"not answered": {app.Flags{}, map[string]string{}, "rejected", 1},
+		"nobody":       {app.Flags{}, nil, "rejected", 0},
+		"a rule":       {app.Flags{Allow: []string{"mcp__sh__*"}}, nil, "FOUR", 0},
+		"another rule": {app.Flags{Allow: []string{"mcp__shell__*"}}, nil, "rejected", 0},
+		"a denial":     {app.Flags{Deny: []string{"mcp__sh__sampling*"}}, map[string]string{"2+2": "This once"}, "rejected", 0},
+		"a mode":       {app.Flags{Skip: true}, nil, "FOUR", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told, questions, k := asked(t, askingServer("sampling/createMessage", question), tt.f, "", tt.answers)
+			if !strings.Contains(told, tt.want) || len(questions) != tt.asked {
+				t.Errorf("told %s, want %s; asked %q", told, tt.want, questions)
+			}
+			n := 0
+			for _, r := range all[agent.ModelAnswered](k.seen) {
+				if r.Purpose == "mcp" {
+					n++
+				}
+			}
+			if (n == 1) != (tt.want == "FOUR") {
+				t.Errorf("%d answers in the log", n)
+			}
+		})
+	}
+}
+
+// hooking are settings with one hook.
+func hooking(event string, hook map[string]any) string {
+	data, err := json.Marshal(map[string]any{"hooks": map[string]any{event: []any{map[string]any{"hooks": []any{hook}}}}})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// Hooks answer what servers ask, or forbid it, and see the answers of the person.
+func TestHooksOnWhatServersAsk(t *testing.T) {
+	yes := map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "red"}
+	says := func(event, fields string) string {
+		return `printf %s '{"hookSpecificOutput":{"hookEventName":"` + event + `",` + fields + `}}'`
+	}
+	for name, tt := range map[string]struct {
+		event, command string
+		answers        map[string]string
+		want           string
+		asked          bool
+	}{
+		"answers":         {"Elicitation", says("Elicitation", `"action":"accept","content":{"name":"HOOK"}`), yes, "{action:accept,content:{age:7,name:HOOK}}", false},
+		"answers alone":   {"Elicitation", says("Elicitation", `"action":"accept","content":{"name":"HOOK"}`), nil, "{action:accept,content:{age:7,name:HOOK}}", false},
+		"cancels":         {"Elicitation", says("Elicitation", `"action":"cancel"`), yes, "{action:cancel}", false},
+		"forbids":         {"Elicitation", "exit 2", yes, "{action:decline}", false},
+		"is told":         {"Elicitation", `grep '"mcp_server_name":"sh"' | grep '"mode":"form"' | grep -q requested_schema && exit 2; exit 0`, yes, "{action:decline}", false},
+		"leaves it":       {"Elicitation", "exit 0", yes, "name:Ada", true},
+		"forbids later":   {"ElicitationResult", "exit 2", yes, "{action:decline}", true},
+		"answers later":   {"ElicitationResult", says("ElicitationResult", `"action":"accept","content":{"name":"HOOK"}`), yes, "name:HOOK", true},
+		"is told later":   {"ElicitationResult", `grep '"action":"accept"' | grep -q '"name":"Ada"' && exit 2; exit 0`, yes, "{action:decline}", true},
+		"not of the tool": {"PreToolUse", `grep -q AskUserQuestion && exit 2; exit 0`, yes, "name:Ada", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told, questions, _ := asked(t, askingServer("elicitation/create", form), app.Flags{}, hooking(tt.event, map[string]any{"type": "command", "command": tt.command}), tt.answers)
+			if !strings.Contains(told, tt.want) || (len(questions) > 0) != tt.asked {
+				t.Errorf("told %s, want %s; asked %q", told, tt.want, questions)
+			}
+		})
+	}
+}
+
+// Hooks of calls are told whose tool it is, and call tools of servers that are connected.
+func TestHooksAndServers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hook    map[string]any
+		outcome agent.HookOutcome
+		calls   int // of the tool
+	}{
+		"whose tool":         {map[string]any{"type": "command", "command": `grep -q '"mcp_server":{"name":"sh","source":"given"}' || exit 2`}, agent.HookPassed, 1},
+		"a tool of a server": {map[string]any{"type": "mcp_tool", "server": "sh", "tool": "echo", "input": map[string]any{"text": "${tool_name}"}}, agent.HookPassed, 2},
+		"no such server":     {map[string]any{"type": "mcp_tool", "server": "other", "tool": "echo"}, agent.HookFailed, 1},
+		"no such tool":       {map[string]any{"type": "mcp_tool", "server": "sh", "tool": "other"}, agent.HookFailed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, k := asked(t, echoes, app.Flags{}, hooking("PreToolUse", tt.hook), nil)
+			n := 0
+			for _, c := range all[agent.CallFinished](k.seen) {
+				if c.Tool == "mcp__sh__echo" && !c.Result.Failed() {
+					n++
+				}
+			}
+			ran := all[agent.HookRan](k.seen)
+			if len(ran) != 1 || ran[0].Outcome != tt.outcome || n != tt.calls {
+				t.Errorf("%d calls, and %+v", n, ran)
+			}
+		})
+	}
+}
