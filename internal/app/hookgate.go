@@ -178,8 +178,10 @@ func (h *hooked) about(e hooks.Event, p agent.Proposal, more map[string]any) hoo
 	if e != hooks.PermissionRequest {
 		fields["tool_use_id"] = p.Call.ID
 	}
-	if server := h.app.serversOf(h.b.Session).serverOf(p.Call.Tool); server != nil {
-		fields["mcp_server"] = server
+	if strings.HasPrefix(p.Call.Tool, "mcp__") {
+		if server := h.app.serversOf(h.b.Session).serverOf(p.Call.Tool); server != nil {
+			fields["mcp_server"] = server
+		}
 	}
 	for k, v := range more {
 		fields[k] = v
