@@ -78,7 +78,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 				if !run.Info.OK {
 					return bundleEnd(run.Info, c.CheckedBundle(run.Info, p.asJSON))
 				}
-				p.flags.agents = run.Agents
+				p.flags.agents, p.flags.code = run.Agents, run.Code
 				prompt := strings.Join(args[min(len(args), 1):], " ")
 				if prompt != "" {
 					p.flags.agent, p.flags.maxTurns = run.Entry, run.Steps

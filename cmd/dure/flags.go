@@ -37,6 +37,7 @@ type flags struct {
 	settings, baseURL, dialect, durability      string
 	sandbox                                     string
 	agent, agents                               string
+	code                                        *app.BundleCode // not a flag
 
 	setup, setupOnly, maintain bool
 
@@ -140,7 +141,7 @@ func (f flags) app() app.Flags {
 	return app.Flags{
 		System: system,
 		Model:  f.model, Mode: f.mode, Skip: f.skip, Trust: f.trust, Sandbox: f.sandbox, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
-		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Profile: f.profile, Effort: f.effort,
+		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Code: f.code, Profile: f.profile, Effort: f.effort,
 		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
 		Elsewhere: f.workdir != f.began,
 		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,

@@ -322,6 +322,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition,
 			r.has = both(r.has, func(s agent.Spec) bool { return of(s) || brings(s) })
 		}
 	}
+	r.has = either(r.has, a.opts.Flags.Code.has(cat, r.name))
 	return r
 }
 

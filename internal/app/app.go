@@ -57,6 +57,7 @@ type Flags struct {
 	AwaitServers bool     // the first request waits for them, as long as that is no nuisance
 	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
 	Agents       string   // types of agents, see swarm.ParseNamed
+	Code         *BundleCode
 	Elsewhere    bool     // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]config.Provider

@@ -31,6 +31,7 @@ type BundleRun struct {
 	Agents string // see swarm.ParseNamed
 	Entry  string // name of the entry agent among them
 	Steps  int    // of a turn
+	Code   *BundleCode
 }
 
 // RunBundle returns how a swarm of a bundle is run; "" = the one named default, or the only
@@ -62,18 +63,21 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 	}
 	s := one.Spec.(*bundle.Swarm)
 	types := map[string]map[string]any{}
+	code := &BundleCode{dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, ran: map[string]string{}}
 	for _, ref := range s.Agents {
 		d, err := a.bundleAgent(b, ref, s)
 		if err != nil {
 			return run, err
 		}
 		types[agentName(ref)] = d
+		code.agents[agentName(ref)], _ = b.Agent(ref)
 	}
 	data, err := json.Marshal(types)
 	if err != nil {
 		return run, fmt.Errorf("writing the agents of a bundle: %w", err)
 	}
 	run.Agents, run.Entry, run.Steps = string(data), agentName(s.Entry), s.MaxSteps
+	run.Code = code
 	return run, nil
 }
 
@@ -95,10 +99,16 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm) (ma
 	tools := []string{}
 	for _, t := range e.Tools {
 		spec := t.Spec.(*bundle.Tool)
-		if spec.Runtime != bundle.RuntimeBuiltin {
-			return nil, unrunnable(t.ID(), spec.Runtime)
+		if spec.Runtime == bundle.RuntimeBuiltin {
+			tools = append(tools, spec.Entry)
+			continue
 		}
-		tools = append(tools, spec.Entry)
+		if err := runs(t, spec.Runtime, bundle.RuntimeNode, bundle.RuntimeProcess, bundle.RuntimeHTTP); err != nil {
+			return nil, err
+		}
+		if spec.Auth.App.Given() {
+			return nil, unrunnable(t.ID(), "auth")
+		}
 	}
 	for _, x := range e.Extensions {
 		return nil, unrunnable(x.ID(), x.Spec.(*bundle.Extension).Runtime)

@@ -53,6 +53,7 @@ type toolSet struct {
 	heard func() // the user has said something
 	todos *tools.Todos
 	crew  *crew
+	code  *codeRun
 	close func()
 }
 
@@ -110,14 +111,20 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	if c.keeper != nil {
 		wrap = append(wrap, c.keeper.wrap)
 	}
+	code, err := a.runCode(c, cmp.Or(childName(c.Child), c.as.Name))
+	if err != nil {
+		return toolSet{}, err
+	}
 	leave := a.bring(c)
 	return toolSet{
+		code:  code,
 		wrap:  wrap,
 		heard: check.Reset,
 		todos: list,
 		crew:  crew,
 		close: func() {
 			leave()
+			code.close()
 			crew.Close()
 			sh.Close()
 			_ = servers.Close() // they are ended, whatever they say

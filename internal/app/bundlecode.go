@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"dure/agent"
+	"dure/internal/bundle"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/exthost"
+	"dure/internal/sandbox"
+)
+
+// BundleCode is the code of a swarm of a bundle: what its agents have of tools that are no
+// part of the program. It is not changed once it is made, but for what it remembers of the
+// code that has run.
+type BundleCode struct {
+	dir    string
+	agents map[string]*bundle.Effective // by the names of their types
+
+	mu  sync.Mutex
+	ran map[string]string // hash of each entry that has run; guarded by mu
+}
+
+// fromBundle is who brings the tools of a bundle to a catalog.
+const fromBundle = "bundle"
+
+// maxPosted is the most bytes of an answer that a tool behind an address gives.
+const maxPosted = 8 << 20
+
+// runs says why code of a bundle cannot be run; nil = it can.
+func runs(r *bundle.Resource, runtime string, known ...string) error {
+	for _, k := range known {
+		if runtime == k && r.Package == "" {
+			return nil
+		}
+	}
+	return unrunnable(r.ID(), runtime)
+}
+
+// approves keeps code as it was when it first ran: what has changed since is not what
+// somebody has looked at, and may be the work of a model.
+func (k *BundleCode) approves(entry, hash string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if before, ok := k.ran[entry]; ok && before != hash {
+		return errors.New("it was changed since the bundle was started; look at it, and start the bundle again")
+	}
+	k.ran[entry] = hash
+	return nil
+}
+
+// of returns what the agent of a type has; nil = the type is none of the bundle's.
+func (k *BundleCode) of(kind string) *bundle.Effective {
+	if k == nil {
+		return nil
+	}
+	return k.agents[kind]
+}
+
+// has reports of the tools in a catalog which an agent has by its bundle: those are its own,
+// whatever the agent that it works for has. nil = none is.
+func (k *BundleCode) has(cat *catalog.Catalog, kind string) func(agent.Spec) bool {
+	if k.of(kind) == nil {
+		return nil
+	}
+	return func(s agent.Spec) bool {
+		e, ok := cat.Get(s.Name)
+		return ok && e.From == fromBundle && (e.Source == catalog.Configured || e.Source == catalog.Extension)
+	}
+}
+
+// either is what one of two lists of tools has; nil is all of the first, and none of the second.
+func either(a, b func(agent.Spec) bool) func(agent.Spec) bool {
+	if a == nil || b == nil {
+		return a
+	}
+	return func(s agent.Spec) bool { return a(s) || b(s) }
+}
+
+// codeRun is the code that runs for a session.
+type codeRun struct {
+	host *exthost.Host
+}
+
+// runCode puts the tools of the bundle that the agent of a session has into its catalog.
+// nil = it has none.
+func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
+	k := a.opts.Flags.Code
+	e := k.of(kind)
+	if e == nil {
+		return nil, nil
+	}
+	run := &codeRun{}
+	run.host = exthost.New(exthost.Config{
+		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
+		Node: func() (string, error) {
+			if node := c.find("node"); node != "" {
+				return node, nil
+			}
+			return "", errors.New("there is no node outside of the folder")
+		},
+		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Logger: a.opts.Logger,
+	})
+	if err := run.tools(c, e); err != nil {
+		run.close()
+		return nil, bundleProblem(kind, err)
+	}
+	return run, nil
+}
+
+// tools registers the tools of an agent.
+func (r *codeRun) tools(c toolConfig, e *bundle.Effective) error {
+	var all []agent.Tool
+	for _, t := range e.Tools {
+		spec := t.Spec.(*bundle.Tool)
+		if spec.Runtime == bundle.RuntimeBuiltin {
+			continue
+		}
+		from := exthost.Resource{Name: t.Name, Runtime: exthost.Runtime(spec.Runtime), Entry: spec.Entry, ErrorLimit: spec.ErrorLimit}
+		for _, x := range spec.Exports {
+			from.Exports = append(from.Exports, exthost.Export{Name: x.Name, Spec: agent.Spec{
+				Name: x.Call, Description: x.Description, Input: x.Parameters,
+			}})
+		}
+		tools, err := r.host.Tools(from)
+		if err != nil {
+			return err
+		}
+		all = append(all, tools...)
+	}
+	return brought(c.cat, catalog.Configured, all)
+}
+
+// brought puts tools into a catalog, all of them, under their own names: what an agent of a
+// bundle is told of its tools holds.
+func brought(cat *catalog.Catalog, source catalog.Source, tools []agent.Tool) error {
+	var errs []error
+	for _, r := range cat.Set(source, fromBundle, tools) {
+		errs = append(errs, fmt.Errorf("the tool %s: %w", r.Name, r.Err))
+	}
+	for _, t := range tools {
+		if e, ok := cat.Get(t.Spec().Name); errs == nil && (!ok || e.From != fromBundle) {
+			errs = append(errs, fmt.Errorf("the tool %s: there is another one of that name", t.Spec().Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *codeRun) close() {
+	if r == nil {
+		return
+	}
+	r.host.Close()
+}
+
+// post asks a tool behind an address, as far as the network mode lets it. It is not sent
+// anywhere else.
+func (a *App) post(ctx context.Context, q exthost.Request) (exthost.Response, error) {
+	var none exthost.Response
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return none, err
+	}
+	if !a.near(u) {
+		return none, fmt.Errorf("the network mode %s does not let %s be reached", a.cfg.Network.Mode, u.Hostname())
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, strings.NewReader(string(q.Body)))
+	if err != nil {
+		return none, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", q.Key)
+	req.Header.Set("User-Agent", "dure/"+a.opts.Version)
+	client := &http.Client{
+		Transport:     a.transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	if a.cfg.Network.Mode != config.External {
+		client.Transport = nearby{a}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return none, err
+	}
+	defer func() { _ = resp.Body.Close() }() // only read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPosted+1))
+	return exthost.Response{Status: resp.StatusCode, Body: body}, err
+}
