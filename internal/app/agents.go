@@ -336,6 +336,12 @@ func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agen
 	return func(name string) (agent.Model, error) { return models(cmp.Or(name, work.Model)) }
 }
 
+// begins has the code of a bundle take part in a session, and its type speak first.
+func (s toolSet) begins(p *session.Parts, b session.Build, as swarm.Definition) {
+	s.code.into(p)
+	begins(p, b, as)
+}
+
 // begins has a new session that runs as an agent begin with what that says first.
 func begins(p *session.Parts, b session.Build, as swarm.Definition) {
 	if as.Initial == "" || b.Child != nil {

@@ -47,18 +47,18 @@ type Flags struct {
 	AddDirs      []string
 	System       *string // in the place of what dure says of itself; nil = nothing is
 	SystemAppend string
-	Budget       Budget   // zero fields say nothing
-	Scratch      bool     // keep nothing on disk
-	PlainOff     bool     // what an input names without an @ is not read
-	NoReflexion  bool     // nothing is learnt of what is done
-	PluginDirs   []string // plugins for this run
-	Servers      []string // of the Model Context Protocol, for this run: files, or JSON objects
-	OnlyServers  bool     // no others than those
-	AwaitServers bool     // the first request waits for them, as long as that is no nuisance
-	Agent        string   // the type of agents that a session runs as; "" = as the settings say, none = none
-	Agents       string   // types of agents, see swarm.ParseNamed
-	Code         *BundleCode
-	Elsewhere    bool     // the folder is another one than that which Trust, Skip and Mode were said of
+	Budget       Budget      // zero fields say nothing
+	Scratch      bool        // keep nothing on disk
+	PlainOff     bool        // what an input names without an @ is not read
+	NoReflexion  bool        // nothing is learnt of what is done
+	PluginDirs   []string    // plugins for this run
+	Servers      []string    // of the Model Context Protocol, for this run: files, or JSON objects
+	OnlyServers  bool        // no others than those
+	AwaitServers bool        // the first request waits for them, as long as that is no nuisance
+	Agent        string      // the type of agents that a session runs as; "" = as the settings say, none = none
+	Agents       string      // types of agents, see swarm.ParseNamed
+	Code         *BundleCode // of the bundle whose swarm runs; nil = none does
+	Elsewhere    bool        // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]config.Provider
 }

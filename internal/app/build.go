@@ -102,7 +102,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },
 	}
 	hk.into(&p, as, deciding.refresh)
-	begins(&p, b, as)
+	set.begins(&p, b, as)
 	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd).into(&p)
 	return p, nil
 }

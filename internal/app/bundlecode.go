@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 
 	"dure/agent"
 	"dure/internal/bundle"
 	"dure/internal/catalog"
-	"dure/internal/config"
 	"dure/internal/exthost"
 	"dure/internal/sandbox"
 )
@@ -87,7 +85,16 @@ func either(a, b func(agent.Spec) bool) func(agent.Spec) bool {
 
 // codeRun is the code that runs for a session.
 type codeRun struct {
-	host *exthost.Host
+	app      *App
+	host     *exthost.Host
+	set      *exthost.Set // of extensions; nil = there are none
+	agent    string
+	instance string
+	cat      *catalog.Catalog
+
+	mu    sync.Mutex
+	added []agent.Spec // tools of extensions, as they are in the catalog; guarded by mu
+	shown []agent.Spec // the tools that extensions have made of a catalog; guarded by mu
 }
 
 // runCode puts the tools of the bundle that the agent of a session has into its catalog.
@@ -98,7 +105,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 	if e == nil {
 		return nil, nil
 	}
-	run := &codeRun{}
+	run := &codeRun{app: a, agent: kind, instance: c.Session, cat: c.cat}
 	run.host = exthost.New(exthost.Config{
 		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
 		Node: func() (string, error) {
@@ -109,7 +116,11 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 		},
 		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Logger: a.opts.Logger,
 	})
-	if err := run.tools(c, e); err != nil {
+	err := run.tools(c, e)
+	if err == nil {
+		err = run.extend(e)
+	}
+	if err != nil {
 		run.close()
 		return nil, bundleProblem(kind, err)
 	}
@@ -158,6 +169,9 @@ func (r *codeRun) close() {
 	if r == nil {
 		return
 	}
+	if r.set != nil {
+		r.set.Close()
+	}
 	r.host.Close()
 }
 
@@ -165,26 +179,17 @@ func (r *codeRun) close() {
 // anywhere else.
 func (a *App) post(ctx context.Context, q exthost.Request) (exthost.Response, error) {
 	var none exthost.Response
-	u, err := url.Parse(q.URL)
-	if err != nil {
-		return none, err
-	}
-	if !a.near(u) {
-		return none, fmt.Errorf("the network mode %s does not let %s be reached", a.cfg.Network.Mode, u.Hostname())
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, strings.NewReader(string(q.Body)))
 	if err != nil {
 		return none, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", q.Key)
-	req.Header.Set("User-Agent", "dure/"+a.opts.Version)
+	by := a.transport.Clone()
+	by.DialContext, by.DisableKeepAlives = dialer(true), true
 	client := &http.Client{
-		Transport:     a.transport,
+		Transport:     signInWay{a, by},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	if a.cfg.Network.Mode != config.External {
-		client.Transport = nearby{a}
 	}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -111,7 +111,9 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm) (ma
 		}
 	}
 	for _, x := range e.Extensions {
-		return nil, unrunnable(x.ID(), x.Spec.(*bundle.Extension).Runtime)
+		if err := runs(x, x.Spec.(*bundle.Extension).Runtime, bundle.RuntimeNode, bundle.RuntimeProcess); err != nil {
+			return nil, err
+		}
 	}
 	var others []string
 	for _, o := range s.Agents {

@@ -148,11 +148,11 @@ var (
 func (r *registered) fits(e *extension) error {
 	switch r.kind {
 	case "mutate":
-		p, err := mutable(r.point)
+		p, err := e.set.comes(mutable(r.point))
 		r.point = p
 		return err
 	case "wrap":
-		p, err := wrappable(r.point)
+		p, err := e.set.comes(wrappable(r.point))
 		r.point = p
 		return err
 	case "on":

@@ -355,3 +355,23 @@ func TestExtensionsThatWork(t *testing.T) {
 		}
 	}
 }
+
+// What never comes is refused where it is registered, by extensions in Go too.
+func TestOnlyPointsThatCome(t *testing.T) {
+	s, _ := newSet(t)
+	s.Only(StepPre, CallExec)
+	keep := func(_ context.Context, m Moment) (Moment, error) { return m, nil }
+	around := func(ctx context.Context, m Moment, next Next) (json.RawMessage, error) { return next(ctx, m) }
+	err := s.Add(t.Context(), Extension{Name: "fits", Register: func(_ context.Context, api *API) error {
+		return errors.Join(api.Mutate(AtStep, 0, keep), api.Wrap(AtCall, 0, around))
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+	err = s.Add(t.Context(), Extension{Name: "late", Register: func(_ context.Context, api *API) error {
+		return api.Mutate(TurnPost, 0, keep)
+	}})
+	if err == nil || !strings.Contains(err.Error(), "step.pre") {
+		t.Errorf("a point that never comes: %v", err)
+	}
+}

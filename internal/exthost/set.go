@@ -19,6 +19,7 @@ import (
 type Set struct {
 	emitted func(extension, event string, data json.RawMessage)
 	logger  *slog.Logger
+	only    []Point // where extensions take part; nil = everywhere
 	events  chan event
 	end     context.CancelFunc
 	wg      sync.WaitGroup
@@ -43,6 +44,18 @@ func NewSet(logger *slog.Logger, emitted func(extension, event string, data json
 	s := &Set{emitted: emitted, logger: logger, events: make(chan event, maxEvents), end: end}
 	s.wg.Go(func() { s.pump(ctx) })
 	return s
+}
+
+// Only has extensions take part at these points alone: a point that never comes is refused
+// when it is registered. It is called before [Set.Add].
+func (s *Set) Only(points ...Point) { s.only = points }
+
+// comes returns a point that has been found, unless it never comes.
+func (s *Set) comes(p Point, err error) (Point, error) {
+	if err == nil && s.only != nil && !slices.Contains(s.only, p) {
+		return "", fmt.Errorf("nothing is told at %q here: known are %v", p, s.only)
+	}
+	return p, err
 }
 
 // Close ends the telling of events. Workers end with their hosts.

@@ -44,6 +44,7 @@ type job struct {
 	decided *agent.CallDecided
 	refused *agent.Result // the answer to a call that will not run
 	waits   bool
+	shaped  bool                // the hooks have seen it
 	known   bool                // its decision is in the log already
 	stop    bool                // the decision ends the turn
 	aside   *agent.CallDeferred // it is put aside, undecided
@@ -83,6 +84,9 @@ func (t *turn) decide(ctx context.Context, tools Tools, j *job, far patience) {
 		j.refuse(*r)
 		return
 	}
+	if !t.shaped(ctx, j, far) {
+		return
+	}
 	call := j.call
 	answered := false // by a person
 	for range maxRewrites {
@@ -116,6 +120,26 @@ func (t *turn) decide(ctx context.Context, tools Tools, j *job, far patience) {
 		return
 	}
 	j.refuse(agent.Failure(agent.ErrDenied, "The call was rewritten too often.", ""))
+}
+
+// shaped has the hooks see a call before the gate does, and reports whether it is to be
+// decided about now. It may take long, so that what is known is stored first.
+func (t *turn) shaped(ctx context.Context, j *job, far patience) bool {
+	h := t.Hooks.Calling
+	switch {
+	case h == nil || j.shaped:
+		return true
+	case far == quick:
+		j.waits = true
+		return false
+	}
+	input, err := h(ctx, j.call)
+	if err != nil {
+		j.refuse(failure(agent.ErrDenied, err))
+		return false
+	}
+	j.call.Input, j.shaped = input, true
+	return true
 }
 
 // settle records a decision.

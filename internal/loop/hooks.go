@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"dure/agent"
@@ -14,6 +15,10 @@ type Hooks struct {
 	// call is decided on anew, unless the call is a question to a person, which it has
 	// answered then.
 	Asking func(context.Context, agent.Proposal, agent.Decision) (d agent.Decision, decided bool)
+
+	// Calling sees a call before the gate does, once, and returns the input that it is
+	// decided about with. An error refuses the call.
+	Calling func(context.Context, agent.Call) (input json.RawMessage, err error)
 
 	// After sees a result as the guard has let it through, and what the call took. It
 	// may return another one, which is guarded again, and that the turn is to stop. It

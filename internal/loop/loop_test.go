@@ -676,3 +676,40 @@ func TestLiveOutput(t *testing.T) {
 		}
 	})
 }
+
+// A call is shown once to who may change its input, before the gate, which decides about
+// what has become of it; what is refused there is not decided about at all.
+func TestCalling(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "sleep", `"1s"`), call("2", "write", `"2s"`), call("3", "look", `"3s"`)), say("done"))
+		var seen []string
+		r.cfg.Hooks.Calling = func(_ context.Context, c agent.Call) (json.RawMessage, error) {
+			seen = append(seen, c.ID)
+			if c.ID == "3" {
+				return nil, errors.New("not that one")
+			}
+			return json.RawMessage(`"5s"`), nil
+		}
+		asked := map[string]string{}
+		allow := r.cfg.Gate[0].Decide
+		r.cfg.Gate[0].Decide = func(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
+			asked[p.Call.ID] = string(p.Call.Input)
+			return allow(ctx, p, d)
+		}
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(seen, " "); got != "1 2 3" {
+			t.Errorf("seen: %s", got)
+		}
+		if len(asked) != 2 || asked["1"] != `"5s"` || asked["2"] != `"5s"` {
+			t.Errorf("decided about: %v", asked)
+		}
+		for _, e := range r.log {
+			if f, ok := e.Body.(agent.CallFinished); ok && f.Result.ID == "3" && (f.Result.Error == nil || f.Result.Error.Code != agent.ErrDenied) {
+				t.Errorf("the call that was refused: %+v", f.Result)
+			}
+		}
+		r.checkValid()
+	})
+}

@@ -46,6 +46,11 @@ type Parts struct {
 	// as the tools are.
 	Catalog func() Catalog
 
+	// Choose is asked before each step which of the tools it has, and with what words. The
+	// slice is the same as long as what it makes of them is. An error ends the turn. nil =
+	// all of the catalog's.
+	Choose func(context.Context, Catalog) (Catalog, error)
+
 	// System returns the system prompt for a model. It is called once for each model that
 	// is asked; opened is the time of the first event. What it returns has to be the same
 	// when the session is opened again, or providers read all of it anew.

@@ -82,14 +82,26 @@ func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 	}
 }
 
+// catalog returns the tools of a step that begins; a question has none.
+func (s *Session) catalog(ctx context.Context, w loop.Want) (Catalog, error) {
+	if w.Question != nil {
+		return Catalog{}, nil
+	}
+	c := s.parts.Catalog()
+	if s.parts.Choose == nil {
+		return c, nil
+	}
+	return s.parts.Choose(ctx, c)
+}
+
 // prepare builds a request from the log, and what the log has to say about it.
 func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 	if w.Calls { // what comes into the conversation now would stand between calls and their results
-		catalog := s.parts.Catalog()
-		return loop.Step{Tools: catalog.Tools, Request: agent.Request{Names: catalog.Names}}, nil
+		catalog, err := s.catalog(ctx, w)
+		return loop.Step{Tools: catalog.Tools, Request: agent.Request{Names: catalog.Names}}, err
 	}
 	var name string
-	var messages []agent.Message
+	var messages, since []agent.Message
 	var hashes [][]byte
 	if w.Question == nil {
 		if err := s.ready(ctx); err != nil {
@@ -97,7 +109,6 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 		}
 	}
 	var counted int
-	var since []agent.Message
 	var change *agent.ToolsChanged
 	req := agent.ModelRequested{Params: s.parts.Params}
 	s.rec.read(func(st *transcript.State) {
@@ -106,11 +117,14 @@ func (s *Session) prepare(ctx context.Context, w loop.Want) (loop.Step, error) {
 		messages, hashes = st.Conversation()
 	})
 	var system []agent.Section
-	catalog := s.parts.Catalog()
+	catalog, err := s.catalog(ctx, w)
+	if err != nil {
+		return loop.Step{}, err
+	}
 	if q := w.Question; q != nil {
 		name = or(q.Model, name)
 		messages, hashes, counted, since = q.Messages, transcript.Hashes(q.Messages), 0, q.Messages
-		system, catalog = []agent.Section{{Name: q.Purpose, Text: q.System}}, Catalog{}
+		system = []agent.Section{{Name: q.Purpose, Text: q.System}}
 		if err := s.aside(ctx, q, &req); err != nil {
 			return loop.Step{}, err
 		}

@@ -1,0 +1,284 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"dure/agent"
+	"dure/internal/bundle"
+	"dure/internal/catalog"
+	"dure/internal/exthost"
+	"dure/internal/loop"
+	"dure/internal/session"
+)
+
+// pointsHere are the moments at which the extensions of a session take part.
+var pointsHere = []exthost.Point{exthost.StepPre, exthost.StepTools, exthost.CallPre, exthost.CallExec, exthost.CallPost}
+
+// extend starts the extensions of an agent, and puts their tools into the catalog. One that
+// does not start has the session not open: what it guards would go unguarded.
+func (r *codeRun) extend(e *bundle.Effective) error {
+	if len(e.Extensions) == 0 {
+		return nil
+	}
+	ctx := context.Background() // it is bounded by the host
+	r.set = exthost.NewSet(r.app.opts.Logger, nil)
+	r.set.Only(pointsHere...)
+	for _, x := range e.Extensions {
+		spec := x.Spec.(*bundle.Extension)
+		err := r.set.Add(ctx, exthost.Extension{
+			Name: x.Name, Host: r.host, Runtime: exthost.Runtime(spec.Runtime), Entry: spec.Entry, Config: spec.Config, Metadata: x.Labels,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.bring(ctx)
+}
+
+// into has extensions take part in the turns of a session.
+func (r *codeRun) into(p *session.Parts) {
+	if r == nil || r.set == nil {
+		return
+	}
+	p.Choose = r.choose
+	p.Wrap = slices.Insert(slices.Clone(p.Wrap), 0, r.wrap)
+	p.Hooks.Calling = r.calling
+	earlier := p.Hooks.After
+	p.Hooks.After = func(ctx context.Context, on agent.Proposal, res agent.Result, took time.Duration) (agent.Result, bool) {
+		stop := false
+		if earlier != nil {
+			res, stop = earlier(ctx, on, res, took)
+		}
+		return r.after(ctx, on, res), stop
+	}
+}
+
+func (r *codeRun) moment() exthost.Moment {
+	return exthost.Moment{Agent: r.agent, Instance: r.instance}
+}
+
+// bring puts the tools that extensions have by now into the catalog.
+func (r *codeRun) bring(ctx context.Context) error {
+	tools, err := r.set.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	specs := make([]agent.Spec, len(tools))
+	for i, t := range tools {
+		specs[i] = t.Spec()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reflect.DeepEqual(specs, r.added) {
+		return nil
+	}
+	r.added = specs
+	return brought(r.cat, catalog.Extension, tools)
+}
+
+// choose has extensions say which tools a step has, and with what words. What they leave
+// out cannot be called in it.
+func (r *codeRun) choose(ctx context.Context, c session.Catalog) (session.Catalog, error) {
+	m, err := r.set.Mutate(ctx, exthost.StepPre, r.moment())
+	if err != nil {
+		return c, err
+	}
+	m.ToolCatalog = r.items(c.Specs)
+	to, err := r.set.Mutate(ctx, exthost.StepTools, m)
+	if err != nil {
+		return c, err
+	}
+	if err := r.bring(ctx); err != nil { // for the next step
+		return c, err
+	}
+	if equalJSON(m.ToolCatalog, to.ToolCatalog) {
+		return c, nil
+	}
+	has := map[string]agent.Spec{}
+	for _, s := range c.Specs {
+		has[s.Name] = s
+	}
+	left := map[string]bool{}
+	var specs []agent.Spec
+	for _, item := range to.ToolCatalog {
+		s, ok := has[item.Name]
+		if !ok {
+			continue // it comes with the next step
+		}
+		s.Description = item.Description
+		if len(item.Parameters) > 0 {
+			s.Input = item.Parameters
+		}
+		specs, left[s.Name] = append(specs, s), true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !reflect.DeepEqual(specs, r.shown) {
+		r.shown = specs
+	}
+	c.Specs = r.shown
+	find, refuse := c.Find, c.Refuse
+	c.Find = func(name string) (agent.Tool, bool) {
+		t, ok := find(name)
+		if ok && !left[t.Spec().Name] {
+			return nil, false
+		}
+		return t, ok
+	}
+	c.Refuse = func(name string) *agent.ToolError {
+		if _, ok := find(name); ok {
+			return &agent.ToolError{Code: agent.ErrToolNotFound, Message: fmt.Sprintf("Tool %q is not offered in this step.", name), Suggestion: "Use only the tools that are listed."}
+		}
+		if refuse != nil {
+			if e := refuse(name); e != nil {
+				return e
+			}
+		}
+		return &agent.ToolError{Code: agent.ErrToolNotFound, Message: "Unknown tool: " + name, Suggestion: "Use only the tools that are listed."}
+	}
+	return c, nil
+}
+
+// items is a catalog as extensions see it.
+func (r *codeRun) items(specs []agent.Spec) []exthost.CatalogItem {
+	list := make([]exthost.CatalogItem, len(specs))
+	for i, s := range specs {
+		list[i] = exthost.CatalogItem{Name: s.Name, Description: s.Description, Parameters: s.Input}
+		if e, ok := r.cat.Get(s.Name); ok && e.Source != catalog.BuiltIn {
+			list[i].Source = &exthost.ItemSource{Type: string(e.Source), Name: e.From}
+		}
+	}
+	return list
+}
+
+// called is a moment of a call.
+func (r *codeRun) called(c agent.Call) exthost.Moment {
+	m := r.moment()
+	m.ToolCall = &exthost.ToolCall{ID: c.ID, Name: c.Tool, Arguments: c.Input}
+	return m
+}
+
+// calling has extensions see a call before it is decided about.
+func (r *codeRun) calling(ctx context.Context, c agent.Call) (json.RawMessage, error) {
+	m := r.called(c)
+	to, err := r.set.Mutate(ctx, exthost.CallPre, m)
+	if err != nil {
+		return nil, err
+	}
+	if equalJSON(m.ToolCall, to.ToolCall) {
+		return c.Input, nil
+	}
+	return to.ToolCall.Arguments, nil
+}
+
+// wrap has extensions around a call that was decided about. It runs as that, once at most.
+func (r *codeRun) wrap(_ agent.Tool, next loop.Run) loop.Run {
+	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+		var ran bool
+		var got agent.Result
+		var failed error
+		m := r.called(c)
+		value, err := r.set.Wrap(ctx, exthost.CallExec, m, func(ctx context.Context, _ exthost.Moment) (json.RawMessage, error) {
+			ran = true
+			if got, failed = next(ctx, tc, c); failed != nil {
+				return nil, failed
+			}
+			return json.Marshal(r.told(got))
+		})
+		switch {
+		case failed != nil || ran && (err != nil || got.Status == agent.StatusPending):
+			return got, failed
+		case err != nil:
+			return agent.Failure(agent.ErrTool, err.Error(), ""), nil
+		}
+		var to exthost.ToolResult
+		if err := json.Unmarshal(value, &to); err != nil || to.Status == string(agent.StatusPending) {
+			return agent.Failure(agent.ErrTool, "an extension has answered the call with what is no result", ""), nil
+		}
+		if ran && equalJSON(r.told(got), to) {
+			return got, nil
+		}
+		if got.Stream != nil {
+			_ = got.Stream.Close() // it is not read
+		}
+		return become(got, to), nil
+	}
+}
+
+// after has extensions see a result that may be passed on.
+func (r *codeRun) after(ctx context.Context, on agent.Proposal, res agent.Result) agent.Result {
+	m, told := r.called(on.Call), r.told(res)
+	m.ToolResult = &told
+	to, err := r.set.Mutate(context.WithoutCancel(ctx), exthost.CallPost, m)
+	switch {
+	case err != nil:
+		f := agent.Failure(agent.ErrWithheld, "The result was withheld: "+err.Error(), "")
+		f.Files = res.Files
+		return f
+	case equalJSON(told, to.ToolResult) || res.Status == agent.StatusPending:
+		return res
+	}
+	return become(res, *to.ToolResult)
+}
+
+// told is a result as extensions see it: without secrets, and without what was not read yet.
+func (r *codeRun) told(res agent.Result) exthost.ToolResult {
+	t := exthost.ToolResult{Status: string(res.Status), Handle: res.Handle, Output: res.Output}
+	if t.Status == "" {
+		t.Status = string(agent.StatusOK)
+	}
+	if len(t.Output) == 0 && res.Text != "" {
+		t.Output, _ = json.Marshal(r.app.patterns.Redact(res.Text)) // a text
+	} else if clean := r.app.patterns.Redact(string(t.Output)); clean != string(t.Output) {
+		if t.Output = json.RawMessage(clean); !json.Valid(t.Output) {
+			t.Output, _ = json.Marshal(clean)
+		}
+	}
+	if e := res.Error; e != nil {
+		data, _ := json.Marshal(map[string]string{
+			"message": r.app.patterns.Redact(e.Message), "name": e.Name, "code": string(e.Code), "suggestion": r.app.patterns.Redact(e.Suggestion), "helpUrl": e.HelpURL,
+		})
+		_ = json.Unmarshal(data, &t.Error) // texts
+	}
+	return t
+}
+
+// become is a result with what extensions have made of it.
+func become(was agent.Result, to exthost.ToolResult) agent.Result {
+	res := agent.Result{ID: was.ID, Status: agent.StatusOK, Output: to.Output, Files: was.Files}
+	if to.Status != string(agent.StatusOK) {
+		message, suggestion := "an extension has made an error of it", ""
+		if to.Error != nil {
+			message, suggestion = to.Error.Message, to.Error.Suggestion
+		}
+		res = agent.Failure(agent.ErrTool, message, suggestion)
+		res.ID, res.Files = was.ID, was.Files
+		return res
+	}
+	var text string
+	if json.Unmarshal(to.Output, &text) == nil && bytes.HasPrefix(bytes.TrimSpace(to.Output), []byte(`"`)) {
+		res.Text = text
+	}
+	if len(res.Output) == 0 {
+		res.Output = json.RawMessage("null")
+	}
+	return res
+}
+
+// equalJSON reports whether two values are the same in JSON, however they are written.
+func equalJSON(a, b any) bool {
+	var values [2]any
+	for i, v := range []any{a, b} {
+		data, err := json.Marshal(v)
+		if err != nil || json.Unmarshal(data, &values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
+}
