@@ -85,6 +85,11 @@ func (a *App) agentServers(s *serverSources, workdir string) {
 	}
 }
 
+// connectBoth begins to connect the servers of a session, and those of its type of agents.
+func (a *App) connectBoth(b serverPlace, as swarm.Definition, cat *catalog.Catalog) (all, own *connected) {
+	return a.connect(b, cat), a.connectOwn(b, as, cat)
+}
+
 // connectOwn begins to connect the servers that a type of agents defines itself, for one
 // session, with which they end. It notes which of them are not used. nil = there are none.
 func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalog) *connected {

@@ -55,8 +55,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	a.reaches(b.Session, &b.Reach)
-	at := serverPlace{Build: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}
-	connected, own := a.connect(at, cat), a.connectOwn(at, as, cat)
+	connected, own := a.connectBoth(serverPlace{Build: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
 	done, grd := a.closer(b, set, keep, box, connected, own), a.guard(b)
 	*who = a.roleOf(cat, b, as, own)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
