@@ -217,6 +217,7 @@ func hooksCalling(t *testing.T, events string, call func()) *hooked {
 	h.set = hooks.New(hooks.Config{
 		Hooks: all, Facts: func() hooks.Facts { return hooks.Facts{} }, NewID: func() string { return "r" },
 		Record: func(...agent.Body) error { return nil },
+		Tool:   func(server, tool string) (string, bool) { return "mcp__" + server + "__" + tool, true },
 		Invoke: func(context.Context, agent.Invocation) (agent.Result, error) { call(); return agent.OK("{}"), nil },
 	})
 	return h
