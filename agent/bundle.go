@@ -100,4 +100,5 @@ type BundleNote struct {
 	Error      string
 	Failures   int           // in a row
 	Wait       time.Duration // until it is started again
+	Disabled   bool          // it is not started again
 }

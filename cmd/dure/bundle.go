@@ -118,6 +118,8 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
+			case n.Disabled:
+				fmt.Fprintln(p.err, p.text.Say(text.BundleDisabled, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "n", n.Failures))
 			case n.Error != "":
 				fmt.Fprintln(p.err, p.text.Say(text.BundleFailed, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "wait", n.Wait))
 			case n.Where != "":

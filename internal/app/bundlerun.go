@@ -202,7 +202,7 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	ended := make([]error, len(lines))
 	for i, l := range lines {
 		all.Go(func() {
-			ended[i] = inbound.Supervise(ctx, func(ctx context.Context, well func()) error {
+			ended[i] = inbound.Supervise(ctx, l.most, func(ctx context.Context, well func()) error {
 				c, where, err := l.start(well)
 				if err != nil {
 					return err
@@ -212,7 +212,7 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 					return r.Deliver(ctx, l.name, m)
 				})
 			}, func(err error, n int, wait time.Duration) {
-				with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait})
+				with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})
 			})
 		})
 	}
@@ -227,13 +227,14 @@ const lineKey = "terminal"
 type line struct {
 	name  string // "" = the terminal of a bundle without connections
 	start func(well func()) (c inbound.Connector, where string, err error)
+	most  int // failures in a row, after which it is not started again; 0 = it always is
 }
 
 // connections returns those that lead to a swarm. What is wrong with the values of one is
 // told before any of them is started.
 func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) ([]line, error) {
 	terminal := func(name string) line {
-		return line{name, func(well func()) (inbound.Connector, string, error) {
+		return line{name: name, start: func(well func()) (inbound.Connector, string, error) {
 			return &inbound.Terminal{In: with.In, Out: with.Out, Clean: with.Clean, Well: well}, "", nil
 		}}
 	}
@@ -309,7 +310,7 @@ func webhook(name string, values map[string]string) (line, error) {
 		return line{}, fmt.Errorf("%s has to have at least %d bytes", bundle.SigningSecret, least)
 	}
 	path := cmp.Or(values["path"], "/")
-	return line{name, func(well func()) (inbound.Connector, string, error) {
+	return line{name: name, start: func(well func()) (inbound.Connector, string, error) {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return nil, "", fmt.Errorf("listening for a webhook: %w", err)
@@ -334,7 +335,7 @@ func scheduled(name string, values map[string]string) (line, error) {
 	if strings.TrimSpace(values["text"]) == "" {
 		return line{}, errors.New("text is missing: what is sent at these times")
 	}
-	return line{name, func(well func()) (inbound.Connector, string, error) {
+	return line{name: name, most: inbound.MostFailures, start: func(well func()) (inbound.Connector, string, error) {
 		return &inbound.Schedule{When: when, Text: values["text"], Now: time.Now, Well: well}, when.Next(time.Now()).Format(time.RFC3339), nil
 	}}, nil
 }

@@ -257,7 +257,7 @@ func TestSupervise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
 		var starts []time.Time
-		err := Supervise(t.Context(), func(_ context.Context, well func()) error {
+		err := Supervise(t.Context(), 0, func(_ context.Context, well func()) error {
 			starts = append(starts, time.Now())
 			switch n := len(starts); {
 			case n == 17:
@@ -282,7 +282,7 @@ func TestSupervise(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		over := errors.New("over")
-		err = Supervise(ctx, func(context.Context, func()) error { cancel(over); return errors.New("x") }, nil)
+		err = Supervise(ctx, 0, func(context.Context, func()) error { cancel(over); return errors.New("x") }, nil)
 		if !errors.Is(err, over) {
 			t.Error(err)
 		}
@@ -331,6 +331,32 @@ func TestSchedule(t *testing.T) {
 		})
 		if want := []string{"2000-01-01T00:30:00Z", "2000-01-01T01:00:00Z", "2000-01-01T01:30:00Z"}; !slices.Equal(at, want) {
 			t.Error(at)
+		}
+	})
+}
+
+// A schedule whose message is not answered has failed; after three times in a row it is not
+// run any more, but one answer in between begins the count anew.
+func TestScheduleThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		when, err := cron.Parse("@hourly", time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks, told := 0, ""
+		err = Supervise(t.Context(), MostFailures, func(ctx context.Context, well func()) error {
+			return (&Schedule{When: when, Text: "look around", Now: time.Now, Well: well}).Run(ctx, func(context.Context, bundle.Message) (*Delivery, error) {
+				ticks++
+				d := &Delivery{done: make(chan struct{})}
+				if ticks != 3 {
+					d.err = errors.New("the model is away")
+				}
+				close(d.done)
+				return d, nil
+			})
+		}, func(_ error, n int, wait time.Duration) { told += fmt.Sprint(n, wait, ";") })
+		if err == nil || !strings.Contains(err.Error(), "the model is away") || ticks != 6 || told != "1 0s;2 0s;1 0s;2 0s;3 0s;" {
+			t.Errorf("%v after %d ticks, told %s", err, ticks, told)
 		}
 	})
 }

@@ -13,14 +13,16 @@ import (
 // TickEvent is the event of a schedule.
 const TickEvent = "tick"
 
+// MostFailures is how many times in a row a schedule may fail: then it is not run any more.
+const MostFailures = 3
+
 // Schedule is a [Connector] that brings a message at certain times. What was to come while
-// it did not run does not come later.
+// it did not run does not come later. It fails when what it brings is not answered.
 type Schedule struct {
 	When cron.Schedule
 	Text string // of the message
-	Name string // of the connection, by which a time is known as brought already
 	Now  func() time.Time
-	Well func() // when a message was taken; nil = nobody wants to know
+	Well func() // when a message was answered; nil = nobody wants to know
 }
 
 // Run implements [Connector].
@@ -42,11 +44,13 @@ func (s *Schedule) Run(ctx context.Context, sink Sink) error {
 		case err != nil:
 			return fmt.Errorf("at %s: %w", stamp, err)
 		}
+		if _, err := d.Wait(ctx); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return fmt.Errorf("at %s: %w", stamp, err)
+		}
 		if s.Well != nil {
 			s.Well()
-		}
-		if _, err := d.Wait(ctx); err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 	}
 }

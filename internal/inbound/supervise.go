@@ -30,8 +30,9 @@ func pause(n int) time.Duration {
 
 // Supervise runs something until it returns nil or ctx is done, and starts it again when it
 // fails. run calls well when it has done what it is for: the count begins anew then. failed
-// is told each failure, with how long is waited after it; it may be nil.
-func Supervise(ctx context.Context, run func(ctx context.Context, well func()) error, failed func(err error, n int, wait time.Duration)) error {
+// is told each failure, with how long is waited after it; it may be nil. After most failures
+// in a row it gives up, and returns the last one; 0 = it never does.
+func Supervise(ctx context.Context, most int, run func(ctx context.Context, well func()) error, failed func(err error, n int, wait time.Duration)) error {
 	fails := 0
 	for {
 		fine := make(chan struct{}, 1)
@@ -50,9 +51,15 @@ func Supervise(ctx context.Context, run func(ctx context.Context, well func()) e
 		default:
 		}
 		fails++
-		wait := pause(fails)
+		wait, over := pause(fails), fails == most
+		if over {
+			wait = 0
+		}
 		if failed != nil {
 			failed(err, fails, wait)
+		}
+		if over {
+			return fmt.Errorf("given up after %d failures: %w", fails, err)
 		}
 		timer := time.NewTimer(wait)
 		select {

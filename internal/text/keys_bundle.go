@@ -20,6 +20,7 @@ const (
 	FlagSwarm
 	BundleServes
 	BundleFailed
+	BundleDisabled
 
 	lendKeys = iota + bundleKeys // where those of the next file begin
 )
@@ -40,6 +41,7 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	HelpBundleRun - bundleKeys:      {"run a swarm: one prompt, or what its connections bring", "스웜 실행: 프롬프트 하나, 또는 연결로 오는 메시지"},
 	FlagSwarm - bundleKeys:          {"swarm to run; default: the one named default, or the only one", "실행할 스웜. 기본값: default라는 스웜, 또는 하나뿐인 스웜"},
 	BundleServes - bundleKeys:       {"{name}: {where}", "{name}: {where}"},
+	BundleDisabled - bundleKeys:     {"{name} failed {n} times in a row, and is not started again: {error}; mend it, and start the bundle anew", "{name} 연속 {n}번 실패하여 다시 시작하지 않습니다: {error}; 고친 뒤 번들을 다시 시작하세요"},
 	BundleFailed - bundleKeys:       {"{name} failed, and is started again in {wait}: {error}", "{name} 실패, {wait} 뒤에 다시 시작: {error}"},
 	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
 }
