@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +26,7 @@ import (
 type BundleCode struct {
 	dir    string
 	agents map[string]*bundle.Effective // by the names of their types
+	locks  []bundle.Lock                // packages that code may be from
 
 	mu  sync.Mutex
 	ran map[string]string // hash of each entry that has run; guarded by mu
@@ -36,7 +41,7 @@ const maxPosted = 8 << 20
 // runs says why code of a bundle cannot be run; nil = it can.
 func runs(r *bundle.Resource, runtime string, known ...string) error {
 	for _, k := range known {
-		if runtime == k && r.Package == "" {
+		if runtime == k {
 			return nil
 		}
 	}
@@ -48,11 +53,40 @@ func runs(r *bundle.Resource, runtime string, known ...string) error {
 func (k *BundleCode) approves(entry, hash string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if before, ok := k.ran[entry]; ok && before != hash {
+	before, ran := k.ran[entry]
+	switch {
+	case ran && before != hash:
 		return errors.New("it was changed since the bundle was started; look at it, and start the bundle again")
+	case !ran && !k.locked(entry):
+		return errors.New("its package is not what was locked any more; look at what has changed in it, then: dure bundle lock")
 	}
 	k.ran[entry] = hash
 	return nil
+}
+
+// locked reports whether the package that code is from is as it was locked; that of the bundle
+// itself is from none.
+func (k *BundleCode) locked(entry string) bool {
+	i := slices.IndexFunc(k.locks, func(l bundle.Lock) bool { return strings.HasPrefix(entry, l.Dir+"/") })
+	if i < 0 {
+		return true
+	}
+	root, err := os.OpenRoot(k.dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	files, err := fs.Sub(root.FS(), k.locks[i].Dir)
+	return err == nil && k.locks[i].Same(files)
+}
+
+// entryOf is where the code of a resource is in the folder of the bundle: it is named in that
+// of its package. What is no file is as it is.
+func entryOf(r *bundle.Resource, runtime, entry string) string {
+	if runtime == bundle.RuntimeNode || runtime == bundle.RuntimeProcess {
+		return path.Join(r.Dir(), entry)
+	}
+	return entry
 }
 
 // of returns what the agent of a type has; nil = the type is none of the bundle's.
@@ -135,7 +169,7 @@ func (r *codeRun) tools(c toolConfig, e *bundle.Effective) error {
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			continue
 		}
-		from := exthost.Resource{Name: t.Name, Runtime: exthost.Runtime(spec.Runtime), Entry: spec.Entry, ErrorLimit: spec.ErrorLimit}
+		from := exthost.Resource{Name: t.Name, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(t, spec.Runtime, spec.Entry), ErrorLimit: spec.ErrorLimit}
 		for _, x := range spec.Exports {
 			from.Exports = append(from.Exports, exthost.Export{Name: x.Name, Spec: agent.Spec{
 				Name: x.Call, Description: x.Description, Input: x.Parameters,

@@ -32,7 +32,7 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 	for _, x := range e.Extensions {
 		spec := x.Spec.(*bundle.Extension)
 		err := r.set.Add(ctx, exthost.Extension{
-			Name: x.Name, Host: r.host, Runtime: exthost.Runtime(spec.Runtime), Entry: spec.Entry, Config: spec.Config, Metadata: x.Labels,
+			Name: x.Name, Host: r.host, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(x, spec.Runtime, spec.Entry), Config: spec.Config, Metadata: x.Labels,
 		})
 		if err != nil {
 			return err

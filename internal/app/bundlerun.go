@@ -63,7 +63,7 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 	}
 	s := one.Spec.(*bundle.Swarm)
 	types := map[string]map[string]any{}
-	code := &BundleCode{dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, ran: map[string]string{}}
+	code := &BundleCode{dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, locks: b.Locks, ran: map[string]string{}}
 	for _, ref := range s.Agents {
 		d, err := a.bundleAgent(b, ref, s)
 		if err != nil {

@@ -63,6 +63,7 @@ type Bundle struct {
 type source struct {
 	Source
 	pkg   string // of its resources
+	dir   string // of a package, in the folder of the bundle; "" = that itself
 	files []string
 }
 

@@ -259,6 +259,11 @@ func TestPackages(t *testing.T) {
 		t.Error(got)
 	}
 	delete(files, "node_modules/@x/base/more.js")
+	files["node_modules/@x/base/node_modules/y/y.js"] = "added"
+	if got := codes(); !slices.Equal(got, []agent.BundleCode{agent.BundleIntegrity}) {
+		t.Error("what a package imports is not locked:", got)
+	}
+	delete(files, "node_modules/@x/base/node_modules/y/y.js")
 	files["node_modules/@x/base/goondan.yaml"] = packaged("@x/base", "2.0.0", "") + "---\n" + tool("t", "https://x/")
 	if got := codes(); !slices.Contains(got, agent.BundleVersion) || !slices.Contains(got, agent.BundleIntegrity) {
 		t.Error(got)

@@ -61,6 +61,14 @@ type Resource struct {
 	src   *source
 }
 
+// Dir is the folder that entries of the resource are relative to, in that of the bundle.
+func (r *Resource) Dir() string {
+	if r.src == nil {
+		return "."
+	}
+	return path.Join(".", r.src.dir)
+}
+
 // ID is Kind/Name, with the package before it if there is one.
 func (r *Resource) ID() string { return Ref{Kind: r.Kind, Name: r.Name, Package: r.Package}.ID() }
 

@@ -37,6 +37,8 @@ type Lock struct {
 	Version      string            `json:"version"`
 	Integrity    string            `json:"integrity"` // of all its files
 	Dependencies map[string]string `json:"dependencies,omitempty"`
+
+	Dir string `json:"-"` // in that of the bundle
 }
 
 type lockFile struct {
@@ -113,7 +115,7 @@ func (l *loader) pkg(root *source, d Dependency) *Resource {
 		if err != nil {
 			continue
 		}
-		s := &source{Source: Source{Name: d.Name, FS: sub, Trust: root.Trust - 1}, pkg: d.Name}
+		s := &source{Source: Source{Name: d.Name, FS: sub, Trust: root.Trust - 1}, pkg: d.Name, dir: dir}
 		l.source(s)
 		sum, err := digest(sub)
 		if err != nil {
@@ -122,7 +124,7 @@ func (l *loader) pkg(root *source, d Dependency) *Resource {
 		}
 		for _, r := range l.b.Resources {
 			if r.src == s && r.Kind == KindPackage && r.Spec != nil {
-				k := Lock{Name: d.Name, Version: r.Spec.(*Package).Version, Integrity: sum}
+				k := Lock{Name: d.Name, Version: r.Spec.(*Package).Version, Integrity: sum, Dir: dir}
 				for _, need := range r.Spec.(*Package).Dependencies {
 					if k.Dependencies == nil {
 						k.Dependencies = map[string]string{}
@@ -140,6 +142,12 @@ func (l *loader) pkg(root *source, d Dependency) *Resource {
 	return nil
 }
 
+// Same reports whether the files of a package, in this folder, are those that were locked.
+func (k Lock) Same(fsys fs.FS) bool {
+	sum, err := digest(fsys)
+	return err == nil && sum == k.Integrity
+}
+
 // digest is a checksum of all the files of a folder with their names.
 func digest(fsys fs.FS) (string, error) {
 	sum := sha512.New()
@@ -149,8 +157,8 @@ func digest(fsys fs.FS) (string, error) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if base := d.Name(); base == "node_modules" || base == ".git" {
-				return fs.SkipDir
+			if base := d.Name(); base == ".bin" && path.Base(path.Dir(name)) == "node_modules" || base == ".git" {
+				return fs.SkipDir // links to programs, which no module imports; and the history
 			}
 			return nil
 		case !d.Type().IsRegular():

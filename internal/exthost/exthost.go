@@ -54,8 +54,8 @@ type Config struct {
 	Grant sandbox.Grant
 
 	// Approve is asked before code is run that was not run before, and before it runs
-	// again with other content; nil = all is. Hash is that of all files that it is
-	// made of.
+	// again with other content, of an executable each time; nil = all is. Hash is that of
+	// all files that it is made of; of an executable, what else it reads is not.
 	Approve func(entry, hash string) error
 
 	Builtins map[string]Func

@@ -1,6 +1,7 @@
 package exthost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -316,6 +317,25 @@ func TestReload(t *testing.T) {
 	if len(asked) != 4 || asked[0] == asked[1] {
 		t.Errorf("asked %q", asked)
 	}
+}
+
+// An executable that was changed is not run without being agreed to, whoever changed it.
+func TestApprovingExecutables(t *testing.T) {
+	root := bundle(t, map[string]string{"x": "#!/bin/sh\necho 1\n"})
+	first := ""
+	h := host(t, root, func(c *Config) {
+		c.Approve = func(entry, hash string) error {
+			if first = cmp.Or(first, hash); entry != "x" || hash != first {
+				return errors.New("it was not agreed to")
+			}
+			return nil
+		}
+	})
+	x := tool(t, h, Resource{Name: "x", Runtime: Process, Entry: "./x"})
+	wantOutput(t, run(t, t.Context(), x, `{}`), "1")
+	wantOutput(t, run(t, t.Context(), x, `{}`), "1")
+	write(t, filepath.Join(root, "x"), "#!/bin/sh\necho 2\n")
+	wantError(t, run(t, t.Context(), x, `{}`), agent.ErrTool, "not agreed to")
 }
 
 func TestAnswersLater(t *testing.T) {

@@ -33,6 +33,9 @@ func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.Too
 	if err != nil {
 		return none, err
 	}
+	if err := h.approved(r.Entry, program); err != nil {
+		return none, err
+	}
 	in, err := json.Marshal(input{r.Name, export, c.Input, told(tc)})
 	if err != nil {
 		return none, fmt.Errorf("writing the input: %w", err)

@@ -110,7 +110,12 @@ func (s *Set) enter(e *extension) error {
 		}
 		if e.Runtime == Process {
 			argv := e.Host.bounded(append([]string{program}, e.Args...))
-			e.slot = newSlot(e.Host, func(context.Context) (*worker, error) { return e.Host.begin(argv, e.Host.hear) })
+			e.slot = newSlot(e.Host, func(context.Context) (*worker, error) {
+				if err := e.Host.approved(e.Entry, program); err != nil {
+					return nil, err
+				}
+				return e.Host.begin(argv, e.Host.hear)
+			})
 		}
 	}
 	s.exts = append(s.exts, e)
