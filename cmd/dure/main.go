@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	_ "dure/cmd/dure/tuning" // before a library reads its variable
 	"dure/internal/cli"
 	"dure/internal/text"
 )

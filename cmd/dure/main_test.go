@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"os"
+	"os/exec"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,5 +103,18 @@ func TestMistakes(t *testing.T) {
 		if d := cmp.Diff(tt.want, message+"\n"+fix); d != "" {
 			t.Errorf("%q: %s", tt.args, d)
 		}
+	}
+}
+
+// The program begins whatever the variable holds that tunes the library for MCP.
+func TestBeginsWithAnyTuning(t *testing.T) {
+	for _, value := range []string{"junk", "a=b,junk", "a=b", ","} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "MCPGODEBUG="+value)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%q: %v\n%.300s", value, err, out)
+		}
+		cancel()
 	}
 }
