@@ -19,11 +19,27 @@ type (
 		Typed   string `json:"typed"`           // what stands behind the @ so far
 		Limit   int    `json:"limit,omitempty"` // at most, and by default, 50
 	}
+
+	// CompletePrompt asks for [PromptValues]: how the last argument of a prompt of a server
+	// may go on that is being typed in Session, which has to be open.
+	CompletePrompt struct {
+		Session string `json:"session"`
+		Text    string `json:"text"` // from the slash to the cursor
+	}
 )
 
 // Query returns the name of the query on the wire.
 func (Mentions) Query() string        { return "mentions" }
 func (CompleteMention) Query() string { return "mentions.complete" }
+func (CompletePrompt) Query() string  { return "prompts.complete" }
+
+// PromptValues is how an argument may go on, as its server says.
+type PromptValues struct {
+	Argument string   `json:"argument,omitempty"` // its name; "" = none is being typed
+	Typed    string   `json:"typed,omitempty"`    // the end of the text that it stands in, quotes and all
+	Value    string   `json:"value,omitempty"`    // what that means
+	Values   []string `json:"values"`             // what the whole may be, without quotes
+}
 
 // What [Prompt.Without] may name besides single mentions.
 const (

@@ -90,6 +90,8 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 		return a.listCommands(q), true, nil
 	case agent.ReadCommand:
 		return a.readCommand(ctx, q), true, nil
+	case agent.CompletePrompt:
+		return a.serversOf(q.Session).completePrompt(ctx, q.Text), true, nil
 	case agent.PrepareCommit:
 		t, err := a.typedIn(q.Session)
 		if err != nil {

@@ -107,6 +107,57 @@ func (a *App) promptLater(session, workdir, text string) bool {
 	return false
 }
 
+// maxTyped bounds a line whose end is completed.
+const maxTyped = 4096
+
+// completePrompt asks a server how the last argument of a prompt may go on.
+func (c *connected) completePrompt(ctx context.Context, text string) agent.PromptValues {
+	none := agent.PromptValues{Values: []string{}}
+	name, line, ok := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	if c == nil || !ok || !isPrompt(text) || len(text) > maxTyped {
+		return none
+	}
+	p, found := c.prompt(name)
+	if !found {
+		return none
+	}
+	w, typed, ok := wantedOf(p, line)
+	if !ok {
+		return none
+	}
+	list, err := c.set.Complete(ctx, p.Server, w)
+	if err != nil {
+		c.app.opts.Logger.Info("completing an argument", "server", p.Server, "error", err)
+	}
+	return agent.PromptValues{Argument: w.Argument, Typed: typed, Value: w.Value, Values: append([]string{}, list...)}
+}
+
+// wantedOf is the argument of a prompt that a line ends in, and the end of the line that it
+// stands in.
+func wantedOf(p mcp.Prompt, line string) (w mcp.Wanted, typed string, ok bool) {
+	const mark = "\x00" // ends a word that may be empty
+	words := front.Arguments(line + mark)
+	last := len(words) - 1
+	if last < 0 || len(p.Arguments) == 0 || strings.Contains(line, mark) || !strings.HasSuffix(words[last], mark) {
+		return w, "", false
+	}
+	words[last] = strings.TrimSuffix(words[last], mark)
+	i := min(last, len(p.Arguments)-1)
+	w = mcp.Wanted{Prompt: p.Name, Argument: p.Arguments[i].Name, Value: strings.Join(words[i:], " "), Others: map[string]string{}}
+	for n := range i {
+		w.Others[p.Arguments[n].Name] = words[n]
+	}
+	for at := len(line); at >= 0; at-- { // where a word begins, before it is closed in quotes
+		if at > 0 && !strings.ContainsRune(" \t", rune(line[at-1])) {
+			continue
+		}
+		if before := front.Arguments(line[:at] + mark); len(before) == i+1 && before[i] == mark {
+			return w, line[at:], true
+		}
+	}
+	return w, "", false
+}
+
 // serverPrompt makes a prompt of an input that names one of a server; not ok = it names
 // none.
 func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text string, drop *agent.InputDropped, ok bool) {

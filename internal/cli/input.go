@@ -147,7 +147,7 @@ func (ch *chat) key(ctx context.Context, k key) {
 	case keyRedraw:
 		ch.s.clear()
 	case keyTab:
-		if !ch.completeCommand(ctx) {
+		if !ch.completePrompt(ctx) && !ch.completeCommand(ctx) {
 			ch.complete(ctx)
 		}
 	case keySuspend:

@@ -84,6 +84,54 @@ func (ch *chat) complete(ctx context.Context) {
 	ch.ed.insert(next)
 }
 
+// completePrompt completes the argument of a prompt of a server, as far as the server says
+// what it may be, and reports whether one is being typed.
+func (ch *chat) completePrompt(ctx context.Context) bool {
+	typed := ch.ed.buf[:ch.ed.pos]
+	if !strings.HasPrefix(typed, "/mcp__") || !strings.Contains(typed, " ") || strings.Contains(typed, "\n") || ch.asking != "" || ch.review != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeTime)
+	defer cancel()
+	found, err := client.Query[agent.PromptValues](ctx, ch.Client, agent.CompletePrompt{Session: ch.sess.Info.ID, Text: typed})
+	if err != nil || found.Argument == "" || !strings.HasSuffix(typed, found.Typed) {
+		return false
+	}
+	var fits []string
+	for _, v := range found.Values {
+		if v == text.OneLine(v) && v != "" {
+			fits = append(fits, v)
+		}
+	}
+	if len(fits) == 0 {
+		return true // whoever types goes on
+	}
+	next, end := shared(fits), ""
+	if len(fits) == 1 {
+		end = " "
+	} else {
+		ch.v.note(dim, strings.Join(fits[:min(len(fits), maxCandidates)], "  "))
+		if len(next) <= len(found.Value) || !strings.HasPrefix(next, found.Value) {
+			return true
+		}
+	}
+	ch.ed.cut(ch.ed.pos-len(found.Typed), ch.ed.pos)
+	ch.ed.insert(asArgument(next, end != "") + end)
+	return true
+}
+
+// asArgument is a word as arguments are typed; one that goes on is left open.
+func asArgument(word string, whole bool) string {
+	if !strings.ContainsAny(word, " \t\"'\\") {
+		return word
+	}
+	word = `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`).Replace(word)
+	if whole {
+		word += `"`
+	}
+	return word
+}
+
 // mentionAt returns where the @ stands of the name that a text ends with, and the name;
 // -1 = it ends with none.
 func mentionAt(s string) (at int, name string) {

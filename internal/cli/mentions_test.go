@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,49 @@ func TestMentionsWhileTyping(t *testing.T) {
 			}
 			if got := strings.Join(f.commands(), "\n"); got != tt.sent {
 				t.Errorf("%q sent\n%s\nwant\n%s", tt.keys, got, tt.sent)
+			}
+			if !strings.Contains(g.shots.String(), tt.see) {
+				t.Errorf("%q: %q is not on the screen\n%s", tt.keys, tt.see, g.shots.String())
+			}
+		})
+	}
+}
+
+// Tab completes the argument of a prompt of a server as far as the server is certain, in
+// quotes where there are blanks in it.
+func TestPromptArgumentsWhileTyping(t *testing.T) {
+	values := func(typed, value string, list ...string) agent.PromptValues {
+		return agent.PromptValues{Argument: "who", Typed: typed, Value: value, Values: list}
+	}
+	for _, tt := range []struct {
+		found agent.PromptValues
+		keys  string
+		sent  string
+		see   string
+	}{
+		{values("Bo", "Bo", "Bob"), "Bo\tnow", "Bob now", ""},
+		{values(`Bo`, "Bo", "Bob Smith"), "Bo\tnow", `"Bob Smith" now`, ""},
+		{values(`"Bob S`, "Bob S", `Bob "S" C:\`), "\"Bob S\tnow", `"Bob \"S\" C:\\" now`, ""},
+		{values("", "", "Bob A", "Bob B"), "\tA\"", `"Bob A"`, "Bob A  Bob B"},
+		{values("Bo", "Bo", "Al", "Ed"), "Bo\tx", "Box", "Al  Ed"},
+		{values("Bo", "Bo"), "Bo\tx", "Box", ""},
+		{values("Bo", "Bo", "Bo\x1b[2J"), "Bo\tx", "Box", ""},
+		{values("else", "else", "Bob"), "Bo\tx", "Box", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.answers = map[string]any{"prompts.complete": tt.found}
+			g := startRig(t, f, rigOptions{cols: 80, rows: 24, lang: "en"})
+			g.typing("/mcp__sh__greet " + tt.keys + "\x01say \r") // in front of it, so that it is sent as it is
+			g.started()
+			g.emit(ended(agent.EndDone))
+			g.shot("typed")
+			if err := g.end(); err != nil {
+				t.Error(err)
+			}
+			want, _ := json.Marshal("say /mcp__sh__greet " + tt.sent)
+			if got := strings.Join(f.commands(), "\n"); got != `prompt {"text":`+string(want)+`}` {
+				t.Errorf("%q sent\n%s\nwant\n%s", tt.keys, got, want)
 			}
 			if !strings.Contains(g.shots.String(), tt.see) {
 				t.Errorf("%q: %q is not on the screen\n%s", tt.keys, tt.see, g.shots.String())
