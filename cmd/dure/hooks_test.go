@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -71,7 +72,7 @@ func hookScenes() map[string]hookScene {
 		".dure/settings.json":       `{"hooks": {"SessionStart": [{"matcher": "resume", "hooks": [{"type": "command", "command": "touch other"}]}]}}`,
 		"below/.dure/settings.json": `{"hooks": {"SessionStart": "touch made", "UserPromptSubmit": "touch made"}}`,
 	}
-	return map[string]hookScene{
+	all := map[string]hookScene{
 		"a chat":                          {replies: says, args: []string{"--interactive"}, input: "TASK\n/quit\n"},
 		"a chat, another model":           {replies: says, args: []string{"--interactive"}, input: "/model other\nTASK\n/quit\n"},
 		"a chat, shortened":               {replies: long, args: []string{"--interactive"}, input: "TASK\nTASK\nTASK\nTASK\n/compact\nTASK\n/quit\n"},
@@ -107,6 +108,8 @@ func hookScenes() map[string]hookScene {
 		"an error":                        {replies: []script.Reply{{Faults: []script.Fault{{Kind: script.Status, Status: 400}}}}, args: []string{"-p", "TASK"}},
 		"instructions":                    {replies: says, args: []string{"-p", "TASK"}, files: map[string]string{"AGENTS.md": "Be kind.\n"}},
 	}
+	maps.Copy(all, serverScenes())
+	return all
 }
 
 // settingsChange changes the user's settings, and nothing that they say.
@@ -308,6 +311,12 @@ func (w *hookWorld) hook(t *testing.T, n int, text string) (matcher string, hook
 		case "http":
 			status, body, _ := strings.Cut(rest, " ")
 			hook["type"], hook["url"] = "http", w.serve(t, status, body)
+		case "mcp":
+			tool, says, _ := strings.Cut(rest, " ")
+			if fields, ok := strings.CutPrefix(says, "hso "); ok {
+				says = w.specific(fields)
+			}
+			hook["type"], hook["server"], hook["tool"], hook["input"] = "mcp_tool", "sh", tool, map[string]any{"say": says}
 		case "ask", "agent":
 			hook["type"], hook["prompt"] = map[string]string{"ask": "prompt", "agent": "agent"}[verb], "Judge.\nJUDGE "+strconv.Itoa(n)+" $ARGUMENTS" // the first line is the name of the hook
 			w.model = append(w.model, script.Reply{When: "JUDGE " + strconv.Itoa(n), Text: rest})
@@ -353,7 +362,7 @@ func (w *hookWorld) serve(t *testing.T, status, body string) (url string) {
 }
 
 // word is what hooks say in the table: somebody reads it, or nobody.
-var word = regexp.MustCompile(`\b(WHY|ERR|OUT|CTX|SAY|END|NEW)\d?\b`)
+var word = regexp.MustCompile(`\b(WHY|ERR|OUT|CTX|SAY|END|NEW|MINE)\d?\b`)
 
 func words(s string) (all []string) {
 	all = word.FindAllString(s, -1)

@@ -151,7 +151,11 @@ func (r *reflexion) wrap(t agent.Tool, next loop.Run) loop.Run {
 			outcome = string(code)
 		}
 		if len(w.calls) < keptCalls {
-			w.calls = append(w.calls, fmt.Sprintf("%s %s: %s", name, cut(strings.Join(strings.Fields(string(c.Input)), " "), keptCall), outcome))
+			input := " " + cut(strings.Join(strings.Fields(string(c.Input)), " "), keptCall)
+			if name == "user__ask" { // what a person has answered may be for a server alone
+				input = ""
+			}
+			w.calls = append(w.calls, fmt.Sprintf("%s%s: %s", name, input, outcome))
 		}
 		if slices.ContainsFunc(res.Files, func(f agent.FileState) bool { return f.Wrote }) {
 			w.changed, w.checked = true, false
