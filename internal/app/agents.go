@@ -47,6 +47,10 @@ func (a *App) newCrew(c toolConfig) *crew {
 		Child: func(d swarm.Definition, t swarm.Task) (agent.Child, error) { return a.childFor(c, d, t) },
 		Model: func(d swarm.Definition) string { return a.agentModel(c, d) },
 		Chain: append(a.members.chain(c.Parent), cmp.Or(childName(c.Child), c.as.Name, "main")),
+		Crewed: slices.ContainsFunc(c.as.Tools, func(name string) bool {
+			canonical, _ := c.cat.Canonical(name)
+			return canonical == swarm.CoordinateTool || canonical == swarm.HandoffTool
+		}),
 		Asks: func(d swarm.Definition) bool {
 			return c.pol != nil && c.pol.Decide(handing(d.Name)).Verdict == agent.AskUser
 		},
@@ -54,6 +58,8 @@ func (a *App) newCrew(c toolConfig) *crew {
 		Earlier: func(ctx context.Context, child string) (string, string, bool) {
 			return a.earlier(ctx, c.Session, child)
 		},
+		Tell: a.members.tell(a.patterns.Redact), Boss: c.Parent,
+		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.Session, short) },
 		MergeTool: dialect.Name(swarm.MergeTool), RemoveTool: dialect.Name(swarm.RemoveTool), Isolation: a.isolation(c),
 		Follow: a.follow,
 	}
@@ -106,6 +112,22 @@ func (a *App) earlier(ctx context.Context, parent, child string) (kind, dir stri
 		return b.Agent, b.Workdir, err == nil && opened && b.Parent == parent
 	}
 	return "", "", false
+}
+
+// fullID returns the child of a session whose ID begins so.
+func (a *App) fullID(ctx context.Context, parent, short string) (id string, ok bool) {
+	for e, err := range a.store.Read(ctx, parent, 0) {
+		if err != nil {
+			return "", false
+		}
+		if b, opened := e.Body.(agent.ChildOpened); opened && strings.HasPrefix(b.Child, short) && b.Child != id {
+			if ok {
+				return "", false // of two
+			}
+			id, ok = b.Child, true
+		}
+	}
+	return id, ok
 }
 
 // isChildID reports whether a text has the form of the ID of a child session.
@@ -298,6 +320,7 @@ type role struct {
 	name   string
 	system string                // in place of the usual instructions; "" = those
 	has    func(agent.Spec) bool // nil = all tools
+	gives  func(agent.Spec) bool // those that agents of its own may have; nil = all
 	parts  map[string][]string   // tools of which it has only a part, with the rules for that
 }
 
@@ -316,13 +339,17 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition,
 	if not, _ := toolsOf(cat, without); not != nil {
 		r.has = both(r.has, func(s agent.Spec) bool { return !not(s) })
 	}
+	var of func(agent.Spec) bool
 	if b.Child != nil {
-		if of := a.members.has(b.Parent); of != nil {
+		if of = a.members.gives(b.Parent); of != nil {
 			brings := own.brings(cat)
 			r.has = both(r.has, func(s agent.Spec) bool { return of(s) || brings(s) })
 		}
 	}
 	r.has = either(r.has, a.opts.Flags.Code.has(cat, r.name))
+	if r.gives = r.has; as.Routes() {
+		r.gives = of
+	}
 	return r
 }
 

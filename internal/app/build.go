@@ -61,7 +61,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
-		parts, err = a.enlist(b, deciding, *who, who.has)
+		parts, err = a.enlist(b, deciding, *who)
 		parts = append(parts, a.staysOut(b, ws, workdir)...)
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
+	"dure/internal/journal"
 	"dure/internal/loop"
 	"dure/internal/policy"
 	"dure/internal/session"
@@ -27,20 +28,20 @@ type members struct {
 type member struct {
 	parent string
 	name   string                // of its type; "" = it is of none
-	has    func(agent.Spec) bool // nil = all tools
+	gives  func(agent.Spec) bool // the tools that children may have; nil = all
+	wake   func(ctx context.Context, text, by string, facts ...agent.Body) error
 	d      *decider
 	pol    *policy.Policy // of d
 	rules  []string       // that were granted for the session
 }
 
 // join takes a session in, and gives it what was granted to its parent.
-func (m *members) join(id, parent, name string, has func(agent.Spec) bool, d *decider) error {
+func (m *members) join(id string, one *member) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	one := &member{parent: parent, name: name, has: has, d: d, pol: d.pol}
-	if p := m.all[parent]; p != nil && len(p.rules) > 0 {
+	if p := m.all[one.parent]; p != nil && len(p.rules) > 0 {
 		one.rules = slices.Clone(p.rules)
-		if err := d.pol.Grant(one.rules, policy.Session); err != nil {
+		if err := one.pol.Grant(one.rules, policy.Session); err != nil {
 			return fmt.Errorf("granting an agent what its session was granted: %w", err)
 		}
 	}
@@ -61,18 +62,32 @@ func (m *members) decider(id string) *decider {
 	return nil
 }
 
+// tell puts a text of another agent before the model of an open session, as a person would be
+// shown it.
+func (m *members) tell(shown func(string) string) func(ctx context.Context, id, text, by string) error {
+	return func(ctx context.Context, id, text, by string) error {
+		m.mu.Lock()
+		one := m.all[id]
+		m.mu.Unlock()
+		if one == nil || one.wake == nil {
+			return journal.ErrClosed
+		}
+		return one.wake(ctx, shown(text), by)
+	}
+}
+
 func (m *members) leave(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.all, id)
 }
 
-// has returns which tools an open session has; nil = all.
-func (m *members) has(id string) func(agent.Spec) bool {
+// gives returns which tools the children of an open session may have; nil = all.
+func (m *members) gives(id string) func(agent.Spec) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if one := m.all[id]; one != nil {
-		return one.has
+		return one.gives
 	}
 	return nil
 }
@@ -234,14 +249,13 @@ func both(a, b func(agent.Spec) bool) func(agent.Spec) bool {
 	return func(s agent.Spec) bool { return a(s) && b(s) }
 }
 
-// enlist takes a session in, with the tools that it has, and returns the stages of its
-// gate that are its type's own.
-func (a *App) enlist(b session.Build, d *decider, who role, has func(agent.Spec) bool) ([]loop.Stage, error) {
+// enlist takes a session in, and returns the stages of its gate that are its type's own.
+func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error) {
 	stages, err := d.partsStage(who.parts)
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, b.Parent, who.name, has, d)
+	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, gives: who.gives, wake: b.Wake, d: d, pol: d.pol})
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part

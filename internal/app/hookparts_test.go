@@ -299,7 +299,7 @@ func TestModesOfMembers(t *testing.T) {
 		return p
 	}
 	top, child := pol(agent.ModeDefault), pol(agent.ModeDefault)
-	for _, err := range []error{m.join("top", "", "", nil, &decider{pol: top}), m.join("child", "top", "", nil, &decider{pol: child})} {
+	for _, err := range []error{m.join("top", &member{pol: top}), m.join("child", &member{parent: "top", pol: child})} {
 		if err != nil {
 			t.Fatal(err)
 		}

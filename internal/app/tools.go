@@ -91,7 +91,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all = append(all, servers.Tools()...)
 	all = append(all, a.notebook(c.ws.Root(), cmp.Or(childName(c.Child), c.as.Name)).tools()...)
 	if c.Depth < deepest {
-		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff())
+		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff(), crew.Messenger())
 		all = append(all, crew.TreeTools()...)
 	}
 	all = append(all, a.resourceTools(c)...)

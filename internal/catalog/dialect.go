@@ -57,6 +57,7 @@ var dialects = map[Dialect]map[string]string{
 		"agent__run":              "Agent",
 		"agent__handoff":          "Handoff",
 		"agent__coordinate":       "Coordinate",
+		"agent__message":          "SendMessage",
 		"worktree__merge":         "WorktreeMerge",
 		"worktree__remove":        "WorktreeRemove",
 		"skill__use":              "Skill",

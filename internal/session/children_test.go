@@ -89,3 +89,40 @@ func TestHowManyChildren(t *testing.T) {
 		}
 	})
 }
+
+// A child that is told something when it has just ended either hears it, and then does what
+// it is told before it ends, or whoever tells it knows that it did not.
+func TestAChildIsToldAtItsEnd(t *testing.T) {
+	heard := 0
+	for range 200 {
+		bubble(t, func(t *testing.T) {
+			r := newRig(t, say("first"), say("second"))
+			defer r.reg.Shutdown()
+			r.open(agent.Open{})
+			spawn := r.reach.Spawn
+			var told error
+			over := make(chan struct{})
+			out, err := spawn(t.Context(), agent.Child{Prompt: "one", Key: "a", Opened: func(id string) {
+				go func() {
+					defer close(over)
+					for e, err := range r.reg.Events(t.Context(), id, 0) {
+						if _, ended := e.Body.(agent.TurnEnded); ended || err != nil {
+							break
+						}
+					}
+					told = r.wake(t.Context(), "one more", "agent:x")
+				}()
+			}})
+			<-over
+			want := "first"
+			if told == nil {
+				want = "second"
+				heard++
+			}
+			if err != nil || out.Text != want || out.Reason != agent.EndDone {
+				t.Errorf("told %v, it ended as %+v, %v", told, out, err)
+			}
+		})
+	}
+	t.Logf("heard %d times", heard)
+}

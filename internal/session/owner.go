@@ -21,6 +21,7 @@ type runner struct {
 	*Session
 	cancel  context.CancelCauseFunc // non-nil while a turn runs
 	closing bool
+	left    bool // it was to end, and takes nothing any more
 	again   bool // somebody wants to go on with the turn that runs, should it be left open
 }
 
@@ -84,6 +85,9 @@ func (r *runner) lost() error {
 
 // take does what a command asks for. taken are the inbox messages it came in.
 func (r *runner) take(c agent.Command, taken []string) error {
+	if r.left {
+		return fmt.Errorf("session %s: %w", r.id, journal.ErrClosed)
+	}
 	batch := journal.Batch{Taken: taken, Sync: journal.Barrier}
 	switch c := c.(type) {
 	case agent.Prompt:
@@ -126,6 +130,8 @@ func (r *runner) take(c agent.Command, taken []string) error {
 		return r.settled(c)
 	case wake:
 		return r.wake(c)
+	case finish:
+		return r.finish()
 	case agent.Continue:
 		err := r.planQueued()
 		if err == nil {
@@ -146,6 +152,9 @@ func (r *runner) take(c agent.Command, taken []string) error {
 // takeMail takes what others left in the inbox. What cannot be read is noted
 // and taken, so that it does not come again.
 func (r *runner) takeMail() {
+	if r.left {
+		return // it is for whoever opens the session next
+	}
 	msgs, err := r.rec.lease.Inbox(context.Background())
 	if err != nil {
 		r.note("warn", fmt.Sprintf("reading the inbox: %v", err))

@@ -117,24 +117,45 @@ func (s *Session) enter(id string) (leave func(), err error) {
 
 // runChild waits until the child has nothing more to do, and closes it.
 func (s *Session) runChild(ctx context.Context, child *Session) (agent.Outcome, error) {
-	out, over := child.outcome(), child.idle()
-	if !over {
+	over := child.idle()
+	for !over || errors.Is(child.Send(ctx, finish{}), errBusy) {
+		over = false
 		select {
-		case out = <-child.rested:
+		case <-child.rested:
 			over = true
 		case <-child.done:
+			if ctx.Err() == nil {
+				return child.outcome(), child.err
+			}
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	child.stop()
 	<-child.done
-	switch {
-	case ctx.Err() != nil:
-		return child.outcome(), context.Cause(ctx)
-	case !over:
-		return child.outcome(), child.err
+	return child.outcome(), context.Cause(ctx)
+}
+
+// finish is the command that ends a session which has nothing to do. What comes behind it
+// is refused, so that nobody believes that it was heard.
+type finish struct{}
+
+// Command returns the name of the command.
+func (finish) Command() string { return "finish" }
+
+// errBusy says that a session has something to do.
+var errBusy = errors.New("it is at work")
+
+// finish ends the session, unless a turn has begun meanwhile.
+func (r *runner) finish() error {
+	if r.cancel != nil {
+		return errBusy
 	}
-	return out, nil
+	r.left = true
+	r.stop()
+	return nil
 }
 
 // idle reports whether a turn has ended and no other one is to begin.
@@ -148,7 +169,7 @@ func (s *Session) idle() (idle bool) {
 // rest tells whoever runs the session as a child that nothing is left to do.
 func (s *Session) rest() {
 	select {
-	case s.rested <- s.outcome():
+	case s.rested <- struct{}{}:
 	default: // it has been told before, or nobody does
 	}
 }

@@ -230,7 +230,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		n.limits.Steps, n.limits.Closing = n.MaxSteps, n.child != nil // a child says what it came to
 	}
 	if n.parent != nil {
-		n.via, n.rested = or(n.parent.via, n.id), make(chan agent.Outcome, 1)
+		n.via, n.rested = or(n.parent.via, n.id), make(chan struct{}, 1)
 		n.front, n.approver, n.parts.Lane = n.parent.front, n.parent.approver, LaneSubagent
 		n.account = n.parent.account
 	}

@@ -265,7 +265,7 @@ type Session struct {
 	done   chan struct{} // closed when run has returned
 	err    error         // why run returned; read after done
 	strays sync.WaitGroup
-	rested chan agent.Outcome // of a child: holds what had come of it when nothing was left to do
+	rested chan struct{} // of a child: holds something when nothing was left to do
 
 	beginning chan struct{} // closed when the session's beginning is over
 	held      atomic.Bool   // input waits for that in the queue

@@ -39,18 +39,18 @@ type coordinator struct{ *Swarm }
 func (coordinator) Spec() agent.Spec {
 	return agent.Spec{
 		Name: CoordinateTool, Description: strings.TrimSpace(aboutCoordinate), Input: json.RawMessage(planSchema),
-		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report,
+		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report + around,
 	}
 }
 
 // Enabled reports whether the tool is offered: where there are types of agents other than
-// the program's. A single piece of work goes by [Swarm.Tool].
+// the program's, and to types that name it. A single piece of work goes by [Swarm.Tool].
 func (t coordinator) Enabled() bool { return t.crewed() }
 
-// crewed reports whether somebody has defined types of agents. A swarm that is only looked
-// at may have none at all.
+// crewed reports whether somebody has defined types of agents, or the session's own one works
+// with others. A swarm that is only looked at may have none at all.
 func (s *Swarm) crewed() bool {
-	return s.c.Types != nil && slices.ContainsFunc(s.c.Types.All(), func(d Definition) bool { return d.Usable() && d.Place.Scope != front.BuiltIn })
+	return s.c.Crewed || s.c.Types != nil && slices.ContainsFunc(s.c.Types.All(), func(d Definition) bool { return d.Usable() && d.Place.Scope != front.BuiltIn })
 }
 
 // Plan checks the plan. It touches nothing.

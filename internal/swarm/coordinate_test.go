@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func newTeam(does func(ctx context.Context, c agent.Child) (agent.Outcome, error
 			t.now++
 			t.top = max(t.top, t.now)
 			t.mu.Unlock()
-			c.Opened("c" + c.Key)
+			c.Opened(cmp.Or(c.Resume, "c"+c.Key))
 			out, err := does(ctx, c)
 			t.mu.Lock()
 			t.now--

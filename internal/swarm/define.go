@@ -75,6 +75,11 @@ func (d *Definition) disarm() {
 // Usable reports whether work can be handed to it.
 func (d Definition) Usable() bool { return len(d.Faults) == 0 && d.Place.Trusted && d.Hidden == "" }
 
+// Routes reports whether it does nothing but hand work on, so that those that it hands work
+// to may have the tools that it does without: all of whoever has started it. No file can
+// make a type one that does.
+func (d Definition) Routes() bool { return d.Place.Scope == front.BuiltIn && d.Name == "coordinator" }
+
 // State is active, invalid, hidden or untrusted.
 func (d Definition) State() string {
 	switch {

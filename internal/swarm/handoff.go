@@ -22,13 +22,15 @@ const HandoffTool = "agent__handoff"
 var aboutHandoff string
 
 const handoffSchema = `{"type":"object","properties":{` +
-	`"type":{"type":"string","enum":["delegate","shutdown"]},` +
+	`"type":{"type":"string","enum":["delegate","event","shutdown"]},` +
 	`"to":{"type":"string"},"payload":{"type":"string"},"correlationId":{"type":"string"},` +
 	`"timeoutSeconds":{"type":"integer","minimum":1,"maximum":604800}},"additionalProperties":false}`
 
 // Bounds of a handoff.
 const (
 	usualHandoff   = time.Hour
+	usualGrace     = 30 * time.Second // of a shutdown
+	maxGrace       = time.Hour
 	maxCorrelation = 64 // characters
 )
 
@@ -39,6 +41,7 @@ type MessageType string
 const (
 	Delegate       MessageType = "delegate"
 	DelegateResult MessageType = "delegate_result"
+	Event          MessageType = "event"
 	Shutdown       MessageType = "shutdown"
 )
 
@@ -72,7 +75,7 @@ type handoff struct{ *Swarm }
 func (handoff) Spec() agent.Spec {
 	return agent.Spec{
 		Name: HandoffTool, Description: strings.TrimSpace(aboutHandoff), Input: json.RawMessage(handoffSchema),
-		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report,
+		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report + around,
 	}
 }
 
@@ -94,8 +97,11 @@ func (h handoff) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (ag
 	if err != nil {
 		return toolResult(agent.Result{}, err)
 	}
-	if in.Type == Shutdown {
+	switch in.Type {
+	case Shutdown:
 		return h.shutdown(ctx, in), nil
+	case Event:
+		return toolResult(h.event(ctx, in))
 	}
 	return toolResult(h.delegate(ctx, in, agent.CallEnvOf(ctx)))
 }
@@ -114,12 +120,19 @@ func (s *Swarm) message(input json.RawMessage) (handoffInput, error) {
 		if in.To == "" || strings.TrimSpace(in.Payload) == "" || len(in.Payload) > maxPrompt {
 			return in, refuse(agent.ErrInput, fmt.Sprintf("a delegate names the agent in to, and has a payload of at most %d bytes", maxPrompt), "")
 		}
+	case Event:
+		if in.To == "" && in.Correlation == "" || strings.TrimSpace(in.Payload) == "" || len(in.Payload) > maxPrompt {
+			return in, refuse(agent.ErrInput, fmt.Sprintf("an event names the agent in to, or its correlationId, and has a payload of at most %d bytes", maxPrompt), "")
+		}
 	case Shutdown:
-		if in.Correlation == "" {
-			return in, refuse(agent.ErrInput, "a shutdown names the correlationId of what is to stop", "")
+		if in.Correlation == "" && in.To == "" {
+			return in, refuse(agent.ErrInput, "a shutdown names the correlationId of what is to stop, or the agent in to", "")
+		}
+		if len(in.Payload) > maxUp || in.Seconds > int(maxGrace/time.Second) {
+			return in, refuse(agent.ErrInput, fmt.Sprintf("a shutdown has a payload of at most %d bytes, and waits for %s at most", maxUp, maxGrace), "")
 		}
 	default:
-		return in, refuse(agent.ErrInput, fmt.Sprintf("%.40q is no type of message that can be sent", in.Type), "Send delegate or shutdown.")
+		return in, refuse(agent.ErrInput, fmt.Sprintf("%.40q is no type of message that can be sent", in.Type), "Send delegate, event or shutdown.")
 	}
 	return in, nil
 }
@@ -181,14 +194,82 @@ func (s *Swarm) delegate(ctx context.Context, in handoffInput, env agent.CallEnv
 	return j.reply(r), err
 }
 
-// shutdown stops what a message has begun.
-func (s *Swarm) shutdown(ctx context.Context, in handoffInput) agent.Result {
-	j := s.correlated(in.Correlation)
+// meant finds the job that a message is about.
+func (s *Swarm) meant(ctx context.Context, in handoffInput) (*job, error) {
+	var j *job
+	if in.Correlation != "" {
+		j = s.correlated(in.Correlation)
+	} else {
+		j = s.addressee(ctx, in.To)
+	}
 	if j == nil {
-		return agent.Failure(agent.ErrInput, "nothing with the correlationId "+in.Correlation+" is known", "")
+		return nil, refuse(agent.ErrInput, fmt.Sprintf("no agent of this session is known as %.80q", cmp.Or(in.Correlation, in.To)), "Name the correlationId that it was handed work with, or its agentId.")
+	}
+	return j, nil
+}
+
+// event tells an agent something that it does not answer.
+func (s *Swarm) event(ctx context.Context, in handoffInput) (agent.Result, error) {
+	if in.Correlation == "" && s.isBoss(in.To) {
+		return s.tellBoss(ctx, in.Payload)
+	}
+	j, err := s.meant(ctx, in)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	told, err := s.tellJob(ctx, j, in.Payload)
+	if err == nil && !told {
+		err = refuse(agent.ErrTool, j.handle()+" works no more, and reads no events", s.goOn(j.id()))
+	}
+	m := Message{Type: Event, From: s.self(), To: j.kind, Payload: in.Payload}
+	if j.message != nil {
+		m.Correlation = j.message.Correlation
+	}
+	return agent.Result{Status: agent.StatusOK, Text: fmt.Sprintf("%s (%s) reads it at its next step.", j.kind, short(j.id())), Output: structured(m)}, err
+}
+
+// shutdown has an agent come to its end: it is told to say what it has, and stopped where it
+// does not in time.
+func (s *Swarm) shutdown(ctx context.Context, in handoffInput) agent.Result {
+	j, err := s.meant(ctx, in)
+	if err != nil {
+		r, _ := toolResult(agent.Result{}, err)
+		return r
+	}
+	if grace := s.grace(ctx, j, in); grace > 0 && !j.over() {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-j.done:
+			r := agent.OK(j.handle() + " has come to its end by itself. Its result comes as if it had not been asked to.")
+			r.Output = structured(state{j.handle(), "completed"})
+			return r
+		case <-timer.C:
+		case <-ctx.Done():
+			return agent.Failure(agent.ErrAborted, "the shutdown was cancelled; "+j.handle()+" was told to end", "")
+		}
 	}
 	r, _ := s.Stop(ctx, j.handle())
 	return r
+}
+
+// grace tells an agent to end, and returns how long it is waited for; 0 = not at all.
+func (s *Swarm) grace(ctx context.Context, j *job, in handoffInput) time.Duration {
+	if s.c.Tell == nil || j.over() {
+		return 0
+	}
+	grace := usualGrace
+	if in.Seconds > 0 {
+		grace = time.Duration(in.Seconds) * time.Second
+	}
+	text := fmt.Sprintf("[%s ends your work. This comes from the program, not from the user. Begin nothing new: say now, in your last message, what is done and what is left. You are stopped in %s.]", s.self(), grace)
+	if why := strings.TrimSpace(in.Payload); why != "" {
+		text += "\n" + why
+	}
+	if s.c.Tell(ctx, j.id(), text, "agent:"+s.self()) != nil && !j.over() {
+		return usualGrace // it is about to end
+	}
+	return grace
 }
 
 // correlated finds the newest job of a correlation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // Output shows an agent in the background, after waiting for its end for a while. It
 // reports false for what it does not know.
 func (s *Swarm) Output(ctx context.Context, handle string, wait time.Duration) (agent.Result, bool) {
-	j, handle := s.find(handle)
+	j, handle := s.find(ctx, handle)
 	if j == nil {
 		return s.past(handle)
 	}
@@ -71,7 +72,7 @@ func (s *Swarm) past(handle string) (agent.Result, bool) {
 
 // Stop ends an agent in the background, and waits for that.
 func (s *Swarm) Stop(ctx context.Context, handle string) (agent.Result, bool) {
-	j, handle := s.find(handle)
+	j, handle := s.find(ctx, handle)
 	if j == nil {
 		return s.past(handle)
 	}
@@ -90,16 +91,49 @@ func (s *Swarm) Stop(ctx context.Context, handle string) (agent.Result, bool) {
 }
 
 // find returns the job of a handle, with or without its type in front.
-func (s *Swarm) find(handle string) (*job, string) {
-	handle = handlePrefix + strings.TrimPrefix(handle, handlePrefix)
+func (s *Swarm) find(ctx context.Context, handle string) (*job, string) {
+	name, again, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(handle), handlePrefix), againMark)
+	id := s.full(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, j := range s.jobs {
-		if id := j.id(); id != "" && handlePrefix+id == handle {
-			return j, handle
+	for _, j := range slices.Backward(s.jobs) { // the newest of those that go on
+		if id != "" && j.id() == id && (again == "" || j.again == again) {
+			return j, j.handle()
 		}
 	}
-	return nil, handle
+	if again != "" {
+		id += againMark + again
+	}
+	return nil, handlePrefix + id
+}
+
+// shortened is how many characters of the ID of an agent stand for it among those of a
+// session.
+const shortened = 8
+
+// short is the ID of an agent as people and models write it.
+func short(id string) string { return id[:min(shortened, len(id))] }
+
+// full returns the ID that a handle, an ID or a short one means.
+func (s *Swarm) full(ctx context.Context, id string) string {
+	id, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(id), handlePrefix), againMark)
+	if len(id) != shortened {
+		return id
+	}
+	s.mu.Lock()
+	for _, j := range s.jobs {
+		if known := j.id(); short(known) == id {
+			s.mu.Unlock()
+			return known
+		}
+	}
+	s.mu.Unlock()
+	if s.c.Full != nil {
+		if known, ok := s.c.Full(ctx, id); ok {
+			return known
+		}
+	}
+	return id
 }
 
 // List is what a model is told of the types that do not come with the program,

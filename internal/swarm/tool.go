@@ -3,7 +3,9 @@ package swarm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed" // the description
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -37,7 +39,8 @@ const (
 	maxPrompt = 256 << 10          // bytes
 	maxTitle  = 200                // bytes of a description
 	longest   = 7 * 24 * time.Hour // of a call: an agent may have to wait for a person
-	report    = 100_000            // characters of a report; the guard keeps the rest
+	report    = 100_000            // characters of a report
+	around    = 4_000              // characters of what is said of it
 )
 
 // A Task is work that is handed to an agent.
@@ -68,6 +71,10 @@ type Config struct {
 	// May says why work cannot be handed to a type here; nil = it can.
 	May func(Definition) error
 
+	// Crewed says that the session's own type is to have the tools by which several agents
+	// work together, also where nobody has defined any.
+	Crewed bool
+
 	// Chain are the types that the session works for, from the top, and its own.
 	Chain []string
 
@@ -83,6 +90,15 @@ type Config struct {
 
 	// Follow reads the log of a child, to show what it does; nil = it is not shown.
 	Follow func(ctx context.Context, child string) iter.Seq2[agent.Event, error]
+
+	// Tell puts a text of somebody who is not the user before the model of an open session:
+	// of a child, or of Boss, the one that this session works for; "" = none. An error says
+	// that it is not open. nil = nobody can be told anything.
+	Tell func(ctx context.Context, session, text, by string) error
+	Boss string
+
+	// Full returns the ID of the child that a shortened one means; nil = none is known.
+	Full func(ctx context.Context, short string) (child string, ok bool)
 
 	// Settle is told of the end of an agent in the background, once, and Past returns
 	// what was settled. nil = none runs in the background.
@@ -112,6 +128,7 @@ type Swarm struct {
 	mu     sync.Mutex
 	closed bool
 	jobs   []*job                   // oldest first
+	told   int                      // messages to Boss
 	busy   map[string]int           // agents that work in a work tree, by its ID
 	agreed map[string]worktree.Plan // merges that were planned, by call
 }
@@ -138,7 +155,7 @@ type tool struct{ *Swarm }
 func (tool) Spec() agent.Spec {
 	return agent.Spec{
 		Name: Tool, Description: strings.TrimSpace(about), Input: json.RawMessage(schema),
-		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report,
+		Class: agent.Read, Group: "agents", Risk: agent.RiskLow, Limit: longest, Budget: report + around,
 		Aliases: map[string]string{"agent_type": "subagent_type", "agentType": "subagent_type", "task": "prompt", "title": "description"},
 	}
 }
@@ -222,12 +239,17 @@ func (s *Swarm) prepare(ctx context.Context, d Definition, in Task, key, dir str
 	if where != nil {
 		child.Workdir, child.Prompt = where.dir, child.Prompt+where.told()
 	}
-	return &job{place: where, kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}, child, nil
+	again := ""
+	if in.Resume != "" {
+		sum := sha256.Sum256([]byte(key))
+		again = hex.EncodeToString(sum[:3])
+	}
+	return &job{place: where, again: again, kind: d.Name, model: child.Model, task: in, begun: s.c.Now(), now: s.c.Now, opened: make(chan struct{}), done: make(chan struct{})}, child, nil
 }
 
 // earlier finds the child that an ID or handle means, which must not run.
 func (s *Swarm) earlier(ctx context.Context, id string) (child, kind, dir string, err error) {
-	child = strings.TrimPrefix(strings.TrimSpace(id), handlePrefix)
+	child = s.full(ctx, id)
 	s.mu.Lock()
 	runs := slices.ContainsFunc(s.jobs, func(j *job) bool { return j.id() == child && !j.over() })
 	s.mu.Unlock()

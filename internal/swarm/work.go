@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"dure/agent"
 )
@@ -24,7 +25,10 @@ const (
 
 // handlePrefix is the type of the handle of an agent in the background. What follows is
 // the ID of its session.
-const handlePrefix = "child:"
+const (
+	handlePrefix = "child:"
+	againMark    = "-" // before what tells the times apart that one goes on
+)
 
 // A job is a task that an agent works on, or did.
 type job struct {
@@ -34,6 +38,7 @@ type job struct {
 	message *Message      // that it answers; nil = none
 	limit   time.Duration // 0 = none
 	place   *place        // nil = the folder of the session
+	again   string        // of the call by which it goes on; "" = it is new
 	begun   time.Time
 	now     func() time.Time
 
@@ -65,7 +70,14 @@ func (j *job) id() string {
 	return j.child
 }
 
-func (j *job) handle() string { return handlePrefix + j.id() }
+// handle is that of its session. Each time that an agent goes on has one of its own, because
+// a handle is settled once.
+func (j *job) handle() string {
+	if j.again == "" {
+		return handlePrefix + j.id()
+	}
+	return handlePrefix + j.id() + againMark + j.again
+}
 
 // work runs a child to its end.
 func (s *Swarm) work(ctx context.Context, j *job, child agent.Child, show func(string)) (agent.Result, error) {
@@ -151,7 +163,8 @@ func (s *Swarm) answer(j *job, out agent.Outcome) agent.Result {
 			failed = "the agent failed: " + out.Error
 		}
 	}
-	r := agent.OK(text + fmt.Sprintf("\n\n[agentId %s, %d calls, %d tokens]", out.Session, out.Calls, out.Usage.Context()+out.Usage.Output))
+	text = capped(text)
+	r := agent.OK(text + fmt.Sprintf("\n\n[agentId %s, %s, %d calls, %d tokens]", out.Session, j.kind, out.Calls, out.Usage.Context()+out.Usage.Output))
 	if failed != "" {
 		r = agent.Failure(agent.ErrTool, failed, s.goOn(out.Session))
 		if out.Text != "" {
@@ -166,6 +179,22 @@ func (s *Swarm) answer(j *job, out agent.Outcome) agent.Result {
 		Usage: &usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite},
 	})
 	return r
+}
+
+// capped is a report as far as it is handed on. All of it is in the log of its agent.
+func capped(text string) string {
+	if utf8.RuneCountInString(text) <= report {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == report {
+			text = text[:i]
+			break
+		}
+		n++
+	}
+	return text + "\n[result exceeded 100,000 characters and was cut]"
 }
 
 // answer is the structured answer.
@@ -210,11 +239,11 @@ func structured(v any) json.RawMessage {
 
 // launch starts a child in the background, and returns when its session is open.
 func (s *Swarm) launch(ctx context.Context, j *job, child agent.Child) (agent.Result, error) {
-	var life context.Context
-	if life, j.stop = context.WithCancel(s.life); j.limit > 0 {
-		j.stop() // of no use then
-		life, j.stop = context.WithTimeout(s.life, j.limit)
+	if j.limit == 0 {
+		j.limit = longest
 	}
+	var life context.Context
+	life, j.stop = context.WithTimeout(s.life, j.limit)
 	if err := s.admit(j); err != nil {
 		j.stop()
 		return agent.Result{}, err
@@ -247,8 +276,8 @@ func (s *Swarm) launch(ctx context.Context, j *job, child agent.Child) (agent.Re
 	}
 	return agent.Result{
 		Status: agent.StatusPending, Handle: j.handle(),
-		Text: fmt.Sprintf("The agent %s works in the background as %s. You will be told when it ends; meanwhile, %s shows what it does and %s stops it.",
-			j.kind, j.handle(), s.c.OutputTool, s.c.StopTool),
+		Text: fmt.Sprintf("The agent %s works in the background as %s (%s for short). You will be told when it ends; meanwhile, %s shows what it does and %s stops it.",
+			j.kind, j.handle(), short(j.id()), s.c.OutputTool, s.c.StopTool),
 		Output: structured(answer{Status: "async_launched", Async: true, ID: j.id(), Type: j.kind, Title: j.task.Title, Prompt: j.task.Prompt, Model: j.model}),
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // many is how many presets there are.
-const many = 20
+const many = 21
 
 // keys are the fields of a preset, all of which it has but for effort.
 var keys = []string{"name", "description", "tools", "model", "effort", "maxTurns", "color", "metadata"}
