@@ -119,7 +119,7 @@ func runChild(task string) (err error) {
 	if b.Rival != "" {
 		return runRival(b.childTask)
 	}
-	flags := app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit"}}
+	flags := app.Flags{Allow: []string{"Bash", "Write", "Edit", "MultiEdit", "WorktreeMerge"}}
 	if b.Ask {
 		flags.Allow = nil
 	}

@@ -122,6 +122,67 @@ func TestFalseWorktree(t *testing.T) {
 	}
 }
 
+// The repository of a worktree is there for its commands wherever it lies, also where
+// commands have a folder of their own otherwise.
+func TestWorktreeOfTmp(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "worktree-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	repo, root := filepath.Join(dir, "repo"), filepath.Join(dir, "x")
+	git := filepath.Join(repo, ".git", "worktrees", "x")
+	write(t, filepath.Join(git, "gitdir"), filepath.Join(root, ".git")+"\n")
+	write(t, filepath.Join(root, ".git"), "gitdir: "+git+"\n")
+	write(t, filepath.Join(repo, ".git", "config"), "")
+	p, err := profileOf(&Confinement{Roots: []string{root}, ProtectNames: ProtectNames()}, Grant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]Access{
+		filepath.Join(repo, ".git", "objects"): Write, filepath.Join(repo, ".git", "config"): ReadOnly, filepath.Join(repo, "file"): Private,
+	} {
+		if _, r := p.at(path); r.access != want {
+			t.Errorf("%s: %v, want %v", path, r.access, want)
+		}
+	}
+}
+
+// A folder that is gone when the walls are built, as a worktree beside the command's that
+// was removed, has them planned again.
+func TestWhatIsGoneMeanwhile(t *testing.T) {
+	for _, m := range []string{byBwrap, byNamespaces} {
+		t.Run(m, func(t *testing.T) {
+			b, root := confined(t, m, nil)
+			other := filepath.Join(root, ".git", "worktrees", "other")
+			p := &Process{box: b}
+			p.cmd = exec.Command("/bin/true")
+			p.cmd.Dir, p.cmd.Env = root, []string{}
+			p.watch = &witness{}
+			plans := 0
+			plan := func() (jail, error) {
+				plans++
+				j, err := b.jail(p.cmd, Cmd{Argv: p.cmd.Args, Dir: root})
+				if plans <= maxPlans-1 && err == nil {
+					err = os.RemoveAll(other)
+				}
+				return j, err
+			}
+			write(t, filepath.Join(other, "commondir"), "../..\n")
+			j, err := plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.jail = j
+			if err := p.begin(plan); err != nil || plans != 2 {
+				t.Fatalf("after %d plans: %v", plans, err)
+			}
+			_ = p.cmd.Wait()
+			p.jail.close()
+		})
+	}
+}
+
 // What is hidden in a folder that can be written cannot be moved away by one
 // command, for the next to find it at another place; and stays hidden when it is
 // protected as well.

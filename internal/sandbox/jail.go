@@ -1,6 +1,9 @@
 package sandbox
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 // A jail is the confinement of one command that is about to start. Each system
 // has a function
@@ -13,7 +16,7 @@ import "os/exec"
 type jail interface {
 	// start starts cmd, or something in its place, as the head of the group, and
 	// returns what it started once the command itself runs. With an error nothing
-	// does.
+	// does; errShifted says that another jail may do.
 	start(*group, *exec.Cmd) (*exec.Cmd, error)
 
 	// exit says how the command ended, given how cmd did. The group is dead.
@@ -29,6 +32,13 @@ type jail interface {
 	// close takes down what was set up. The group is dead, or was never started.
 	close()
 }
+
+// errShifted is that what a jail was planned on is gone: others work in the same folders,
+// as the program does that removes a work tree beside a command.
+var errShifted = errors.New("the file tree has changed meanwhile")
+
+// maxPlans is how many jails are tried for a command.
+const maxPlans = 4
 
 // confine prepares a command to be started in the confinement of the box.
 func (p *Process) confine(c Cmd) error {
@@ -55,11 +65,29 @@ func (p *Process) confine(c Cmd) error {
 	return nil
 }
 
-// begin starts the command, confined or not.
-func (p *Process) begin() (err error) {
+// begin starts the command, confined or not. Of a jail that does not fit any more, again
+// makes another one.
+func (p *Process) begin(again func() (jail, error)) error {
 	if p.jail == nil {
 		return p.group.start(p.cmd)
 	}
-	p.cmd, err = p.jail.start(&p.group, p.cmd)
-	return err
+	for tries := 1; ; tries++ {
+		cmd, err := p.jail.start(&p.group, p.cmd)
+		if err == nil {
+			p.cmd = cmd
+			return nil
+		}
+		p.jail.close()
+		if tries == maxPlans || !errors.Is(err, errShifted) {
+			return err
+		}
+		next, err := again()
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			return errShifted // what confines is gone too
+		}
+		p.jail, p.watch.judge = next, next.judge
+	}
 }

@@ -204,10 +204,7 @@ func (p *Process) connect(c Cmd) error {
 	if err := p.confine(c); err != nil {
 		return err
 	}
-	if err = p.begin(); err != nil && p.jail != nil {
-		p.jail.close()
-	}
-	return err
+	return p.begin(func() (jail, error) { return p.box.jail(p.cmd, c) })
 }
 
 // wire connects the command to pipes, and its input to a pipe or a file.

@@ -277,7 +277,7 @@ func (p *profile) openWorktree(root string) {
 	if repository == "" {
 		return
 	}
-	if _, r := p.at(repository); r.access == ReadOnly && r.why == whyOutside {
+	if _, r := p.at(repository); r.access == ReadOnly && r.why == whyOutside || r.access == Private && within(repository, "/tmp") {
 		_, r := p.at(root)
 		p.rules[repository] = r
 		p.protectRepository(repository)

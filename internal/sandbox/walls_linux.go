@@ -367,6 +367,9 @@ func (m message) failure() error {
 		return errors.New("confining the command: it failed")
 	}
 	errno := unix.Errno(binary.LittleEndian.Uint32(m.text))
+	if doing := string(m.text[4:]); errno == unix.ENOENT && (strings.HasPrefix(doing, "opening ") || strings.HasPrefix(doing, "mounting ")) {
+		return fmt.Errorf("confining the command: %s: %w: %w", doing, errno, errShifted)
+	}
 	return fmt.Errorf("confining the command: %s: %w", m.text[4:], errno)
 }
 

@@ -129,6 +129,8 @@ type Swarm struct {
 	closed bool
 	jobs   []*job                   // oldest first
 	told   int                      // messages to Boss
+	looked bool                     // for work trees that are no more
+	trees  bool                     // the session has work trees, or has had some
 	busy   map[string]int           // agents that work in a work tree, by its ID
 	agreed map[string]worktree.Plan // merges that were planned, by call
 }

@@ -50,15 +50,25 @@ type (
 	removing struct{ *Swarm }
 )
 
-// Enabled reports whether the session has work trees.
+// Enabled reports whether the session has work trees, or has had some: a call is made again
+// after a crash.
 func (m merging) Enabled() bool { return m.hasTrees() }
 
-// Enabled reports whether the session has work trees.
+// Enabled reports the same.
 func (r removing) Enabled() bool { return r.hasTrees() }
 
 func (s *Swarm) hasTrees() bool {
-	all, err := s.c.Isolation.Trees.List()
-	return err == nil && slices.ContainsFunc(all, func(t worktree.Tree) bool { return t.Owner == s.c.Isolation.Session })
+	own := func(t worktree.Tree) bool { return t.Owner == s.c.Isolation.Session }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.looked { // what is removed from now on has been seen here before
+		s.looked, s.trees = true, slices.ContainsFunc(s.c.Isolation.Trees.Gone(), own)
+	}
+	if !s.trees {
+		all, err := s.c.Isolation.Trees.List()
+		s.trees = err == nil && slices.ContainsFunc(all, own)
+	}
+	return s.trees
 }
 
 // Spec describes the tool.
@@ -103,6 +113,22 @@ func (s *Swarm) tree(c agent.Call) (in treeInput, t worktree.Tree, err error) {
 	return in, t, nil
 }
 
+// dropped finds the tree that a call names and that this session has had removed: the call
+// is made again after a crash, or by a model that has forgotten.
+func (s *Swarm) dropped(c agent.Call) (in treeInput, t worktree.Tree, ok bool) {
+	if json.Unmarshal(c.Input, &in) != nil {
+		return in, t, false
+	}
+	t, ok = s.c.Isolation.Trees.Past(strings.TrimSpace(in.Tree))
+	return in, t, ok && t.Owner == s.c.Isolation.Session
+}
+
+// merged finds the one that was merged as a call would have it.
+func (s *Swarm) merged(c agent.Call) (worktree.Tree, bool) {
+	in, t, ok := s.dropped(c)
+	return t, ok && t.Merge != nil && (in.Into == "" || in.Into == t.Merge.Into)
+}
+
 // working reports whether an agent of this session works in a tree.
 func (s *Swarm) working(t worktree.Tree) bool {
 	s.mu.Lock()
@@ -132,6 +158,9 @@ func (s *Swarm) occupy(p *place) (leave func()) {
 
 // Plan names the files that the merge changes, and the git that does it.
 func (m merging) Plan(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Effects, error) {
+	if _, ok := m.merged(c); ok {
+		return agent.Effects{}, nil
+	}
 	in, t, err := m.tree(c)
 	if err != nil {
 		return agent.Effects{}, err
@@ -163,6 +192,9 @@ func (m merging) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (ag
 }
 
 func (s *Swarm) merge(ctx context.Context, c agent.Call) (agent.Result, error) {
+	if t, ok := s.merged(c); ok {
+		return agent.OK(fmt.Sprintf("%s is merged into %s, and its work tree is removed.", t.ID, t.Merge.Into)), nil
+	}
 	in, t, err := s.tree(c)
 	if err != nil {
 		return agent.Result{}, err
@@ -209,6 +241,9 @@ func mergeProblem(err error, t worktree.Tree) error {
 
 // Plan names the folder that is removed.
 func (r removing) Plan(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Effects, error) {
+	if _, _, ok := r.dropped(c); ok {
+		return agent.Effects{}, nil
+	}
 	in, t, err := r.tree(c)
 	if err != nil {
 		return agent.Effects{}, err
@@ -226,6 +261,9 @@ func (r removing) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (a
 }
 
 func (s *Swarm) remove(ctx context.Context, c agent.Call) (agent.Result, error) {
+	if _, t, ok := s.dropped(c); ok {
+		return agent.OK("The work tree " + t.ID + " is removed."), nil
+	}
 	in, t, err := s.tree(c)
 	if err != nil {
 		return agent.Result{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -414,13 +415,24 @@ func (s *Store) Mend(ctx context.Context, alive func(owner string) bool) (list [
 	return list
 }
 
-// sweep removes records that were never finished.
+// sweep removes records that were never finished, and the oldest ones of trees that are
+// no more.
 func (s *Store) sweep() {
 	entries, _ := os.ReadDir(s.Home) // without it there are none
+	var gone []fs.FileInfo
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), unfinished) && s.Now().Sub(info.ModTime()) > unfinishedFor {
+		info, err := e.Info()
+		switch {
+		case err != nil:
+		case strings.HasPrefix(e.Name(), goneMark):
+			gone = append(gone, info)
+		case strings.HasPrefix(e.Name(), unfinished) && s.Now().Sub(info.ModTime()) > unfinishedFor:
 			_ = os.Remove(filepath.Join(s.Home, e.Name())) // the next one tries again
 		}
+	}
+	slices.SortFunc(gone, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, info := range gone[min(len(gone), maxGone):] {
+		_ = os.Remove(filepath.Join(s.Home, info.Name())) // as above
 	}
 }
 
@@ -526,7 +538,7 @@ func (s *Store) clear(ctx context.Context, t Tree) error {
 	}
 	repo, err := s.open(ctx, t.Repo)
 	if errors.Is(err, ErrNoRepo) { // it is gone with all that git knew of the tree
-		return os.Remove(s.record(t.ID))
+		return s.forget(t)
 	}
 	if err != nil {
 		return err
@@ -549,7 +561,7 @@ func (s *Store) clear(ctx context.Context, t Tree) error {
 			return err
 		}
 	}
-	return os.Remove(s.record(t.ID))
+	return s.forget(t)
 }
 
 // removeAll removes a folder, also where programs have left folders in it that nobody

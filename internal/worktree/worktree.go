@@ -32,10 +32,12 @@ const (
 	maxTrees  = 64       // of one store
 	maxRecord = 64 << 10 // bytes of what is written down of one
 	maxKind   = 40       // bytes of a kind in a name
+	maxGone   = 256      // records of trees that are no more
 
 	lockFile  = ".lock"
 	lockRetry = 20 * time.Millisecond
 
+	goneMark      = ".gone-"    // begins the name of a record of a tree that is no more
 	unfinished    = ".record-"  // begins the name of a record that is being written
 	unfinishedFor = time.Minute // after that, nobody writes it any more
 )
@@ -214,7 +216,31 @@ func (s *Store) Find(id string) (Tree, error) {
 	if !isID(id) {
 		return Tree{}, ErrUnknown
 	}
-	info, err := os.Lstat(s.record(id))
+	return s.read(id, s.record(id))
+}
+
+// Past returns a tree that is no more, how it was and what it was merged into, as far as
+// that is remembered.
+func (s *Store) Past(id string) (Tree, bool) {
+	if !isID(id) {
+		return Tree{}, false
+	}
+	t, err := s.read(id, s.gone(id))
+	return t, err == nil
+}
+
+func (s *Store) gone(id string) string { return filepath.Join(s.Home, goneMark+id+".json") }
+
+// forget keeps of a tree that is no more what [Store.Past] returns.
+func (s *Store) forget(t Tree) error {
+	if t.Git == "" { // it was never finished
+		return os.Remove(s.record(t.ID))
+	}
+	return os.Rename(s.record(t.ID), s.gone(t.ID))
+}
+
+func (s *Store) read(id, path string) (Tree, error) {
+	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Tree{}, ErrUnknown
 	}
@@ -222,33 +248,46 @@ func (s *Store) Find(id string) (Tree, error) {
 		return Tree{}, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRecord {
-		return Tree{}, fmt.Errorf("%w: %s", ErrSpoilt, s.record(id))
+		return Tree{}, fmt.Errorf("%w: %s", ErrSpoilt, path)
 	}
-	data, err := os.ReadFile(s.record(id))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Tree{}, err
 	}
 	var t Tree
 	if err := json.Unmarshal(data, &t); err != nil || t.ID != id || t.Path != filepath.Join(s.Home, id) || !filepath.IsAbs(t.Repo) || !strings.HasPrefix(t.Branch, branchPrefix) {
-		return Tree{}, fmt.Errorf("%w: %s", ErrSpoilt, s.record(id))
+		return Tree{}, fmt.Errorf("%w: %s", ErrSpoilt, path)
 	}
 	return t, nil
 }
 
 // List returns the trees that there are, oldest first.
 func (s *Store) List() (all []Tree, err error) {
+	all, err = s.records("", s.Find)
+	slices.SortStableFunc(all, func(a, b Tree) int { return a.Created.Compare(b.Created) })
+	return all, err
+}
+
+// Gone returns trees that are no more, as far as they are remembered, see [Store.Past].
+func (s *Store) Gone() []Tree {
+	all, _ := s.records(goneMark, func(id string) (Tree, error) { return s.read(id, s.gone(id)) }) // without the folder there are none
+	return all
+}
+
+// records reads the records whose names begin with a mark.
+func (s *Store) records(mark string, read func(id string) (Tree, error)) (all []Tree, err error) {
 	entries, err := os.ReadDir(s.Home)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && isID(name) {
-			if t, err := s.Find(name); err == nil {
+		name, marked := strings.CutPrefix(e.Name(), mark)
+		if name, ok := strings.CutSuffix(name, ".json"); ok && marked && isID(name) {
+			if t, err := read(name); err == nil {
 				all = append(all, t)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Tree) int { return a.Created.Compare(b.Created) })
 	return all, nil
 }
 
@@ -308,7 +347,7 @@ func (s *Store) Create(ctx context.Context, r Request) (t Tree, notes []string, 
 	if t.Base, err = s.base(ctx, repo, r.From); err != nil {
 		return t, nil, err
 	}
-	if err := s.write(t); err != nil {
+	if err := errors.Join(s.write(t), removed(s.gone(t.ID))); err != nil {
 		return t, nil, err
 	}
 	if notes, err = s.make(ctx, repo, &t, r); err != nil {
@@ -318,6 +357,14 @@ func (s *Store) Create(ctx context.Context, r Request) (t Tree, notes []string, 
 	}
 	t.State = Ready
 	return t, notes, s.write(t)
+}
+
+// removed removes a file that may be missing.
+func removed(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // branchPrefix begins the names of branches.

@@ -128,7 +128,7 @@ func read(t testing.TB, path string) string {
 func (b *bench) left() (list []string) {
 	entries, _ := os.ReadDir(b.trees)
 	for _, e := range entries {
-		if e.Name() != lockFile {
+		if e.Name() != lockFile && !strings.HasPrefix(e.Name(), goneMark) {
 			list = append(list, e.Name())
 		}
 	}
@@ -184,6 +184,14 @@ func TestATreeIsWorkedInAndMerged(t *testing.T) {
 	}
 	if err := b.s.Remove(t.Context(), tree, false, false); err != nil || len(b.left()) > 0 {
 		t.Errorf("left: %q, %v", b.left(), err)
+	}
+	past, ok := b.s.Past(tree.ID)
+	if gone := b.s.Gone(); !ok || past.Merge == nil || past.Merge.Into != "main" || len(gone) != 1 || gone[0].ID != tree.ID {
+		t.Errorf("remembered: %+v, %v", past, ok)
+	}
+	b.make(Request{Key: "k", Kind: "my:Worker"})
+	if _, ok := b.s.Past(tree.ID); ok {
+		t.Error("it is there again, and remembered as gone")
 	}
 }
 
