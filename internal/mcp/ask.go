@@ -105,7 +105,7 @@ func (l *live) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		set.c.Log.Info("mcp question", "server", q.Server, "problem", err.Error())
+		set.c.Log.Info("mcp question", "server", q.Server, "problem", set.say(err.Error(), maxProblem))
 		return &sdk.ElicitResult{Action: Cancel}, nil
 	case r.Action == Decline || r.Action == Cancel:
 		return &sdk.ElicitResult{Action: r.Action}, nil
@@ -328,7 +328,7 @@ func (l *live) sample(ctx context.Context, p *sdk.CreateMessageWithToolsParams) 
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		c.Log.Info("mcp question to the model", "server", l.v.def.Name, "problem", err.Error())
+		c.Log.Info("mcp question to the model", "server", l.v.def.Name, "problem", l.v.set.say(err.Error(), maxProblem))
 		return nil, refusal(-1, "the question was rejected")
 	}
 	res := &sdk.CreateMessageWithToolsResult{Role: "assistant", Model: a.Model, StopReason: "endTurn"} //nolint:staticcheck // SA1019: servers of today still ask for it

@@ -116,11 +116,12 @@ type Status struct {
 // somebody asks for it; a program that has never answered is not started again. What a
 // server has refused unread, because it has forgotten the session, is sent once more.
 type Set struct {
-	c    Config
-	life context.Context
-	end  context.CancelFunc
-	all  []*server // sorted by name
-	wg   sync.WaitGroup
+	c      Config
+	hidden *strings.Replacer
+	life   context.Context
+	end    context.CancelFunc
+	all    []*server // sorted by name
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex
 	started bool
@@ -142,7 +143,7 @@ func New(c Config) *Set {
 	if c.OnChange == nil {
 		c.OnChange = func(string) {}
 	}
-	s := &Set{c: c}
+	s := &Set{c: c, hidden: hiding(c.Servers)}
 	s.life, s.end = context.WithCancel(context.Background())
 	for _, def := range c.Servers {
 		if s.find(def.Name) == nil {

@@ -139,5 +139,7 @@ func line(s string, most int) string {
 	return strings.Join(strings.Fields(tidy(s, most)), " ")
 }
 
-// say cleans a text that a server says of itself.
-func (s *Set) say(text string, most int) string { return s.c.Clean(tidy(text, most)) }
+// say cleans a text that a server says of itself, or that is said of it.
+func (s *Set) say(text string, most int) string {
+	return s.c.Clean(tidy(s.hidden.Replace(text), most))
+}

@@ -344,7 +344,7 @@ func (v *server) refresh(ctx context.Context, l *live) {
 	defer done()
 	o, err := l.read(ctx)
 	if err != nil {
-		v.set.c.Log.Info("mcp server", "server", v.def.Name, "problem", err.Error())
+		v.set.c.Log.Info("mcp server", "server", v.def.Name, "problem", v.set.say(err.Error(), maxProblem))
 		return
 	}
 	v.mu.Lock()

@@ -198,7 +198,7 @@ func (v *server) show(s State, why error, over bool) {
 	v.changed = make(chan struct{})
 	v.mu.Unlock()
 	if why != nil {
-		v.set.c.Log.Info("mcp server", "server", v.def.Name, "state", string(s), "problem", why.Error())
+		v.set.c.Log.Info("mcp server", "server", v.def.Name, "state", string(s), "problem", v.set.say(why.Error(), maxProblem))
 	}
 	if news {
 		v.set.c.OnChange(v.def.Name)

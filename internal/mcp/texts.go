@@ -1,15 +1,19 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
+	"dure/internal/mcp/servers"
 )
 
 // Bounds of what people wait for.
@@ -120,6 +124,33 @@ func (s *Set) Read(ctx context.Context, server, uri string) (agent.Result, error
 		}
 	}
 	return agent.Result{Status: agent.StatusOK, Text: p.text.String(), Blocks: p.blocks}, nil
+}
+
+// minHidden is the least length of a value that is hidden: shorter ones are parts of words.
+const minHidden = 8
+
+// hiding takes the values of variables out of texts, which are often keys: errors name the
+// whole address that was not reached, and servers say what they were started with.
+func hiding(list []servers.Server) *strings.Replacer {
+	var pairs [][2]string
+	for _, s := range list {
+		for name, v := range s.Values {
+			if len(v) < minHidden || strings.HasPrefix(name, "CLAUDE_") { // folders
+				continue
+			}
+			for _, form := range []string{v, url.QueryEscape(v), url.PathEscape(v)} {
+				pairs = append(pairs, [2]string{form, "[" + name + "]"})
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int { // the longest first, and always the same
+		return cmp.Or(len(b[0])-len(a[0]), strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	})
+	var flat []string
+	for _, p := range pairs {
+		flat = append(flat, p[0], p[1])
+	}
+	return strings.NewReplacer(flat...)
 }
 
 // A Wanted is what is to be completed: an argument of a prompt, or a name in the

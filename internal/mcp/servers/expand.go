@@ -61,8 +61,10 @@ func each(s *Server, change func(text string, header bool) string) {
 func (d Definition) Expand(lookup func(name string) (value string, ok bool)) (Server, error) {
 	s := d.Server
 	var missing []string
+	s.Values = map[string]string{}
 	value := func(name, usual string, has bool) (string, bool) {
 		if v, ok := lookup(name); ok && v != "" {
+			s.Values[name] = v
 			return v, true
 		}
 		if has {

@@ -120,6 +120,9 @@ func TestExpand(t *testing.T) {
 	if err != nil || s.URL != "https://h/1/usual/e" || s.Headers["X"] != "1 ${A} $lower a$" || s.Headers["Y"] != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
+	if d := cmp.Diff(map[string]string{"A": "1", "B": "${A}"}, s.Values); d != "" {
+		t.Error("what was put in:", d)
+	}
 	if d.URL != "https://h/${A}/${NONE:-usual}/${EMPTY:-e}" || d.Headers["X"] != "$A ${B} $lower a$" {
 		t.Errorf("the definition was changed: %+v", d)
 	}

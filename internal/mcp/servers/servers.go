@@ -33,6 +33,8 @@ type Server struct {
 	AlwaysLoad bool          // its tools are always listed
 	Unconfined bool          // of Stdio: it runs outside of the sandbox; a person has said so, and no project
 
+	Values map[string]string // of the variables that were put in, by name: nobody is told them
+
 	Source string // the file, or how it was given
 	Scope  string // one of the scopes
 }
