@@ -62,6 +62,7 @@ type rigOptions struct {
 	history    string
 	notices    Notices
 	move       func(context.Context, string, []string) (Place, error)
+	told       <-chan string
 }
 
 func startRig(t *testing.T, f *fake, o rigOptions) *rig {
@@ -86,7 +87,7 @@ func startRig(t *testing.T, f *fake, o rigOptions) *rig {
 	}
 	go func() {
 		g.done <- c.Interact(t.Context(), InteractOptions{
-			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history, Notices: o.notices, Move: o.move,
+			Open: open, Prompt: o.prompt, Terminal: term, Version: "1.2.3", History: o.history, Notices: o.notices, Move: o.move, Told: o.told,
 		})
 		r.Close()
 	}()

@@ -14,6 +14,31 @@ import (
 	"dure/agent"
 )
 
+// Lines about what goes on beside a session are shown between what is typed, as they may be
+// shown, and what is typed stays.
+func TestToldBesideASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, lines := newFake(), make(chan string)
+		g := startRig(t, f, rigOptions{cols: 80, rows: 24, lang: "en", told: lines})
+		g.typing("half a ")
+		lines <- "schedule s1: all is well\x1b[2J"
+		synctest.Wait()
+		g.typing("sentence\r")
+		g.started()
+		g.emit(ended(agent.EndDone))
+		g.shot("told")
+		if err := g.end(); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(f.commands(), "\n"); got != `prompt {"text":"half a sentence"}` {
+			t.Error(got)
+		}
+		if !strings.Contains(g.shots.String(), "schedule s1: all is well␛[2J") {
+			t.Error(g.shots.String())
+		}
+	})
+}
+
 // Somebody who has typed nothing for a while is told that a question waits and that a
 // turn has ended; somebody who is there is not, and nobody is told of their own Ctrl-C.
 func TestNotices(t *testing.T) {

@@ -53,7 +53,10 @@ func (c *CLI) Schedules(list []agent.Schedule, asJSON bool) error {
 // ScheduleLine says in a line or two how a run of a schedule ended.
 func (c *CLI) ScheduleLine(n agent.ScheduleNote) string {
 	line := c.Text.Say(text.ScheduleRan, "id", text.OneLine(n.ID), "session", text.OneLine(n.Session))
-	if n.Error != "" {
+	switch {
+	case n.ID == "": // it is about all of them
+		return c.Text.Say(text.SchedulesUnread, "error", text.OneLine(n.Error))
+	case n.Error != "":
 		line = c.Text.Say(text.ScheduleFailed, "id", text.OneLine(n.ID), "error", text.OneLine(n.Error))
 	}
 	if n.Disabled {

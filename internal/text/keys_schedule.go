@@ -25,6 +25,7 @@ const (
 	ScheduleFails
 	ScheduleRan
 	ScheduleFailed
+	SchedulesUnread
 	ScheduleDisabled
 	ScheduleWaits
 
@@ -56,6 +57,7 @@ var scheduleTexts = [keyCount - scheduleKeys]both{
 	ScheduleFails - scheduleKeys:      {"failed {n} {n?time/times} in a row: {error}", "연달아 {n}번 실패: {error}"},
 	ScheduleRan - scheduleKeys:        {"schedule {id}: done in session {session}", "예약 {id}: 세션 {session}에서 마침"},
 	ScheduleFailed - scheduleKeys:     {"schedule {id} failed: {error}", "예약 {id} 실패: {error}"},
+	SchedulesUnread - scheduleKeys:    {"the schedules cannot be read: {error}", "예약을 읽을 수 없습니다: {error}"},
 	ScheduleDisabled - scheduleKeys:   {"schedule {id} is disabled: it failed too often", "예약 {id|이/가} 너무 자주 실패해 꺼졌습니다"},
 	ScheduleWaits - scheduleKeys:      {"waiting; the next time is {time}", "기다립니다. 다음 시각: {time}"},
 }
