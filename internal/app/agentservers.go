@@ -117,6 +117,9 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 		return nil
 	}
 	c := a.newConnected(b)
+	if top := a.hookedOf(b.Parent).first(); top != nil { // who is asked what agents need
+		c.asks, c.person = top.b.Open.Approver, top.b.Reach
+	}
 	c.prefix, c.awaits, c.catalogs[b.Session] = prefix, true, cat
 	c.set = mcp.New(c.config(list))
 	c.set.Connect()

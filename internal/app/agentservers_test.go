@@ -52,3 +52,41 @@ func TestServersOfAgents(t *testing.T) {
 	}
 	k.sound()
 }
+
+// What a server of a type of agents asks comes to the person of the session that they work
+// for, and to the model where a rule allows it.
+func TestServersOfAgentsAsk(t *testing.T) {
+	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
+	for name, tt := range map[string]struct {
+		method, params string
+		answers        map[string]string
+		want           string
+	}{
+		"a form":            {"elicitation/create", form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "red"}, "name:Ada"},
+		"a form, nobody":    {"elicitation/create", form, nil, "{action:decline}"},
+		"the model":         {"sampling/createMessage", question, map[string]string{"2+2": "This once"}, "FOUR"},
+		"the model, nobody": {"sampling/createMessage", question, nil, "rejected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works := doing("mcp__sh__echo", fields{"text": "hello"})
+			w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
+				if strings.Contains(string(r.Body), "2+2?") && !strings.Contains(string(r.Body), "You echo.") {
+					return script.Reply{Text: "FOUR", Stop: agent.StopEnd}
+				}
+				return works(r)
+			}, hand("a1", fields{"description": "echo", "prompt": "Have it heard.", "subagent_type": "echoer"})))
+			w.write("server.sh", askingServer(tt.method, tt.params))
+			w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
+			trustFolder(t, w.plain(), w.work)
+			if _, err := w.plain().ApproveServer("agent:echoer:sh", true); err != nil {
+				t.Fatal(err)
+			}
+			k := w.talk(app.Flags{Allow: []string{"mcp__sh__echo", "Agent"}}, agent.Open{Approver: tt.answers != nil})
+			var asked []string
+			k.answer(whole, answering(t, tt.answers, &asked))
+			if r := k.result("a1"); !strings.Contains(r.Text, tt.want) || (len(asked) > 0) != (tt.answers != nil) || len(asked) > 0 && !strings.Contains(asked[0], `"agent:echoer:sh"`) {
+				t.Errorf("asked %q: %+v", asked, r)
+			}
+		})
+	}
+}

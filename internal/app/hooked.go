@@ -271,6 +271,14 @@ func hookShell(find func(string) string) func(name string) (string, error) {
 	}
 }
 
+// first is the session that this one works for in the end; nil = there is none.
+func (h *hooked) first() *hooked {
+	for h != nil && h.parent != nil {
+		h = h.parent
+	}
+	return h
+}
+
 func (a *App) hookedOf(session string) *hooked {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -244,11 +244,7 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 			return said, decided
 		}
 	}
-	top := h
-	for top.parent != nil {
-		top = top.parent
-	}
-	if top.b.Open.Approver && !ofServer(p) { // who is asked what agents need
+	if top := h.first(); top.b.Open.Approver && !ofServer(p) { // who is asked what agents need
 		h.tell(notification("permission_prompt", text.For(h.app.cfg.Language).Say(text.HookAsks, "tool", h.dialect.Name(p.Call.Tool))))
 	}
 	return agent.Decision{}, false

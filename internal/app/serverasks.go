@@ -76,7 +76,7 @@ func (c *connected) ask(ctx context.Context, server string, list []userQuestion)
 	if err != nil {
 		return nil, fmt.Errorf("writing the questions of a server: %w", err)
 	}
-	r, err := c.reach.Invoke(ctx, agent.Invocation{Origin: serverOrigin + server, Tool: "user__ask", Input: input})
+	r, err := c.person.Invoke(ctx, agent.Invocation{Origin: serverOrigin + server, Tool: "user__ask", Input: input})
 	if err != nil || r.Failed() {
 		return nil, err
 	}
@@ -104,6 +104,7 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	if err := c.opened(ctx); err != nil {
 		return mcp.Reply{}, err
 	}
+	q.Server = c.prefix + q.Server // another one may have its name
 	h := c.app.hookedOf(c.session)
 	if r, decided, err := h.eliciting(ctx, q); decided || err != nil {
 		return r, err
@@ -370,7 +371,7 @@ func (c *connected) sampler() func(context.Context, string, agent.Question) (age
 // finished tells the hooks that what a person does at an address of a server is finished.
 func (c *connected) finished(server string) {
 	if h := c.app.hookedOf(c.session); h != nil {
-		h.tell(notification("elicitation_complete", text.For(c.app.cfg.Language).Say(text.HookElicitDone, "server", server)))
+		h.tell(notification("elicitation_complete", text.For(c.app.cfg.Language).Say(text.HookElicitDone, "server", c.prefix+server)))
 	}
 }
 
@@ -399,8 +400,9 @@ func (c *connected) maySample(ctx context.Context, server string, q agent.Questi
 	}
 	begins := []rune(strings.TrimSpace(strings.Join(words, "\n")))
 	begins = begins[:min(len(begins), shownTalk)]
-	question := say.Say(text.AskedModel, "server", server, "n", strconv.Itoa(len(q.Messages)), "tokens", strconv.Itoa(q.MaxTokens), "text", c.app.patterns.Redact(string(begins)))
-	n, err := c.choose(ctx, server, question, say.Say(text.AskedOnce), say.Say(text.AskedSession), say.Say(text.AskedDecline))
+	shown := c.prefix + server
+	question := say.Say(text.AskedModel, "server", shown, "n", strconv.Itoa(len(q.Messages)), "tokens", strconv.Itoa(q.MaxTokens), "text", c.app.patterns.Redact(string(begins)))
+	n, err := c.choose(ctx, shown, question, say.Say(text.AskedOnce), say.Say(text.AskedSession), say.Say(text.AskedDecline))
 	switch {
 	case err != nil:
 		return err

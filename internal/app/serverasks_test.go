@@ -52,7 +52,19 @@ func asked(t *testing.T, server string, f app.Flags, settings string, answers ma
 	if s := k.server(); s.State != "connected" {
 		t.Fatalf("%+v", s)
 	}
-	k.answer("Echo", func(a agent.ApprovalAsked) agent.Resolve {
+	k.answer("Echo", answering(t, answers, &questions))
+	for _, r := range all[agent.CallFinished](k.seen) {
+		if r.Tool == "mcp__sh__echo" {
+			told = r.Result.Text
+		}
+	}
+	return told, questions, k
+}
+
+// answering answers questions of servers, and notes them.
+func answering(t *testing.T, answers map[string]string, asked *[]string) func(agent.ApprovalAsked) agent.Resolve {
+	t.Helper()
+	return func(a agent.ApprovalAsked) agent.Resolve {
 		d := agent.Decision{Verdict: agent.Allow, By: "user"}
 		var in map[string]json.RawMessage
 		var list []struct{ Question string }
@@ -64,7 +76,7 @@ func asked(t *testing.T, server string, f app.Flags, settings string, answers ma
 		}
 		said := map[string]string{}
 		for _, q := range list {
-			questions = append(questions, q.Question)
+			*asked = append(*asked, q.Question)
 			for _, key := range slices.Sorted(maps.Keys(answers)) {
 				if strings.HasPrefix(q.Question, key) || strings.Contains(q.Question, "\n"+key) {
 					said[q.Question] = answers[key]
@@ -74,13 +86,7 @@ func asked(t *testing.T, server string, f app.Flags, settings string, answers ma
 		in["answers"], _ = json.Marshal(said)
 		d.Input, _ = json.Marshal(in)
 		return agent.Resolve{ID: a.ID, Decision: d}
-	})
-	for _, r := range all[agent.CallFinished](k.seen) {
-		if r.Tool == "mcp__sh__echo" {
-			told = r.Result.Text
-		}
 	}
-	return told, questions, k
 }
 
 // What a server asks is put to the person, with the name of the server first, and they may

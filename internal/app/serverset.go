@@ -40,6 +40,7 @@ type connected struct {
 	session string // for which they are connected
 	asks    bool   // somebody is there to be asked
 	reach   agent.Reach
+	person  agent.Reach // of the session in which somebody is asked
 	pol     *policy.Policy
 	box     *sandbox.Box
 	ws      *workspace.Workspace
@@ -83,7 +84,7 @@ type serverPlace struct {
 // newConnected are servers of a session that nothing is connected of yet.
 func (a *App) newConnected(b serverPlace) *connected {
 	return &connected{
-		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
+		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
 		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, granted: map[string]bool{},
 	}
 }
