@@ -32,6 +32,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"model.failed":         decode[ModelFailed],
 	"context.threshold":    decode[ContextThreshold],
 	"context.added":        decode[ContextAdded],
+	"extension.kept":       decode[ExtensionKept],
 	"hook.started":         decode[HookStarted],
 	"hook.ran":             decode[HookRan],
 	"rules.granted":        decode[RulesGranted],

@@ -125,6 +125,7 @@ type codeRun struct {
 	agent    string
 	instance string
 	cat      *catalog.Catalog
+	standing // where the turn is that extensions take part in
 
 	mu    sync.Mutex
 	added []agent.Spec // tools of extensions, as they are in the catalog; guarded by mu
@@ -139,7 +140,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 	if e == nil {
 		return nil, nil
 	}
-	run := &codeRun{app: a, agent: kind, instance: c.Session, cat: c.cat}
+	run := &codeRun{app: a, agent: kind, instance: c.Session, cat: c.cat, standing: standing{build: c.Build}}
 	run.host = exthost.New(exthost.Config{
 		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
 		Node: func() (string, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,7 +19,10 @@ import (
 )
 
 // pointsHere are the moments at which the extensions of a session take part.
-var pointsHere = []exthost.Point{exthost.StepPre, exthost.StepTools, exthost.CallPre, exthost.CallExec, exthost.CallPost}
+var pointsHere = []exthost.Point{
+	exthost.AtTurn, exthost.TurnPre, exthost.TurnPost, exthost.AtStep, exthost.StepPre, exthost.StepTools, exthost.StepPost,
+	exthost.CallPre, exthost.CallExec, exthost.CallPost,
+}
 
 // extend starts the extensions of an agent, and puts their tools into the catalog. One that
 // does not start has the session not open: what it guards would go unguarded.
@@ -29,10 +33,13 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 	ctx := context.Background() // it is bounded by the host
 	r.set = exthost.NewSet(r.app.opts.Logger, nil)
 	r.set.Only(pointsHere...)
+	r.set.Notes(r.note)
+	r.knows(e)
 	for _, x := range e.Extensions {
 		spec := x.Spec.(*bundle.Extension)
 		err := r.set.Add(ctx, exthost.Extension{
 			Name: x.Name, Host: r.host, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(x, spec.Runtime, spec.Entry), Config: spec.Config, Metadata: x.Labels,
+			State: r.build.Kept[x.Name],
 		})
 		if err != nil {
 			return err
@@ -47,6 +54,7 @@ func (r *codeRun) into(p *session.Parts) {
 		return
 	}
 	p.Choose = r.choose
+	r.around(p)
 	p.Wrap = slices.Insert(slices.Clone(p.Wrap), 0, r.wrap)
 	p.Hooks.Calling = r.calling
 	earlier := p.Hooks.After
@@ -57,10 +65,6 @@ func (r *codeRun) into(p *session.Parts) {
 		}
 		return r.after(ctx, on, res), stop
 	}
-}
-
-func (r *codeRun) moment() exthost.Moment {
-	return exthost.Moment{Agent: r.agent, Instance: r.instance}
 }
 
 // bring puts the tools that extensions have by now into the catalog.
@@ -85,19 +89,16 @@ func (r *codeRun) bring(ctx context.Context) error {
 // choose has extensions say which tools a step has, and with what words. What they leave
 // out cannot be called in it.
 func (r *codeRun) choose(ctx context.Context, c session.Catalog) (session.Catalog, error) {
-	m, err := r.set.Mutate(ctx, exthost.StepPre, r.moment())
-	if err != nil {
-		return c, err
+	m, all := r.moment(), r.items(c.Specs)
+	if m.ToolCatalog = r.wants(); m.ToolCatalog == nil {
+		m.ToolCatalog = all
 	}
-	m.ToolCatalog = r.items(c.Specs)
 	to, err := r.set.Mutate(ctx, exthost.StepTools, m)
 	if err != nil {
 		return c, err
 	}
-	if err := r.bring(ctx); err != nil { // for the next step
-		return c, err
-	}
-	if equalJSON(m.ToolCatalog, to.ToolCatalog) {
+	r.offer(to.ToolCatalog)
+	if equalJSON(all, to.ToolCatalog) {
 		return c, nil
 	}
 	has := map[string]agent.Spec{}
@@ -109,7 +110,7 @@ func (r *codeRun) choose(ctx context.Context, c session.Catalog) (session.Catalo
 	for _, item := range to.ToolCatalog {
 		s, ok := has[item.Name]
 		if !ok {
-			continue // it comes with the next step
+			continue // it is not there yet
 		}
 		s.Description = item.Description
 		if len(item.Parameters) > 0 {
@@ -160,7 +161,7 @@ func (r *codeRun) items(specs []agent.Spec) []exthost.CatalogItem {
 // called is a moment of a call.
 func (r *codeRun) called(c agent.Call) exthost.Moment {
 	m := r.moment()
-	m.ToolCall = &exthost.ToolCall{ID: c.ID, Name: c.Tool, Arguments: c.Input}
+	m.ToolCall, m.ToolCatalog = &exthost.ToolCall{ID: c.ID, Name: c.Tool, Arguments: c.Input}, r.offered()
 	return m
 }
 
@@ -177,6 +178,9 @@ func (r *codeRun) calling(ctx context.Context, c agent.Call) (json.RawMessage, e
 	return to.ToolCall.Arguments, nil
 }
 
+// errCut is why a call has no outcome: it panicked, and an extension around it caught that.
+var errCut = errors.New("it did not come to its end")
+
 // wrap has extensions around a call that was decided about. It runs as that, once at most.
 func (r *codeRun) wrap(_ agent.Tool, next loop.Run) loop.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
@@ -184,8 +188,9 @@ func (r *codeRun) wrap(_ agent.Tool, next loop.Run) loop.Run {
 		var got agent.Result
 		var failed error
 		m := r.called(c)
+		m.Step.Calls = asCalls(tc.Message.Calls())
 		value, err := r.set.Wrap(ctx, exthost.CallExec, m, func(ctx context.Context, _ exthost.Moment) (json.RawMessage, error) {
-			ran = true
+			ran, failed = true, errCut
 			if got, failed = next(ctx, tc, c); failed != nil {
 				return nil, failed
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 
 	"dure/agent"
@@ -62,6 +63,7 @@ type registered struct {
 	kind     string // tool, mutate, wrap, on
 	point    Point
 	priority int
+	optional bool
 	hook     uint64 // in a worker
 	event    string
 
@@ -77,19 +79,26 @@ func (a *API) RegisterTool(name, description string, parameters json.RawMessage,
 	return a.ext.add(registered{kind: "tool", tool: &ownTool{ext: a.ext, name: name, about: description, input: parameters, native: f}})
 }
 
+// Optional says of a function that it guards nothing: what it fails at goes on without it.
+const Optional Option = true
+
+// An Option of a mutator or wrapper is [Optional].
+type Option bool
+
 // Mutate adds a mutator at a point. Those with lower numbers come first; equal ones in
 // the order in which they were registered.
-func (a *API) Mutate(p Point, priority int, f Mutator) error {
-	return a.ext.add(registered{kind: "mutate", point: p, priority: priority, mutate: f})
+func (a *API) Mutate(p Point, priority int, f Mutator, o ...Option) error {
+	return a.ext.add(registered{kind: "mutate", point: p, priority: priority, optional: slices.Contains(o, Optional), mutate: f})
 }
 
 // Wrap adds a wrapper at a point. Those with lower numbers are further outside; of equal
 // ones, those that were registered earlier.
-func (a *API) Wrap(p Point, priority int, f Wrapper) error {
-	return a.ext.add(registered{kind: "wrap", point: p, priority: priority, wrap: f})
+func (a *API) Wrap(p Point, priority int, f Wrapper, o ...Option) error {
+	return a.ext.add(registered{kind: "wrap", point: p, priority: priority, optional: slices.Contains(o, Optional), wrap: f})
 }
 
-// On calls f for each event of a name, one after the other.
+// On calls f for each event of a name, one after the other: the kind of one of the
+// session, or EXTENSION:NAME for what an extension tells.
 func (a *API) On(event string, f func(name string, data json.RawMessage)) error {
 	return a.ext.add(registered{kind: "on", event: event, on: f})
 }
@@ -111,6 +120,10 @@ type extension struct {
 
 	list  []registered // in Go
 	state json.RawMessage
+
+	seen    []registered       // as it was found last; nil = never; guarded by mu of set, as the rest is
+	hash    string             // of the code that was found then
+	strikes map[string]*strike // by function
 }
 
 // add takes what the extension registers.
@@ -202,7 +215,10 @@ func (e *extension) ready(ctx context.Context) (*worker, error) {
 	about["metadata"] = e.Metadata
 	params := map[string]any{"module": e.Name, "extension": about}
 	if e.Runtime == Node {
-		w, _, err := h.node.loaded(ctx, e.Entry, "extension "+e.Name, params)
+		w, m, err := h.node.loaded(ctx, e.Entry, "extension "+e.Name, params)
+		if err == nil {
+			e.forgive(m.hash)
+		}
 		return w, err
 	}
 	w, err := e.slot.take(ctx)
@@ -236,8 +252,12 @@ func (e *extension) all(ctx context.Context) ([]registered, *worker, error) {
 		return nil, nil, fmt.Errorf("the extension %s: %w", e.Name, err)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.registered[e.Name], w, nil
+	list := w.registered[e.Name]
+	w.mu.Unlock()
+	e.set.mu.Lock()
+	e.seen = append([]registered{}, list...)
+	e.set.mu.Unlock()
+	return list, w, nil
 }
 
 // ownTool is a tool that an extension has registered.

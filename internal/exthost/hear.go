@@ -50,6 +50,7 @@ func (h *Host) extended(w *worker, m message) error {
 		Hook        uint64          `json:"hook"`
 		Point       Point           `json:"point"`
 		Priority    int             `json:"priority"`
+		Optional    bool            `json:"optional"`
 		Tool        string          `json:"tool"`
 		Description string          `json:"description"`
 		Parameters  json.RawMessage `json:"parameters"`
@@ -66,7 +67,7 @@ func (h *Host) extended(w *worker, m message) error {
 	}
 	switch m.Method {
 	case "register":
-		r := registered{kind: p.Kind, hook: p.Hook, point: p.Point, priority: p.Priority, event: p.Event}
+		r := registered{kind: p.Kind, hook: p.Hook, point: p.Point, priority: p.Priority, optional: p.Optional, event: p.Event}
 		if p.Kind == "tool" {
 			r.tool = &ownTool{ext: e, name: p.Tool, about: p.Description, input: p.Parameters}
 		} else if !slices.Contains([]string{"mutate", "wrap", "on"}, p.Kind) {

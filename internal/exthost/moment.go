@@ -78,13 +78,8 @@ type Moment struct {
 	Agent    string `json:"agentName,omitempty"`
 	Instance string `json:"instanceKey,omitempty"`
 
-	Turn *struct {
-		ID string `json:"id"`
-	} `json:"turn,omitempty"`
-	Step *struct {
-		ID    string `json:"id"`
-		Index int    `json:"index"`
-	} `json:"step,omitempty"`
+	Turn *Turn `json:"turn,omitempty"`
+	Step *Step `json:"step,omitempty"`
 
 	ToolCall    *ToolCall         `json:"toolCall,omitempty"`
 	ToolResult  *ToolResult       `json:"toolResult,omitempty"`
@@ -92,6 +87,41 @@ type Moment struct {
 	Config      json.RawMessage   `json:"effectiveConfig,omitempty"`
 	Blocks      []json.RawMessage `json:"blocks,omitempty"`
 	Error       string            `json:"error,omitempty"` // of the model, at step.llmError
+}
+
+// A Turn is what comes of an input.
+type Turn struct {
+	ID       string `json:"id"`
+	Instance string `json:"instanceId"`
+	Agent    string `json:"agentName"`
+
+	// Messages are the newest ones of the conversation, at the points of turns and
+	// steps. Mutators of turn.pre and step.pre may add to them.
+	Messages []Message `json:"messages,omitempty"`
+}
+
+// A Step is one request, and the calls of its answer.
+type Step struct {
+	ID     string     `json:"id"`
+	Index  int        `json:"index"` // from 0
+	Turn   string     `json:"turnId"`
+	Result *LLMResult `json:"llmResult,omitempty"`        // of the model, once it has answered
+	Calls  []ToolCall `json:"pendingToolCalls,omitempty"` // of its answer
+}
+
+// An LLMResult is an answer of a model.
+type LLMResult struct {
+	Message Message `json:"message"`
+	Reason  string  `json:"finishReason,omitempty"`
+}
+
+// A Message is one of a conversation, without what is no text.
+type Message struct {
+	Role    string     `json:"role"` // user, assistant, tool; what is added: user, system
+	Content string     `json:"content"`
+	Calls   []ToolCall `json:"toolCalls,omitempty"`
+	Call    string     `json:"toolCallId,omitempty"` // that it is the result of
+	Source  string     `json:"source,omitempty"`     // the extension that has added it; "" = none has
 }
 
 // A ToolCall is a call of a tool, as extensions see it.
@@ -132,6 +162,8 @@ type ItemSource struct {
 // changed returns a moment with what an extension may change of it at a point.
 func (m Moment) changed(p Point, to Moment, known func(tool string) bool) (Moment, error) {
 	switch p {
+	case TurnPre, StepPre:
+		return m.added(to)
 	case CallPre:
 		if m.ToolCall == nil || to.ToolCall == nil {
 			return m, errors.New("it left out toolCall")
@@ -159,6 +191,43 @@ func (m Moment) changed(p Point, to Moment, known func(tool string) bool) (Momen
 		m.Blocks = to.Blocks
 	}
 	return m, nil
+}
+
+// maxAdded bounds what an extension adds to a conversation at a time, in bytes.
+const maxAdded = 64 << 10
+
+// added returns a moment with the messages that were added to it. Those that were there
+// are in the log, and stay as they are.
+func (m Moment) added(to Moment) (Moment, error) {
+	if m.Turn == nil || to.Turn == nil || len(to.Turn.Messages) == 0 && len(m.Turn.Messages) == 0 {
+		return m, nil
+	}
+	was, all := m.Turn.Messages, to.Turn.Messages
+	same := func(a, b Message) bool { return a.Role == b.Role && a.Content == b.Content }
+	if len(all) < len(was) || !slices.EqualFunc(was, all[:len(was)], same) {
+		return m, errors.New("it changed messages of the conversation: they can only be added to, at their end")
+	}
+	bytes := 0
+	for _, n := range all[len(was):] {
+		if bytes += len(n.Content); n.Role != "user" && n.Role != "system" || n.Content == "" || len(n.Calls) > 0 || bytes > maxAdded {
+			return m, fmt.Errorf("the messages that it added are not such: role user or system, a text as content, %d bytes at most", maxAdded)
+		}
+	}
+	turn := *m.Turn
+	turn.Messages = slices.Concat(was, all[len(was):])
+	m.Turn = &turn
+	return m, nil
+}
+
+// signed says who has added messages to those of another moment. They are in a slice of
+// their own.
+func (m Moment) signed(was Moment, by string) {
+	if m.Turn == nil || was.Turn == nil {
+		return
+	}
+	for i := len(was.Turn.Messages); i < len(m.Turn.Messages); i++ {
+		m.Turn.Messages[i].Source = by
+	}
 }
 
 // becomes returns an error if a result cannot be made of another one.

@@ -18,6 +18,7 @@ import (
 // goroutine that tells events, until it is closed. It is safe for concurrent use.
 type Set struct {
 	emitted func(extension, event string, data json.RawMessage)
+	noted   func(text string) // for people; nil = nobody reads it
 	logger  *slog.Logger
 	only    []Point // where extensions take part; nil = everywhere
 	events  chan event
@@ -169,11 +170,25 @@ func (s *Set) State(name string) json.RawMessage {
 	return nil
 }
 
+// States returns what each extension has kept.
+func (s *Set) States() map[string]json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]json.RawMessage{}
+	for _, e := range s.exts {
+		if len(e.state) > 0 {
+			all[e.Name] = e.state
+		}
+	}
+	return all
+}
+
 // place is something registered, with who has it.
 type place struct {
 	registered
 	ext *extension
 	w   *worker // nil = it is in Go
+	key string  // by which the extension knows the function
 }
 
 // at returns what extensions have registered that fits, in its order, and what lets go
@@ -190,6 +205,9 @@ func (s *Set) at(ctx context.Context, fits func(registered) bool) (list []place,
 	}
 	for _, e := range exts {
 		all, w, err := e.all(ctx)
+		if err != nil && ctx.Err() == nil && s.without(e, fits, err) {
+			continue
+		}
 		if err != nil {
 			leave()
 			return nil, func() {}, err
@@ -197,10 +215,8 @@ func (s *Set) at(ctx context.Context, fits func(registered) bool) (list []place,
 		if w != nil {
 			used = append(used, w)
 		}
-		for _, r := range all {
-			if fits(r) {
-				list = append(list, place{r, e, w})
-			}
+		for i, r := range slices.DeleteFunc(slices.Clone(all), func(r registered) bool { return !fits(r) }) {
+			list = append(list, place{r, e, w, fmt.Sprint(r.kind, " ", r.point, " ", i)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b place) int { return cmp.Compare(a.priority, b.priority) })
@@ -217,15 +233,34 @@ func (s *Set) Mutate(ctx context.Context, p Point, m Moment) (Moment, error) {
 		return m, err
 	}
 	for _, at := range list {
-		to, err := at.change(ctx, m)
-		if err == nil {
-			m, err = m.changed(p, to, s.knows)
-		}
-		if err != nil {
-			return m, fmt.Errorf("the extension %s at %s: %w", at.ext.Name, p, err)
+		if m, err = s.mutated(ctx, at, m); err != nil {
+			return m, err
 		}
 	}
 	return m, nil
+}
+
+// mutated returns what one mutator makes of a moment.
+func (s *Set) mutated(ctx context.Context, at place, m Moment) (Moment, error) {
+	if off := s.off(at); off != nil {
+		if at.optional {
+			return m, nil
+		}
+		return m, at.named(off)
+	}
+	to, err := at.change(ctx, m)
+	if err == nil {
+		to, err = m.changed(at.point, to, s.knows)
+	}
+	if err == nil {
+		to.signed(m, at.ext.Name)
+		s.worked(at)
+		return to, nil
+	}
+	if err = at.named(err); s.failed(ctx, at, err) {
+		return m, nil
+	}
+	return m, err
 }
 
 // knows reports whether an extension has registered a tool.
@@ -251,6 +286,9 @@ func (s *Set) Wrap(ctx context.Context, p Point, m Moment, core Next) (json.RawM
 	return s.around(ctx, p, list, m, core)
 }
 
+// errCut says that core did not return.
+var errCut = errors.New("it did not come to its end")
+
 // errAgain says that a wrapper goes on twice.
 var errAgain = errors.New("next was called already: what it does is done once")
 
@@ -258,14 +296,21 @@ func (s *Set) around(ctx context.Context, p Point, list []place, m Moment, core 
 	if len(list) == 0 {
 		return core(ctx, m)
 	}
+	at := list[0]
+	if off := s.off(at); off != nil {
+		if at.optional {
+			return s.around(ctx, p, list[1:], m, core)
+		}
+		return nil, at.named(off)
+	}
 	var ran bool
 	var value json.RawMessage
 	var failed error
-	outcome, err := list[0].surround(ctx, m, func(ctx context.Context, to Moment) (json.RawMessage, error) {
+	outcome, err := at.surround(ctx, m, func(ctx context.Context, to Moment) (json.RawMessage, error) {
 		if ran {
 			return nil, errAgain
 		}
-		ran = true
+		ran, failed = true, errCut
 		if p == AtStep || p == StepModel { // of a call, nothing: it was decided about as it is
 			m.ToolCatalog = catalog(m.ToolCatalog, to.ToolCatalog, s.knows)
 		}
@@ -276,13 +321,18 @@ func (s *Set) around(ctx context.Context, p Point, list []place, m Moment, core 
 		err = outcomeOf(outcome)
 	}
 	if err == nil {
+		s.worked(at)
 		return outcome, nil
 	}
-	err = fmt.Errorf("the extension %s at %s: %w", list[0].ext.Name, p, err)
-	if !ran {
+	err = at.named(err)
+	over := failed == nil && s.failed(ctx, at, err) // it may have passed on what core failed with
+	switch {
+	case !ran && over:
+		return s.around(ctx, p, list[1:], m, core)
+	case !ran:
 		return nil, err
 	}
-	s.logger.Warn("an extension that was around a call", "error", err)
+	s.logger.Warn("an extension that was around what happened", "error", err)
 	return value, failed
 }
 
@@ -299,7 +349,10 @@ func outcomeOf(data json.RawMessage) error {
 func (p place) change(ctx context.Context, m Moment) (to Moment, err error) {
 	if p.w == nil {
 		defer caught(&err)
-		return p.mutate(ctx, m)
+		if to, err = p.mutate(ctx, m); err != nil {
+			err = word{err}
+		}
+		return to, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.w.host.c.Limits.Hook, overdue{p.w.host.c.Limits.Hook})
 	defer cancel()
@@ -328,7 +381,10 @@ func caught(err *error) {
 func (p place) surround(ctx context.Context, m Moment, next Next) (v json.RawMessage, err error) {
 	if p.w == nil {
 		defer caught(&err)
-		return p.wrap(ctx, m, next)
+		if v, err = p.wrap(ctx, m, next); err != nil {
+			err = word{err}
+		}
+		return v, err
 	}
 	w, left := p.w, p.w.host.c.Limits.Hook
 	run, asks := w.begins()
@@ -422,19 +478,23 @@ func (s *Set) spread(ev event) {
 	s.mu.Lock()
 	exts := slices.Clone(s.exts)
 	s.mu.Unlock()
+	name := ev.name
+	if ev.from != "" { // what it tells is not taken for an event of the session
+		name = ev.from + ":" + ev.name
+	}
 	for _, e := range exts {
 		list, w := e.present()
 		for _, r := range list {
 			switch {
-			case r.kind != "on" || r.event != ev.name:
+			case r.kind != "on" || r.event != name:
 			case w == nil:
 				var err error
-				func() { defer caught(&err); r.on(ev.name, ev.data) }()
+				func() { defer caught(&err); r.on(name, ev.data) }()
 				if err != nil {
 					s.logger.Warn("an event", "extension", e.Name, "error", err)
 				}
 			default:
-				params, _ := json.Marshal(map[string]any{"hook": r.hook, "event": ev.name, "data": orNull(ev.data)})
+				params, _ := json.Marshal(map[string]any{"hook": r.hook, "event": name, "data": orNull(ev.data)})
 				if err := w.post(message{Method: "event", Params: params}); err != nil {
 					s.logger.Warn("an event was not told", "extension", e.Name, "error", err)
 				}

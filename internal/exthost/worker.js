@@ -111,8 +111,8 @@ function api(name, about) {
       },
     }),
     pipelines: Object.freeze({
-      mutate: (p, f, o) => add('mutate', { point: point(p), priority: o?.priority }, call(f, 'pipelines.mutate')),
-      wrap: (p, f, o) => add('wrap', { point: point(p), priority: o?.priority }, call(f, 'pipelines.wrap')),
+      mutate: (p, f, o) => add('mutate', { point: point(p), priority: o?.priority, optional: o?.optional === true }, call(f, 'pipelines.mutate')),
+      wrap: (p, f, o) => add('wrap', { point: point(p), priority: o?.priority, optional: o?.optional === true }, call(f, 'pipelines.wrap')),
     }),
     events: Object.freeze({
       emit: (event, data) => notify('emit', { extension: name, event: String(event), data: data === undefined ? null : data }),

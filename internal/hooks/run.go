@@ -235,11 +235,14 @@ func (s *Set) short(text string) string {
 
 // Reminder is a text of a hook for the model, which says where it comes from; "" stays
 // "". What in it looks like the end of a reminder, or like another one, does not.
-func Reminder(e Event, text string) string {
+func Reminder(e Event, text string) string { return ReminderOf(string(e)+" hook", text) }
+
+// ReminderOf is a Reminder of somebody else.
+func ReminderOf(who, text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		return ""
 	}
-	return fmt.Sprintf("<system-reminder>\n%s hook additional context: %s\n</system-reminder>", e, tame(text))
+	return fmt.Sprintf("<system-reminder>\n%s additional context: %s\n</system-reminder>", who, tame(text))
 }
 
 // tame takes the sense from tags of reminders in a text.

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"dure/agent"
@@ -45,7 +46,52 @@ type Hooks struct {
 
 	// Step is told when a step begins and when it is over.
 	Step func(ctx context.Context, number int, begins bool)
+
+	// Turn is told which turn runs, and how many steps it had before, ahead of all else.
+	Turn func(turn string, steps int)
+
+	// AroundTurn and AroundStep are around what happens in a turn, once calls that a crash
+	// left open are over, and in a step. They call run, once: its outcome stands, whatever
+	// they return. If they do not call it, nothing happens, and the turn ends: with their
+	// error, or stopped.
+	AroundTurn func(ctx context.Context, run func(context.Context) error) error
+	AroundStep func(ctx context.Context, number int, run func(context.Context) (Stepped, error)) error
 }
+
+// Stepped is what came of a step.
+type Stepped struct {
+	Answer agent.ModelAnswered
+	More   bool // the turn goes on
+}
+
+// within runs run inside of around, once; nil = nothing is around it.
+func within(ctx context.Context, around func(context.Context, func(context.Context) error) error, run func(context.Context) error) error {
+	if around == nil {
+		return run(ctx)
+	}
+	var ran bool
+	var outcome error
+	err := around(ctx, func(ctx context.Context) error {
+		if ran {
+			return errRanAlready
+		}
+		ran, outcome = true, errCut
+		outcome = run(ctx)
+		return outcome
+	})
+	switch {
+	case ran:
+		return outcome
+	case err == nil:
+		return ErrStopped
+	}
+	return err
+}
+
+var (
+	errRanAlready = errors.New("it ran already: what it does is done once")
+	errCut        = errors.New("it did not come to its end") // it panicked, and who is around it does not tell
+)
 
 // goOn asks whether a turn that is done is to go on all the same.
 func (t *turn) goOn(ctx context.Context, more bool, err error) (bool, error) {

@@ -199,6 +199,9 @@ type turn struct {
 func Turn(ctx context.Context, cfg Config) (steps int, err error) {
 	t := newTurn(cfg)
 	defer func() { t.finish(err) }()
+	if h := t.Hooks.Turn; h != nil {
+		h(t.Turn, t.step)
+	}
 	if cfg.Pending != nil {
 		if err := t.settle(ctx, cfg.Pending); err != nil {
 			return t.step, err
@@ -207,23 +210,29 @@ func Turn(ctx context.Context, cfg Config) (steps int, err error) {
 			return t.step, err
 		}
 	}
-	if cfg.Stopped != "" {
+	err = within(ctx, t.Hooks.AroundTurn, t.steps)
+	return t.step, err
+}
+
+// steps takes steps until there is nothing more to do.
+func (t *turn) steps(ctx context.Context) error {
+	if t.Stopped != "" {
 		steered, err := t.Steer()
 		if err != nil {
-			return t.step, err
+			return err
 		}
-		more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: cfg.Stopped}}, steered)
+		more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: t.Stopped}}, steered)
 		if more, err = t.goOn(ctx, more, err); err != nil || !more {
-			return t.step, err
+			return err
 		}
 	}
 	for {
 		if t.Limits.Steps > 0 && t.step >= t.Limits.Steps {
-			return t.step, t.limit(ctx)
+			return t.limit(ctx)
 		}
 		more, err := t.runStep(ctx)
 		if more, err = t.goOn(ctx, more, err); err != nil || !more {
-			return t.step, err
+			return err
 		}
 	}
 }
@@ -251,24 +260,45 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 		h(ctx, t.step, true)
 		defer h(ctx, t.step, false)
 	}
+	if t.Hooks.AroundStep == nil {
+		done, err := t.oneStep(ctx)
+		return done.More, err
+	}
+	var done Stepped
+	err := within(ctx, func(ctx context.Context, run func(context.Context) error) error {
+		return t.Hooks.AroundStep(ctx, t.step, func(ctx context.Context) (Stepped, error) {
+			err := run(ctx)
+			return done, err
+		})
+	}, func(ctx context.Context) (err error) {
+		done, err = t.oneStep(ctx)
+		return err
+	})
+	return done.More, err
+}
+
+// oneStep is the step itself.
+func (t *turn) oneStep(ctx context.Context) (done Stepped, err error) {
 	step, answered, err := t.ask(ctx, Want{})
 	if err != nil {
-		return false, err
+		return done, err
 	}
 	t.showing(ctx, &answered)
 	t.said = answered.Message.Text()
 	calls := answered.Message.Calls()
+	done.Answer = answered
 	if err := t.serve(ctx, step, answered, calls); err != nil {
-		return false, err
+		return done, err
 	}
 	steered, err := t.Steer()
 	if err != nil {
-		return false, err
+		return done, err
 	}
 	if steered {
 		t.refusals = 0 // what the user says now is answered before anything is given up
 	}
-	return t.more(answered, len(calls) > 0 || steered)
+	done.More, err = t.more(answered, len(calls) > 0 || steered)
+	return done, err
 }
 
 // more decides whether the turn goes on after an answer.

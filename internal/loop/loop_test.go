@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -712,4 +713,76 @@ func TestCalling(t *testing.T) {
 		}
 		r.checkValid()
 	})
+}
+
+// What is around turns and steps runs each once, sees what came of it, and cannot change
+// that; where it does not go on, nothing happens.
+func TestAround(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "sleep", `"1s"`)), say("done"))
+		var seen []string
+		note := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
+		r.cfg.Hooks.Turn = func(turn string, steps int) { note("turn %s after %d", turn, steps) }
+		r.cfg.Hooks.AroundTurn = func(ctx context.Context, run func(context.Context) error) error {
+			note("in")
+			err := run(ctx)
+			note("out %v, again: %v", err, run(ctx))
+			return errors.New("it did not matter")
+		}
+		r.cfg.Hooks.AroundStep = func(ctx context.Context, n int, run func(context.Context) (loop.Stepped, error)) error {
+			done, err := run(ctx)
+			note("step %d %q %v %v", n, done.Answer.Message.Text(), done.More, err)
+			return errors.New("nor that")
+		}
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := `turn t after 0; in; step 1 "" true <nil>; step 2 "done" false <nil>; out <nil>, again: it ran already: what it does is done once`
+		if got := strings.Join(seen, "; "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		r.checkValid()
+	})
+}
+
+func TestAroundThatDoesNotGoOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(*loop.Hooks, error)
+		err  error
+		want error
+	}{
+		"turn": {func(h *loop.Hooks, err error) {
+			h.AroundTurn = func(context.Context, func(context.Context) error) error { return err }
+		}, nil, loop.ErrStopped},
+		"turn fails": {func(h *loop.Hooks, err error) {
+			h.AroundTurn = func(context.Context, func(context.Context) error) error { return err }
+		}, io.ErrNoProgress, io.ErrNoProgress},
+		"step": {func(h *loop.Hooks, err error) {
+			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { return err }
+		}, nil, loop.ErrStopped},
+		"step fails": {func(h *loop.Hooks, err error) {
+			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { return err }
+		}, io.ErrNoProgress, io.ErrNoProgress},
+		"panic": {func(h *loop.Hooks, _ error) {
+			h.AroundTurn = func(ctx context.Context, run func(context.Context) error) error {
+				defer func() { _ = recover() }()
+				return run(ctx)
+			}
+			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { panic("oh") }
+		}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newRig(t, say("done"))
+				c.set(&r.cfg.Hooks, c.err)
+				err := r.run(t.Context())
+				if err == nil || c.want != nil && !errors.Is(err, c.want) {
+					t.Errorf("the turn ended with %v", err)
+				}
+				if len(r.model.asked) > 0 {
+					t.Error("the model was asked")
+				}
+			})
+		})
+	}
 }

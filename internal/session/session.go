@@ -11,6 +11,7 @@ package session
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -205,8 +206,15 @@ type Build struct {
 	// Events reads the session's log behind an event, once it is open.
 	Events func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
 
+	// Kept is what extensions have kept, see [agent.ExtensionKept].
+	Kept map[string]json.RawMessage
+
 	// Model returns the model that the session would ask next, once it is open.
 	Model func() string
+
+	// Conversation returns the newest messages, as far as they are at hand, once it is
+	// open. They must not be changed.
+	Conversation func() []agent.Message
 
 	// Wake puts a text of somebody who is not the user before the model: at the next
 	// step of a running turn, else in a turn of its own. Facts are stored with it.

@@ -139,4 +139,8 @@ var bundlings = [...][2]string{
 	{"{id} has code of its own ({runtime}), which dure bundle run does not start", "{id}에는 따로 실행할 코드({runtime})가 있어 dure bundle run으로 시작하지 않습니다"},
 	{"use tools and connectors of the program: runtime: builtin", "프로그램의 도구와 연결을 쓰십시오: runtime: builtin"},
 	{"write: {form}", "이렇게 쓰십시오: {form}"},
+	{"{Error} (it is gone on without that)", "{Error} (이것 없이 계속합니다)"},
+	{"{Error} (it has failed {n} times in a row, and is not called any more: what it would see is refused)", "{Error} ({n}번 잇달아 실패하여 더는 부르지 않으며, 이것이 살필 일은 모두 거절됩니다)"},
+	{"{Error} (it has failed {n} times in a row, and is not called any more)", "{Error} ({n}번 잇달아 실패하여 더는 부르지 않습니다)"},
+	{"the extension {name} at {point}: {Error}", "확장 {name}({point}): {Error}"},
 }

@@ -60,3 +60,16 @@ func TestBundlesSpeakKorean(t *testing.T) {
 		}
 	}
 }
+
+// What extensions fail at is said in Korean, with what they say themselves as it is.
+func TestExtensionsSpeakKorean(t *testing.T) {
+	ko := For("ko")
+	for said, want := range map[string]string{
+		"the extension log at step.post: oh (it is gone on without that)":                                 "확장 log(step.post): oh (이것 없이 계속합니다)",
+		"the extension log at step.post: oh (it has failed 3 times in a row, and is not called any more)": "확장 log(step.post): oh (3번 잇달아 실패하여 더는 부르지 않습니다)",
+	} {
+		if got := ko.Phrase(said); got != want {
+			t.Errorf("%s: %s", said, got)
+		}
+	}
+}

@@ -51,6 +51,8 @@ func (s *State) edit(e agent.Event) {
 		}
 	case agent.ToolsSelected:
 		s.selected(b)
+	case agent.ExtensionKept:
+		put(&s.Kept, b.Extension, b.State)
 	case agent.SkillActivated:
 		s.skillActivated(b)
 	case agent.SkillCompleted:

@@ -75,6 +75,8 @@ type State struct {
 	Tools    string   `json:"tools,omitempty"`    // the blob with those that the newest request of the conversation offers
 	Selected []string `json:"selected,omitempty"` // those that the model has looked for, the oldest first, each once
 
+	Kept map[string]json.RawMessage `json:"kept,omitempty"` // by extensions
+
 	Files map[string]agent.FileState `json:"files,omitempty"`
 
 	// Asides are how many blocks of an input, from its first on, nobody has said, by
