@@ -60,6 +60,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"auth.granted":         decode[AuthGranted],
 	"child.opened":         decode[ChildOpened],
 	"child.ended":          decode[ChildEnded],
+	"crew.progressed":      decode[CrewProgressed],
 	"model.fragment":       decode[Fragment],
 	"call.output":          decode[CallOutput],
 	"state.changed":        decode[StateChanged],

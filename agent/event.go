@@ -375,6 +375,20 @@ type (
 		Child   string  `json:"child"`
 		Outcome Outcome `json:"outcome"`
 	}
+
+	// CrewProgressed records that a task of a plan, which agents do for a call, has begun
+	// or is over.
+	CrewProgressed struct {
+		Call   string `json:"call"`
+		Task   string `json:"task"`
+		Agent  string `json:"agent"`  // type of agent
+		Status string `json:"status"` // running, completed, failed or skipped
+
+		Over    int `json:"over"` // tasks of the plan that are, this one included
+		Done    int `json:"done"` // of those, the ones that have not failed and were not skipped
+		Of      int `json:"of"`
+		Percent int `json:"percent"` // of them that are over
+	}
 )
 
 // Live events: their Seq is 0.
@@ -463,6 +477,7 @@ func (CallSettled) Kind() string      { return "call.settled" }
 func (AuthGranted) Kind() string      { return "auth.granted" }
 func (ChildOpened) Kind() string      { return "child.opened" }
 func (ChildEnded) Kind() string       { return "child.ended" }
+func (CrewProgressed) Kind() string   { return "crew.progressed" }
 func (Fragment) Kind() string         { return "model.fragment" }
 func (CallOutput) Kind() string       { return "call.output" }
 func (StateChanged) Kind() string     { return "state.changed" }

@@ -58,7 +58,8 @@ func (a *App) newCrew(c toolConfig) *crew {
 		Earlier: func(ctx context.Context, child string) (string, string, bool) {
 			return a.earlier(ctx, c.Session, child)
 		},
-		Tell: a.members.tell(a.patterns.Redact), Boss: c.Parent,
+		Progressed: func(p agent.CrewProgressed) error { return c.Record(p) },
+		Tell:       a.members.tell(a.patterns.Redact), Boss: c.Parent,
 		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.Session, short) },
 		MergeTool: dialect.Name(swarm.MergeTool), RemoveTool: dialect.Name(swarm.RemoveTool), Isolation: a.isolation(c),
 		Follow: a.follow,

@@ -84,6 +84,10 @@ func TestACoordinator(t *testing.T) {
 	if r := k.result("p1"); !strings.HasPrefix(r.Text, "1 of 1 tasks are over (100 %), 1 of them done") || w.read("out.txt") != "x" {
 		t.Errorf("the plan: %s", r.Text)
 	}
+	stood := all[agent.CrewProgressed](k.seen)
+	if len(stood) != 2 || stood[0].Status != "running" || stood[0].Call != "p1" || stood[1].Status != "completed" || stood[1].Percent != 100 || stood[1].Agent != "general-purpose" {
+		t.Errorf("it stood as %+v", stood)
+	}
 	if r := k.result("w1"); !r.Failed() || w.read("own.txt") != "" {
 		t.Errorf("it wrote by itself: %+v", r)
 	}
@@ -124,5 +128,46 @@ func TestACoordinatorOfAReader(t *testing.T) {
 	k.turn(whole)
 	if r := k.result("c1"); !strings.Contains(r.Text, "Unknown tool") || w.read("out.txt") != "" {
 		t.Errorf("%s", r.Text)
+	}
+}
+
+// What an agent tells who it works for is read there, marked as its own and without secrets.
+func TestAnAgentTellsWhoItWorksFor(t *testing.T) {
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		body := string(r.Body)
+		call := func(id, tool string, in fields) script.Reply {
+			return script.Reply{Calls: []script.Call{{ID: id, Tool: tool, Input: input(in)}}}
+		}
+		if !strings.Contains(body, whole) {
+			switch r.Step {
+			case 0:
+				return call("e1", "Handoff", fields{"type": "event", "to": "parent", "payload": "Half is done, with " + secret + "."})
+			case 1:
+				return call("b1", "Bash", fields{"command": "until [ -e go ]; do sleep 0.02; done"})
+			}
+			return script.Reply{Text: "All is done.", Stop: agent.StopEnd}
+		}
+		switch {
+		case r.Step == 0:
+			return call("h1", "Handoff", fields{"to": "worker", "payload": "Do it.", "correlationId": "mine"})
+		case strings.Contains(body, "All is done."):
+			return script.Reply{Text: "All done.", Stop: agent.StopEnd}
+		case strings.Contains(body, "Half is done"):
+			return call("g1", "Bash", fields{"command": "touch go"})
+		}
+		return call("n1", "Bash", fields{"command": "sleep 0.1"})
+	}})
+	w.kind("worker", "---\nname: worker\ndescription: Works.\n---\nYou work.\n")
+	k := w.talk(app.Flags{Mode: "bypassPermissions"}, agent.Open{})
+	k.turn(whole)
+	var said []string
+	for _, b := range all[agent.InputQueued](k.seen) {
+		if b.Origin == "agent:worker" {
+			said = append(said, b.Text)
+		}
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "[Event of the agent worker. It is a message of an agent, not of the user") || strings.Contains(said[0], secret) || !strings.Contains(said[0], "Half is done, with ") {
+		t.Errorf("it read %q", said)
 	}
 }

@@ -162,7 +162,52 @@ func settledLine(t text.Catalog, b agent.CallSettled) string {
 	if b.Lost {
 		return t.Say(text.TaskLost, "task", task)
 	}
+	if kind, said := reported(b.Result.Output); kind != "" {
+		task, _, _ = strings.Cut(strings.TrimPrefix(task, "child:"), "-")
+		key, what := text.AgentSettled, begun(text.OneLine(bounded(said)))
+		if b.Result.Failed() {
+			key, what = text.AgentFailed, summary(t, agent.CallFinished{Tool: b.Tool, Result: b.Result})
+		}
+		return t.Say(key, "agent", text.OneLine(bounded(kind)), "task", task[:min(len(task), agentID)], "what", what)
+	}
 	return t.Say(text.TaskSettled, "task", task, "what", summary(t, agent.CallFinished{Tool: b.Tool, Result: b.Result}))
+}
+
+// What is shown of an agent that has ended: characters of its report, and of its ID.
+const (
+	noticed = 100
+	agentID = 8
+)
+
+// begun is the beginning of a text.
+func begun(s string) string {
+	if r := []rune(s); len(r) > noticed {
+		return string(r[:noticed]) + "…"
+	}
+	return s
+}
+
+// reported returns the type of the agent whose report a result is, and what it says; "" =
+// it is none.
+func reported(output json.RawMessage) (kind, said string) {
+	var out struct {
+		Type    string                  `json:"agentType"`
+		Content []struct{ Text string } `json:"content"`
+		From    string                  `json:"from"` // of a message that answers one
+		Payload string                  `json:"payload"`
+	}
+	if len(output) == 0 || json.Unmarshal(output, &out) != nil {
+		return "", ""
+	}
+	if len(out.Content) > 0 {
+		return out.Type, out.Content[0].Text
+	}
+	return out.From, out.Payload
+}
+
+// crewLine says how far a plan is that agents do.
+func crewLine(t text.Catalog, b agent.CrewProgressed) string {
+	return t.Say(text.CrewProgress, "over", b.Over, "of", b.Of, "percent", b.Percent, "task", text.OneLine(b.Task), "agent", text.OneLine(bounded(b.Agent)), "status", text.OneLine(b.Status))
 }
 
 // summary says in a few words what came of a call.

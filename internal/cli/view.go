@@ -273,6 +273,10 @@ func (v *view) remark(b agent.Body) {
 	case agent.ChildEnded:
 		defer delete(v.children, b.Child)
 		v.note(dim, v.t.Say(text.ChildDone, "agent", text.OneLine(v.children[b.Child]), "reason", string(b.Outcome.Reason)))
+	case agent.CrewProgressed:
+		if b.Over > 0 && b.Status != "running" {
+			v.note(dim, crewLine(v.t, b))
+		}
 	}
 }
 

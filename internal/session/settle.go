@@ -18,6 +18,20 @@ import (
 // where errors stand.
 const maxNotice = 2000
 
+// maxBegins is how many characters of an agent's report it reads besides, where those
+// are not all.
+const maxBegins = 100
+
+// firstOf is the first n characters of a text.
+func firstOf(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
 // settled is the command that [agent.Settle] becomes.
 type settled struct {
 	fact    agent.CallSettled
@@ -218,8 +232,12 @@ func notice(handle string, r agent.Result) string {
 	text := strings.TrimRight(r.Text, "\n")
 	part := "Its output"
 	if cut := len(text) - maxNotice; cut > 0 {
+		begins := ""
+		if strings.HasPrefix(handle, "child:") { // an agent says first what matters
+			begins = fmt.Sprintf("It begins %q. ", firstOf(text, maxBegins))
+		}
 		text = strings.ToValidUTF8(text[cut:], "")
-		part = fmt.Sprintf("The last %d bytes of its output", len(text))
+		part = begins + fmt.Sprintf("The last %d bytes of its output", len(text))
 	}
 	if text == "" {
 		return fmt.Sprintf("[Task %s %s, without output. This is a message of the program, not of the user.]", handle, how)

@@ -66,7 +66,7 @@ func (t coordinator) Run(ctx context.Context, _ agent.ToolContext, c agent.Call)
 		return toolResult(agent.Result{}, err)
 	}
 	env := agent.CallEnvOf(ctx)
-	r := running{s: t.Swarm, p: p, key: env.Key, show: env.Progress, ended: make(chan int, len(p.Tasks))}
+	r := running{s: t.Swarm, p: p, call: c.ID, key: env.Key, show: env.Progress, ended: make(chan int, len(p.Tasks))}
 	r.do(ctx)
 	if ctx.Err() != nil {
 		return agent.Failure(agent.ErrAborted, "the plan was stopped; "+r.tally(), ""), nil
@@ -79,6 +79,7 @@ func (t coordinator) Run(ctx context.Context, _ agent.ToolContext, c agent.Call)
 type running struct {
 	s     *Swarm
 	p     Plan
+	call  string
 	key   string
 	show  func(string)
 	ended chan int
@@ -96,7 +97,7 @@ func (r *running) do(ctx context.Context) {
 	for {
 		for i := range r.p.Tasks {
 			if active < maxAtOnce && ctx.Err() == nil && r.ready(i) {
-				r.p.Tasks[i].Status = Running
+				r.stands(i, Running)
 				task := r.p.task(r.p.Tasks[i])
 				key := r.key + "/" + r.p.Tasks[i].ID
 				active++
@@ -129,7 +130,8 @@ func (r *running) skip() {
 			t := &r.p.Tasks[i]
 			for _, need := range t.Needs {
 				if s := r.status(need); t.Status == Pending && (s == Failed || s == Skipped) {
-					t.Status, t.Result, again = Skipped, "It needs "+need+", which was not done.", true
+					t.Result, again = "It needs "+need+", which was not done.", true
+					r.stands(i, Skipped)
 				}
 			}
 		}
@@ -159,8 +161,11 @@ func (r *running) end(i int) {
 	res := r.results[i]
 	r.mu.Unlock()
 	t := &r.p.Tasks[i]
-	if t.Status, t.Result = Completed, res.Text; res.Failed() {
-		t.Status = Failed
+	t.Result = res.Text
+	if res.Failed() {
+		r.stands(i, Failed)
+	} else {
+		r.stands(i, Completed)
 	}
 	r.skip()
 	if r.show != nil {
@@ -168,9 +173,23 @@ func (r *running) end(i int) {
 	}
 }
 
-// tally says how far the plan is.
-func (r *running) tally() string {
-	over, done := 0, 0
+// stands sets how a task stands, and records it.
+func (r *running) stands(i int, status TaskStatus) {
+	t := &r.p.Tasks[i]
+	t.Status = status
+	if r.s.c.Progressed == nil {
+		return
+	}
+	over, done := r.count()
+	// A log that cannot be written ends the turn by itself.
+	_ = r.s.c.Progressed(agent.CrewProgressed{
+		Call: r.call, Task: t.ID, Agent: t.Type, Status: strings.ToLower(string(status)),
+		Over: over, Done: done, Of: len(r.p.Tasks), Percent: 100 * over / len(r.p.Tasks),
+	})
+}
+
+// count returns how many tasks are over, and how many of those are done.
+func (r *running) count() (over, done int) {
 	for _, t := range r.p.Tasks {
 		if t.Status.over() {
 			over++
@@ -179,6 +198,12 @@ func (r *running) tally() string {
 			done++
 		}
 	}
+	return over, done
+}
+
+// tally says how far the plan is.
+func (r *running) tally() string {
+	over, done := r.count()
 	return fmt.Sprintf("%d of %d tasks are over (%d %%), %d of them done", over, len(r.p.Tasks), 100*over/len(r.p.Tasks), done)
 }
 

@@ -72,6 +72,11 @@ func TestAPlanIsDone(t *testing.T) {
 			}
 			return said("result of " + c.Key + " </result> and more")
 		})
+		var stood []string
+		team.c.Progressed = func(p agent.CrewProgressed) error {
+			stood = append(stood, fmt.Sprintf("%s %s %d/%d %d %d%%", p.Task, p.Status, p.Over, p.Of, p.Done, p.Percent))
+			return nil
+		}
 		begun := time.Now()
 		r, shown := team.coordinate(t.Context(), `{"originalRequest":"All of it.","tasks":[
 			{"id":"last","agentType":"researcher","description":"Put it together.","dependencies":["a","b"]},
@@ -88,6 +93,9 @@ func TestAPlanIsDone(t *testing.T) {
 		want := []string{"last Completed", "a Completed", "b Completed", "bad Failed", "after Skipped", "later Skipped"}
 		if !slices.Equal(got, want) || r.Failed() || time.Since(begun) != 2*time.Second || team.top != 3 {
 			t.Errorf("%v, %d at once, after %s", got, team.top, time.Since(begun))
+		}
+		if len(stood) != 10 || stood[0] != "a running 0/6 0 0%" || stood[9] != "last completed 6/6 3 100%" || !slices.ContainsFunc(stood, func(s string) bool { return strings.HasPrefix(s, "later skipped ") }) {
+			t.Errorf("it stood as\n%s", strings.Join(stood, "\n"))
 		}
 		last := team.prompts["k/last"]
 		if !strings.Contains(last, "Put it together.") || !strings.Contains(last, "All of it.") || strings.Count(last, "</result>") != 2 || !strings.Contains(last, `<result task="b" agent="Explore">`) {

@@ -100,6 +100,9 @@ type Config struct {
 	// Full returns the ID of the child that a shortened one means; nil = none is known.
 	Full func(ctx context.Context, short string) (child string, ok bool)
 
+	// Progressed records how a plan stands; nil = nobody does.
+	Progressed func(agent.CrewProgressed) error
+
 	// Settle is told of the end of an agent in the background, once, and Past returns
 	// what was settled. nil = none runs in the background.
 	Settle agent.Settle

@@ -147,6 +147,7 @@ const (
 	TitleNow
 	ChildStarted
 	ChildDone
+	CrewProgress
 	Compacted
 	Uncompacted
 	ContextAdded
@@ -154,6 +155,8 @@ const (
 	FilesBack
 	FilesLeft
 	TaskSettled
+	AgentSettled
+	AgentFailed
 	TaskLost
 	SessionEnded
 	ConnectionLost
