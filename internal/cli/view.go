@@ -264,6 +264,14 @@ func (v *view) remark(b agent.Body) {
 		v.planNote(b)
 	case agent.Rated:
 		v.note(dim, ratedLine(v.t, b))
+	case agent.ChildOpened, agent.ChildEnded, agent.CrewProgressed:
+		v.agentNote(b)
+	}
+}
+
+// agentNote tells of agents that work for the session.
+func (v *view) agentNote(b agent.Body) {
+	switch b := b.(type) {
 	case agent.ChildOpened:
 		if v.children == nil {
 			v.children = map[string]string{}
@@ -271,10 +279,10 @@ func (v *view) remark(b agent.Body) {
 		v.children[b.Child] = b.Agent
 		v.note(dim, v.t.Say(text.ChildStarted, "agent", text.OneLine(b.Agent), "title", text.OneLine(bounded(b.Title))))
 	case agent.ChildEnded:
-		defer delete(v.children, b.Child)
 		v.note(dim, v.t.Say(text.ChildDone, "agent", text.OneLine(v.children[b.Child]), "reason", string(b.Outcome.Reason)))
+		delete(v.children, b.Child)
 	case agent.CrewProgressed:
-		if b.Over > 0 && b.Status != "running" {
+		if b.Status != "running" {
 			v.note(dim, crewLine(v.t, b))
 		}
 	}
