@@ -205,6 +205,7 @@ func (r *codeRun) close() {
 		return
 	}
 	if r.set != nil {
+		r.hush()
 		r.set.Close()
 	}
 	r.host.Close()

@@ -38,6 +38,7 @@ type standing struct {
 	said    []agent.ContextAdded  // what is added before the next request
 	kept    map[string]string     // what the log has of what extensions keep
 	catalog func() session.Catalog
+	deaf    func() // ends what tells extensions of the log; nil = nothing does
 }
 
 // knows takes what an agent is made of.
@@ -75,6 +76,7 @@ func (r *codeRun) note(text string) {
 func (r *codeRun) around(p *session.Parts) {
 	r.catalog = p.Catalog
 	p.Hooks.Turn = func(turn string, steps int) {
+		r.listen()
 		r.at.Lock()
 		defer r.at.Unlock()
 		r.turn, r.step, r.said, r.wanted = turn, max(steps, 1), nil, nil
@@ -150,6 +152,7 @@ func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.C
 	if err := r.bring(ctx); err != nil {
 		return err
 	}
+	r.listen()
 	m := r.talking()
 	to, err := r.set.Mutate(ctx, exthost.StepPre, m)
 	if err != nil {

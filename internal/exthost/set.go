@@ -443,6 +443,18 @@ func wrapped(m message) (json.RawMessage, error) {
 	return answer.Value, nil
 }
 
+// Hears reports whether an extension listens to an event of one of these names, as far as
+// they run.
+func (s *Set) Hears(names ...string) bool {
+	s.mu.Lock()
+	exts := slices.Clone(s.exts)
+	s.mu.Unlock()
+	return slices.ContainsFunc(exts, func(e *extension) bool {
+		list, _ := e.present()
+		return slices.ContainsFunc(list, func(r registered) bool { return r.kind == "on" && slices.Contains(names, r.event) })
+	})
+}
+
 // Tell tells extensions an event of the program.
 func (s *Set) Tell(name string, data json.RawMessage) { s.tell("", name, data) }
 

@@ -220,6 +220,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		Events: func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] {
 			return s.rec.lease.Read(ctx, after)
 		},
+		Follow:     func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] { return s.rec.follow(ctx, after) },
 		PlanAgreed: s.planAgreed, Planning: s.planning, PlanPut: s.planPut,
 		PlanFirst: func(ctx context.Context) error { return s.Send(ctx, planFirst{}) },
 		PutBlob: func(ctx context.Context, r io.Reader, limit int64) (string, int64, error) {

@@ -209,6 +209,10 @@ type Build struct {
 	// Kept is what extensions have kept, see [agent.ExtensionKept].
 	Kept map[string]json.RawMessage
 
+	// Follow is Events with what comes then, until ctx is done. It is not read by what
+	// gives back what Build took.
+	Follow func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
+
 	// Model returns the model that the session would ask next, once it is open.
 	Model func() string
 
