@@ -54,10 +54,15 @@ type Child struct {
 	Without    []string // tools that it does not have
 	MaxSteps   int      // 0 = no limit
 	Background bool
-	Rules      []string        // that allow it more than its parent has, for the turn of it
-	Hooks      json.RawMessage // that hold in it beside those of everybody
-	HooksFrom  string          // the file that they stand in
-	Hookless   bool            // no hooks run in it, nor in what it opens: it serves one
+
+	// Mate is how hooks know it that works beside others, for nobody who waits for it; "" =
+	// somebody waits for its end.
+	Mate string
+
+	Rules     []string        // that allow it more than its parent has, for the turn of it
+	Hooks     json.RawMessage // that hold in it beside those of everybody
+	HooksFrom string          // the file that they stand in
+	Hookless  bool            // no hooks run in it, nor in what it opens: it serves one
 
 	// Key makes the child's ID: the same key finds the same child, also after a
 	// crash. It is the key of the call that asks, see [CallEnv].

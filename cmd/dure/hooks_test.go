@@ -46,6 +46,7 @@ type hookScene struct {
 	env     []string          // beside the usual
 	files   map[string]string // of the workspace
 	input   string            // what a person types; "" = nobody is there
+	awaits  bool              // the model waits for an agent that works in the background
 
 	// meanwhile is done once the model is asked for the first time, before it answers.
 	meanwhile func(t *testing.T, w *hookWorld)
@@ -109,7 +110,55 @@ func hookScenes() map[string]hookScene {
 		"instructions":                    {replies: says, args: []string{"-p", "TASK"}, files: map[string]string{"AGENTS.md": "Be kind.\n"}},
 	}
 	maps.Copy(all, serverScenes())
+	maps.Copy(all, mateScenes())
 	return all
+}
+
+// worker is where a result names an agent that works in the background.
+var worker = regexp.MustCompile(`in the background as (child:[0-9a-z-]+)`)
+
+// says has the model wait for the agent that it is told of, and say the replies otherwise;
+// nil = it says the replies.
+func (s hookScene) says(replies []script.Reply) func(script.Request) script.Reply {
+	if !s.awaits {
+		return nil
+	}
+	return func(r script.Request) script.Reply {
+		if m := worker.FindStringSubmatch(r.Last); m != nil {
+			input := json.RawMessage(`{"task_id": "` + m[1] + `", "block": true, "timeout": 600000}`)
+			return script.Reply{Calls: []script.Call{{ID: "call_wait", Tool: "TaskOutput", Input: input}}}
+		}
+		var queue []script.Reply
+		for _, reply := range replies {
+			if reply.When == "" {
+				queue = append(queue, reply)
+			} else if strings.Contains(r.Last, reply.When) {
+				return reply
+			}
+		}
+		return queue[min(r.Step, len(queue)-1)]
+	}
+}
+
+// mateScenes are runs in which an agent works in the background.
+func mateScenes() map[string]hookScene {
+	todo := func(id, status string) []script.Call {
+		return []script.Call{{ID: id, Tool: "TodoWrite", Input: json.RawMessage(`{"todos": [{"content": "T1", "status": "` + status + `", "activeForm": "T1"}]}`)}}
+	}
+	hand := func(later bool) []script.Reply {
+		return append([]script.Reply{{Calls: []script.Call{{ID: "call_1", Tool: "Agent", Input: json.RawMessage(
+			`{"description": "Look", "prompt": "CHILDTASK", "subagent_type": "general-purpose", "run_in_background": ` + strconv.FormatBool(later) + `}`,
+		)}}}}, slices.Repeat([]script.Reply{{Text: "DONE"}}, 8)...)
+	}
+	finds := []script.Reply{{When: "CHILDTASK", Text: "FOUND"}, {When: "ERR", Text: "FOUND"}, {When: "WHY", Text: "FOUND"}}
+	tasks := []script.Reply{{When: "CHILDTASK", Calls: todo("call_t1", "in_progress")}, {When: "1 in progress", Calls: todo("call_t2", "completed")}, {When: "1 completed", Text: "FOUND"}}
+	args := []string{"-p", "--allow", "Agent", "TASK"}
+	return map[string]hookScene{
+		"an agent that is waited for": {replies: append(slices.Clone(finds), hand(false)...), args: args},
+		"an agent beside":             {replies: append(slices.Clone(finds), hand(true)...), args: args, awaits: true},
+		"an agent with tasks":         {replies: append(slices.Clone(tasks), hand(false)...), args: args},
+		"an agent beside with tasks":  {replies: append(slices.Clone(tasks), hand(true)...), args: args, awaits: true},
+	}
 }
 
 // settingsChange changes the user's settings, and nothing that they say.
@@ -229,7 +278,8 @@ func runHookRow(t *testing.T, event string, scene hookScene, r hookRow) string {
 			t.Fatal(err)
 		}
 	}
-	srv, err := script.NewServer(script.Script{ByStep: true, Replies: append(w.model, scene.replies...)}, script.Options{})
+	all := append(w.model, scene.replies...)
+	srv, err := script.NewServer(script.Script{ByStep: true, Replies: all}, script.Options{Func: scene.says(all)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +294,7 @@ func runHookRow(t *testing.T, event string, scene hookScene, r hookRow) string {
 		code, more = w.run(t, url, scene.again, scene)
 		shown += more
 	}
-	return w.effects(t, srv.Requests(), code, shown)
+	return w.effects(t, srv.Requests(), code, shown, scene.awaits)
 }
 
 // run runs the program and returns its exit code and what a person sees.
@@ -370,8 +420,11 @@ func words(s string) (all []string) {
 	return slices.Compact(all)
 }
 
-// effects says what came of a run, in one line.
-func (w *hookWorld) effects(t *testing.T, requests []script.Recorded, code int, shown string) string {
+// ofAgent is what requests of agents say that others have handed something to.
+const ofAgent = "You work on one task that another agent has handed to you"
+
+// effects says what came of a run, in one line; beside: of the agent in the background.
+func (w *hookWorld) effects(t *testing.T, requests []script.Recorded, code int, shown string, beside bool) string {
 	t.Helper()
 	var got []string
 	add := func(ok bool, format string, args ...any) {
@@ -391,7 +444,9 @@ func (w *hookWorld) effects(t *testing.T, requests []script.Recorded, code int, 
 		if strings.Contains(body, "You decide on behalf of the user") { // it is a hook that asks
 			continue
 		}
-		asked++
+		if !beside || strings.Contains(body, ofAgent) {
+			asked++
+		}
 		model.WriteString(body)
 	}
 	add(asked != 0, "%d asked", asked)
@@ -407,7 +462,7 @@ func (w *hookWorld) effects(t *testing.T, requests []script.Recorded, code int, 
 				outcomes = append(outcomes, string(b.Outcome))
 			}
 		case agent.TurnEnded:
-			if b.Reason != agent.EndDone {
+			if b.Reason != agent.EndDone && (b.Reason != agent.EndInterrupted || !beside) {
 				turns = append(turns, "turn "+string(b.Reason))
 			}
 		case agent.InputDropped:

@@ -68,6 +68,7 @@ type hooked struct {
 	idle    idle
 	told    map[string]look // instruction files that were told of, as they looked
 	tasks   map[string]string
+	enough  bool // hooks have stopped an agent that has done a task
 }
 
 // hooksOf returns the hooks of a session; nil = none run in it: it is opened to be looked

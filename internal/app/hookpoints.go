@@ -263,17 +263,15 @@ func (h *hooked) stopping(ctx context.Context, said string) (words, origin strin
 			fields["agent_transcript_path"] = h.app.store.LogPath(h.b.Session)
 		}
 	}
-	if !h.set.Has(m.Event) {
-		return "", ""
-	}
 	m.Fields = fields
 	out := h.set.Fire(ctx, m)
-	switch {
-	case out.Stop:
-	case out.Block:
-		words = reason(out)
-	default:
-		words = strings.Join(out.Context, "\n")
+	if words = goingOn(out); words == "" && !out.Stop && ctx.Err() == nil && h.isMate() {
+		m = hooks.Moment{Event: hooks.TeammateIdle, Fields: h.asMate(map[string]any{})}
+		out = h.set.Fire(ctx, m)
+		words = goingOn(out)
+	}
+	if out.Ran == 0 && goes == 0 {
+		return "", ""
 	}
 	words = h.masked(words)
 	most := goOnCap(getenv(h.app.opts.Environ))
@@ -294,6 +292,29 @@ func (h *hooked) stopping(ctx context.Context, said string) (words, origin strin
 		origin += string(m.Event)
 	}
 	return words, origin
+}
+
+// goingOn is what hooks want a turn to go on with that would end; "" = it may end.
+func goingOn(out hooks.Outcome) string {
+	switch {
+	case out.Stop:
+		return ""
+	case out.Block:
+		return reason(out)
+	}
+	return strings.Join(out.Context, "\n")
+}
+
+// isMate reports whether the session is an agent that works beside others, for nobody who
+// waits for it.
+func (h *hooked) isMate() bool { return h.child && h.b.Child.Mate != "" }
+
+// asMate adds who such an agent is to what hooks are told.
+func (h *hooked) asMate(fields map[string]any) map[string]any {
+	if h.isMate() {
+		fields["teammate_name"], fields["team_name"] = h.b.Child.Mate, "session-"+h.top[:min(len(h.top), 8)]
+	}
+	return fields
 }
 
 // stopErrors are the words of the ecosystem for the failures of models.

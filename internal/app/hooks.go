@@ -70,20 +70,12 @@ func readHooks(sources []hookSource) (all []hooks.Hook, faults []HookFault) {
 	return all, faults
 }
 
-// absent are the events whose moments do not come here.
-var absent = []hooks.Event{hooks.TeammateIdle}
-
 // maxHookNotes is how many of the mistakes in hooks are told one by one.
 const maxHookNotes = 20
 
 // noteHooks tells what is wrong with the hooks of the settings.
 func noteHooks(cfg *config.Config) {
-	all, faults := readHooks(hookSources(*cfg))
-	for _, e := range absent {
-		if i := slices.IndexFunc(all, func(h hooks.Hook) bool { return h.Event == e }); i >= 0 {
-			cfg.Notes = append(cfg.Notes, agent.Note{Level: "info", Code: "hooks", Text: fmt.Sprintf("%s: hooks at %s do nothing: that moment does not come here", all[i].Source, e)})
-		}
-	}
+	_, faults := readHooks(hookSources(*cfg))
 	for i, f := range faults {
 		if i == maxHookNotes {
 			cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: fmt.Sprintf("%d more mistakes in hooks", len(faults)-i)})

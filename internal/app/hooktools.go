@@ -24,6 +24,10 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 	if unheard(p) {
 		return r, false
 	}
+	h.mu.Lock()
+	enough := h.enough && p.Call.Tool == todoTool
+	h.enough = h.enough && !enough
+	h.mu.Unlock()
 	e, more := hooks.PostToolUse, map[string]any{"duration_ms": took.Milliseconds()}
 	if r.Failed() {
 		e = hooks.PostToolUseFailure
@@ -32,7 +36,7 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 		more["tool_response"] = response(r)
 	}
 	if !h.set.Has(e) {
-		return r, false
+		return r, enough
 	}
 	if ctx.Err() != nil { // a call that somebody has stopped is told of too
 		var done func()
@@ -52,7 +56,7 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 		r.Text = strings.TrimRight(r.Text, "\n") + "\n\n[" + by(out) + " at " + string(e) + ": " + reason(out) + "]"
 		r.Stream = nil
 	}
-	return r, out.Stop
+	return r, out.Stop || enough
 }
 
 // response is a result as hooks are told of it: the structured output, or the text.
@@ -235,9 +239,14 @@ func (h *hooked) noting(ctx context.Context, now map[string]string) (agent.Resul
 	var why []string
 	fire := func(e hooks.Event, task string) {
 		sum := sha256.Sum256([]byte(task))
-		out := h.set.Fire(ctx, hooks.Moment{Event: e, Fields: map[string]any{"task_id": hex.EncodeToString(sum[:6]), "task_subject": task}})
+		out := h.set.Fire(ctx, hooks.Moment{Event: e, Fields: h.asMate(map[string]any{"task_id": hex.EncodeToString(sum[:6]), "task_subject": task})})
 		if out.Block {
 			why = append(why, task+": "+reason(out))
+		}
+		if out.Stop && e == hooks.TaskCompleted && h.isMate() {
+			h.mu.Lock()
+			h.enough = true
+			h.mu.Unlock()
 		}
 	}
 	for _, task := range sorted(now) {

@@ -248,6 +248,7 @@ func (s *Swarm) launch(ctx context.Context, j *job, child agent.Child) (agent.Re
 		j.stop()
 		return agent.Result{}, err
 	}
+	child.Mate = j.kind
 	go func() {
 		defer s.watching.Done()
 		defer j.stop()
