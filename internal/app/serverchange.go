@@ -190,16 +190,21 @@ func (a *App) hasServer(scope, file, name string) bool {
 	return ok
 }
 
-// ApproveServer records whether a server of a project may be used, with the definition
-// that it has now; and of any server, that its tools may be what they say now.
+// ApproveServer records whether a server of the project of the working folder may be used,
+// with the definition that it has now; and of any server, that its tools may be what they
+// say now.
 func (a *App) ApproveServer(name string, yes bool) (agent.ServerInfo, error) {
-	k, err := a.findServer(name)
+	return a.approveServer(a.opts.Workdir, name, yes)
+}
+
+func (a *App) approveServer(workdir, name string, yes bool) (agent.ServerInfo, error) {
+	k, err := a.findServer(workdir, name)
 	if err != nil {
 		return agent.ServerInfo{}, err
 	}
 	n := 0
 	if yes {
-		if n, err = a.agreeToTools(name); err != nil {
+		if n, err = a.agreeToTools(workdir, name); err != nil {
 			return serverInfo(k), err
 		}
 	}
@@ -209,20 +214,20 @@ func (a *App) ApproveServer(name string, yes bool) (agent.ServerInfo, error) {
 	case k.Scope != servers.Project:
 		return serverInfo(k), serverProblem(name, errors.New("no project names it: it needs no yes"), "switch it off with dure mcp disable "+name)
 	}
-	if err := a.serverStore().Change(a.opts.Workdir, func(c *servers.Choices) error { c.Approve(name, k.Hash, yes); return nil }); err != nil {
+	if err := a.serverStore().Change(workdir, func(c *servers.Choices) error { c.Approve(name, k.Hash, yes); return nil }); err != nil {
 		return serverInfo(k), serverProblem(name, err, "dure mcp reset-project-choices")
 	}
-	k, err = a.findServer(name)
+	k, err = a.findServer(workdir, name)
 	return serverInfo(k), err
 }
 
 // agreeToTools takes the tools of a server as they are now: in the sessions that are open,
 // and in others when they are seen next. It returns how many had changed.
-func (a *App) agreeToTools(name string) (n int, err error) {
+func (a *App) agreeToTools(workdir, name string) (n int, err error) {
 	a.servers.mu.Lock()
 	var open []*connected
 	for _, c := range a.servers.open {
-		if c.workdir == a.opts.Workdir && !slices.Contains(open, c) {
+		if (c.workdir == workdir || c.ws.Root() == workdir) && !slices.Contains(open, c) {
 			open = append(open, c)
 		}
 	}
@@ -234,20 +239,24 @@ func (a *App) agreeToTools(name string) (n int, err error) {
 		}
 		n += more
 	}
-	err = a.serverStore().Change(a.opts.Workdir, func(c *servers.Choices) error { n += c.Agree(name); return nil })
+	err = a.serverStore().Change(workdir, func(c *servers.Choices) error { n += c.Agree(name); return nil })
 	return n, err
 }
 
 // SwitchServer records whether a server is used in this folder.
 func (a *App) SwitchServer(name string, on bool) (agent.ServerInfo, error) {
-	k, err := a.findServer(name)
+	return a.switchServer(a.opts.Workdir, name, on)
+}
+
+func (a *App) switchServer(workdir, name string, on bool) (agent.ServerInfo, error) {
+	k, err := a.findServer(workdir, name)
 	if err != nil {
 		return agent.ServerInfo{}, err
 	}
-	if err := a.serverStore().Change(a.opts.Workdir, func(c *servers.Choices) error { c.Switch(name, on); return nil }); err != nil {
+	if err := a.serverStore().Change(workdir, func(c *servers.Choices) error { c.Switch(name, on); return nil }); err != nil {
 		return serverInfo(k), serverProblem(name, err, "dure mcp list")
 	}
-	k, err = a.findServer(name)
+	k, err = a.findServer(workdir, name)
 	return serverInfo(k), err
 }
 

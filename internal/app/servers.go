@@ -276,9 +276,9 @@ func (a *App) ServerNotes() (notes []agent.Note) {
 	return notes
 }
 
-// findServer returns the server of a name that counts.
-func (a *App) findServer(name string) (servers.Known, error) {
-	known, _ := a.serversIn(a.opts.Workdir)
+// findServer returns the server of a name that counts in a folder.
+func (a *App) findServer(workdir, name string) (servers.Known, error) {
+	known, _ := a.serversIn(workdir)
 	if i := slices.IndexFunc(known, func(k servers.Known) bool { return k.Name == name }); i >= 0 {
 		return known[i], nil
 	}

@@ -359,14 +359,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 // changeServer does what somebody has typed in a session. What is not connected there, as
 // it was not used when the session began, is used from the next session on.
 func (a *App) changeServer(ctx context.Context, q agent.ChangeServer) (agent.ServerInfo, error) {
-	c := a.serversOf(q.Session)
+	c, workdir := a.serversOf(q.Session), a.folderOf(q.Session, "")
 	has := c != nil && slices.ContainsFunc(c.set.Status(), func(s mcp.Status) bool { return s.Server.Name == q.Server })
 	var err error
 	switch q.Do {
 	case "approve":
-		_, err = a.ApproveServer(q.Server, true)
+		_, err = a.approveServer(workdir, q.Server, true)
 	case "enable", "disable":
-		if _, err = a.SwitchServer(q.Server, q.Do == "enable"); err == nil && has {
+		if _, err = a.switchServer(workdir, q.Server, q.Do == "enable"); err == nil && has {
 			if err = c.set.Disable(q.Server); q.Do == "enable" {
 				err = c.set.Enable(q.Server)
 			}
@@ -374,7 +374,7 @@ func (a *App) changeServer(ctx context.Context, q agent.ChangeServer) (agent.Ser
 		}
 	case "reconnect":
 		if !has {
-			if _, err = a.findServer(q.Server); err == nil {
+			if _, err = a.findServer(workdir, q.Server); err == nil {
 				err = serverProblem(q.Server, errors.New("this session has not begun with it"), "begin another session: /clear")
 			}
 			break

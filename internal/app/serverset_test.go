@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +147,32 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	if s := k.server(); s.State != "failed" || s.Why == "" {
 		out, _ := json.Marshal(s)
 		t.Errorf("%s", out)
+	}
+}
+
+// What somebody says of a server in a session counts for the folder of that session, and
+// for none in which another server has its name.
+func TestServersOfTheFolderOfASession(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{})
+	other := filepath.Join(w.home, "other")
+	for dir, command := range map[string]string{w.work: "good", other: "evil"} {
+		w.file(filepath.Join(dir, ".mcp.json"), `{"mcpServers": {"one": {"command": "`+command+`"}}}`)
+		trustFolder(t, w.plain(), dir)
+	}
+	a := w.plain()
+	k := w.talkTo(a, agent.Open{Workdir: other})
+	state := func(dir string) string {
+		t.Helper()
+		r, err := client.Query[agent.ServerReport](t.Context(), k.Client, agent.ListServers{Workdir: dir})
+		if err != nil || len(r.Servers) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.Servers[0].State
+	}
+	for _, do := range []struct{ what, want string }{{"approve", "ready"}, {"disable", "off"}, {"enable", "ready"}} {
+		s, err := client.Query[agent.ServerInfo](t.Context(), k.Client, agent.ChangeServer{Session: k.Info.ID, Server: "one", Do: do.what})
+		if err != nil || s.Run != "evil" || s.State != do.want || state(other) != do.want || state(w.work) != "waiting" {
+			t.Errorf("%s: %+v, %v; there %s, here %s", do.what, s, err, state(other), state(w.work))
+		}
 	}
 }

@@ -36,7 +36,7 @@ type ServerOffer struct {
 
 // TestServer connects a server as a session would, lists what it has, and ends it.
 func (a *App) TestServer(ctx context.Context, name string) (t ServerTest, err error) {
-	k, err := a.findServer(name)
+	k, err := a.findServer(a.opts.Workdir, name)
 	if err != nil {
 		return t, err
 	}

@@ -86,7 +86,7 @@ func (a *App) signsIn(s servers.Server) auth.OAuthHandler {
 
 // signableServer returns the server of a name, if somebody can sign in to it.
 func (a *App) signableServer(name string) (oauth.App, error) {
-	k, err := a.findServer(name)
+	k, err := a.findServer(a.opts.Workdir, name)
 	switch {
 	case err != nil:
 		return oauth.App{}, err
