@@ -133,7 +133,7 @@ func (a *App) connect(b serverPlace, cat *catalog.Catalog) *connected {
 func (c *connected) config(list []servers.Server) mcp.Config {
 	a := c.app
 	return mcp.Config{
-		Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
+		Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: c.signsIn,
 		Roots:   func() []string { return append([]string{c.ws.Root()}, a.cfg.AddDirs...) },
 		Trusted: ownServer, Elicit: c.elicit, Elicited: c.finished, Ask: c.sampler(),
 		Clean: a.patterns.Redact, OnChange: c.changed,

@@ -84,6 +84,13 @@ func (a *App) signsIn(s servers.Server) auth.OAuthHandler {
 	return &oauth.Bearer{Desk: d, App: serverApp(s), Quiet: true}
 }
 
+// signsIn is the same for servers of the session, by the names at which somebody has signed
+// in to them.
+func (c *connected) signsIn(s servers.Server) auth.OAuthHandler {
+	s.Name = c.prefix + s.Name
+	return c.app.signsIn(s)
+}
+
 // signableServer returns the server of a name, if somebody can sign in to it.
 func (a *App) signableServer(name string) (oauth.App, error) {
 	k, err := a.findServer(a.opts.Workdir, name)

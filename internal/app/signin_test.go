@@ -11,16 +11,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
 
-// signInPlace is a server that wants a person to sign in, and where they do.
-func signInPlace(t *testing.T) (address string, revoked func() int) {
-	n := 0
+// signInPlace is a server that wants a person to sign in, and where they do. Shown counts the
+// requests with the token that it gives.
+func signInPlace(t *testing.T) (address string, revoked, shown func() int) {
+	n, tokens := 0, atomic.Int64{}
 	mux := http.NewServeMux()
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
@@ -28,7 +31,10 @@ func signInPlace(t *testing.T) (address string, revoked func() int) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v)
 	}
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer access-of-the-person" {
+			tokens.Add(1)
+		}
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+`/about"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	})
@@ -50,14 +56,14 @@ func signInPlace(t *testing.T) (address string, revoked func() int) {
 		say(w, map[string]any{"access_token": "access-of-the-person", "refresh_token": "refresh-of-the-person", "expires_in": 3600, "token_type": "Bearer"})
 	})
 	mux.HandleFunc("/revoke", func(http.ResponseWriter, *http.Request) { n++ })
-	return s.URL + "/mcp", func() int { return n }
+	return s.URL + "/mcp", func() int { return n }, func() int { return int(tokens.Load()) }
 }
 
 // A person signs in to a server that is named in the settings, here or with what a
 // browser elsewhere has shown, and out again. What the server gave is masked from
 // then on.
 func TestSignInToServer(t *testing.T) {
-	address, revoked := signInPlace(t)
+	address, revoked, _ := signInPlace(t)
 	w := newWorld(t, script.Script{}, script.Options{})
 	for _, elsewhere := range []bool{false, true} {
 		a := w.plain()
@@ -142,5 +148,31 @@ func TestNobodySignsIn(t *testing.T) {
 	}
 	if err := a.AnswerSignIn(t.Context(), "files", "http://127.0.0.1:1/callback?state=guessed&code=x"); err == nil {
 		t.Error("an answer to nothing is taken")
+	}
+}
+
+// A server of a type of agents is shown the token of the person who has signed in to it, by
+// the name that it has in lists; another one of its name and address is shown none.
+func TestSignInToServerOfAgent(t *testing.T) {
+	for name, want := range map[string]bool{"agent:reader:notes": true, "notes": false} {
+		t.Run(name, func(t *testing.T) {
+			address, _, shown := signInPlace(t)
+			w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
+			w.file(filepath.Join(w.home, "dure", "agents", "reader.md"), "---\nname: reader\ndescription: Reads.\nmcpServers:\n  notes:\n    type: http\n    url: "+address+"\n---\nYou read.\n")
+			a := w.plain()
+			if _, err := a.AddServer(t.Context(), "local", "notes", json.RawMessage(`{"type":"http","url":"`+address+`"}`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.SignIn(t.Context(), name, func(q app.SignInNeeded) error { return a.AnswerSignIn(t.Context(), name, follow(t, q.URL)) }); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.SwitchServer("notes", false); err != nil {
+				t.Fatal(err)
+			}
+			w.talkTo(w.plain(), agent.Open{Agent: "reader"}).turn("Hello")
+			if got := shown() > 0; got != want {
+				t.Errorf("it was shown the token: %v", got)
+			}
+		})
 	}
 }

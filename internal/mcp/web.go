@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/internal/mcp/servers"
@@ -77,14 +78,19 @@ func (l *live) overWeb(ctx context.Context, kind string) (sdk.Transport, error) 
 		}
 		return nil
 	}}
+	var by auth.OAuthHandler
+	if c.Auth != nil {
+		by = c.Auth(def)
+	}
 	if kind == servers.SSE {
+		if by != nil {
+			own.Transport = signing{l.web, by}
+		}
 		return old{&sdk.SSEClientTransport{Endpoint: def.URL, HTTPClient: own, MaxEventSize: maxMessage}, l.life}, nil
 	}
 	t := &sdk.StreamableClientTransport{Endpoint: def.URL, HTTPClient: own, MaxEventSize: maxMessage}
-	if c.Auth != nil {
-		if h := c.Auth(def); h != nil {
-			t.OAuthHandler = h
-		}
+	if by != nil {
+		t.OAuthHandler = by
 	}
 	return t, nil
 }
@@ -169,7 +175,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *web) note(method string, status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if method == http.MethodPost || w.last == 0 {
+	if method == http.MethodPost || w.last == 0 || w.last == http.StatusUnauthorized {
 		w.last = status
 	}
 }
