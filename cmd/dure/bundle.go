@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -42,10 +43,15 @@ func (p *program) bundleCommand() *cobra.Command {
 		_, err = fmt.Fprintln(p.out, p.text.Say(text.BundleLocked, "path", text.OneLine(file)))
 		return err
 	})
-	for _, sub := range []*cobra.Command{check, graph, lock} {
+	login := p.command("login [PATH] [NAME]", text.HelpBundleLogin, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		name := strings.Join(args[min(len(args), 1):], "")
+		err := p.opened.SignInBundle(ctx, bundlePath(args), name, func(q app.SignInNeeded) error { return p.showSignIn(name, q, asJSON) })
+		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(cmp.Or(name, bundlePath(args))))
+	})
+	for _, sub := range []*cobra.Command{check, graph, lock, login} {
 		sub.ValidArgsFunction = nil // folders and files
 	}
-	cmd.AddCommand(check, graph, lock, p.bundleRunCommand())
+	cmd.AddCommand(check, graph, lock, login, p.bundleRunCommand())
 	return cmd
 }
 
@@ -114,6 +120,12 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 	})()
 	return a.ServeBundle(ctx, path, swarm, run, app.BundleIO{
 		In: p.in, Out: p.out, Clean: text.Clean,
+		SignIn: func(s app.BundleSignIn) string {
+			if s.UserCode != "" {
+				return p.text.Say(text.NeedsSignInCode, "what", s.Message, "url", s.URL, "code", s.UserCode)
+			}
+			return p.text.Say(text.NeedsSignIn, "what", s.Message, "url", s.URL)
+		},
 		Note: func(n agent.BundleNote) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -85,7 +85,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...)),
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
-		Reap:    func(p agent.Process) { sandbox.Reap(p) },
+		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
 		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true},

@@ -17,6 +17,7 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/catalog"
 	"dure/internal/exthost"
+	"dure/internal/oauth"
 	"dure/internal/sandbox"
 )
 
@@ -27,9 +28,12 @@ type BundleCode struct {
 	dir    string
 	agents map[string]*bundle.Effective // by the names of their types
 	locks  []bundle.Lock                // packages that code may be from
+	apps   map[string]*oauth.App        // by the tools that sign in with them
 
-	mu  sync.Mutex
-	ran map[string]string // hash of each entry that has run; guarded by mu
+	mu       sync.Mutex
+	ran      map[string]string // hash of each entry that has run; guarded by mu
+	subjects map[string]string // for whom sessions act, but for those of the person here; guarded by mu
+	parents  map[string]string // of sessions that work for others; guarded by mu
 }
 
 // fromBundle is who brings the tools of a bundle to a catalog.
@@ -149,9 +153,10 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 			}
 			return "", errors.New("there is no node outside of the folder")
 		},
-		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Logger: a.opts.Logger,
+		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Clean: a.patterns.Redact, Logger: a.opts.Logger,
 	})
-	err := run.tools(c, e)
+	k.follows(c.Session, c.Parent)
+	err := run.tools(c, k, e)
 	if err == nil {
 		err = run.extend(e)
 	}
@@ -163,14 +168,22 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 }
 
 // tools registers the tools of an agent.
-func (r *codeRun) tools(c toolConfig, e *bundle.Effective) error {
+func (r *codeRun) tools(c toolConfig, k *BundleCode, e *bundle.Effective) error {
 	var all []agent.Tool
 	for _, t := range e.Tools {
 		spec := t.Spec.(*bundle.Tool)
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			continue
 		}
-		from := exthost.Resource{Name: t.Name, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(t, spec.Runtime, spec.Entry), ErrorLimit: spec.ErrorLimit}
+		settle := c.Reach.Settle
+		if c.Child != nil {
+			settle = nil
+		}
+		sign, err := r.signs(k, t, settle)
+		if err != nil {
+			return err
+		}
+		from := exthost.Resource{Sign: sign, Name: t.Name, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(t, spec.Runtime, spec.Entry), ErrorLimit: spec.ErrorLimit}
 		for _, x := range spec.Exports {
 			from.Exports = append(from.Exports, exthost.Export{Name: x.Name, Spec: agent.Spec{
 				Name: x.Call, Description: x.Description, Input: x.Parameters,
@@ -221,6 +234,9 @@ func (a *App) post(ctx context.Context, q exthost.Request) (exthost.Response, er
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", q.Key)
+	if q.Authorization != "" {
+		req.Header.Set("Authorization", q.Authorization)
+	}
 	by := a.transport.Clone()
 	by.DialContext, by.DisableKeepAlives = dialer(true), true
 	client := &http.Client{

@@ -21,6 +21,7 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/cron"
 	"dure/internal/inbound"
+	"dure/internal/oauth"
 	"dure/internal/swarm"
 )
 
@@ -49,10 +50,7 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 		return run, nil
 	}
 	if dir := filepath.Clean(root.Name()); !a.trustsBundle(dir) {
-		return run, &agent.Problem{
-			Code: agent.ProblemBundle, Message: "the folder of the bundle is not trusted",
-			Fix: "look at it, then: dure trust " + dir,
-		}
+		return run, untrusted(dir)
 	}
 	one := b.Swarm(name)
 	if one == nil {
@@ -63,9 +61,12 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 	}
 	s := one.Spec.(*bundle.Swarm)
 	types := map[string]map[string]any{}
-	code := &BundleCode{dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, locks: b.Locks, ran: map[string]string{}}
+	code := &BundleCode{
+		dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, locks: b.Locks, apps: map[string]*oauth.App{},
+		ran: map[string]string{}, subjects: map[string]string{}, parents: map[string]string{},
+	}
 	for _, ref := range s.Agents {
-		d, err := a.bundleAgent(b, ref, s)
+		d, err := a.bundleAgent(b, ref, s, code)
 		if err != nil {
 			return run, err
 		}
@@ -81,6 +82,13 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 	return run, nil
 }
 
+func untrusted(dir string) error {
+	return &agent.Problem{
+		Code: agent.ProblemBundle, Message: "the folder of the bundle is not trusted",
+		Fix: "look at it, then: dure trust " + dir,
+	}
+}
+
 // trustsBundle reports whether a folder, or one that it lies in, is trusted.
 func (a *App) trustsBundle(dir string) bool {
 	if _, ok := a.project(dir); ok {
@@ -91,7 +99,7 @@ func (a *App) trustsBundle(dir string) bool {
 }
 
 // bundleAgent returns the fields of a type of agents.
-func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm) (map[string]any, error) {
+func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, code *BundleCode) (map[string]any, error) {
 	e, ok := b.Agent(ref)
 	if !ok {
 		return nil, fmt.Errorf("the bundle has no %s", ref.ID())
@@ -99,15 +107,17 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm) (ma
 	tools := []string{}
 	for _, t := range e.Tools {
 		spec := t.Spec.(*bundle.Tool)
+		app, err := a.signInApp(b, code.dir, t)
+		if err != nil {
+			return nil, err
+		}
+		code.apps[t.ID()] = app
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			tools = append(tools, spec.Entry)
 			continue
 		}
 		if err := runs(t, spec.Runtime, bundle.RuntimeNode, bundle.RuntimeProcess, bundle.RuntimeHTTP); err != nil {
 			return nil, err
-		}
-		if spec.Auth.App.Given() {
-			return nil, unrunnable(t.ID(), "auth")
 		}
 	}
 	for _, x := range e.Extensions {
@@ -160,11 +170,16 @@ func agentName(r bundle.Ref) string {
 	return strings.Trim("agent-"+plain[:min(len(plain), most)], "-") + "-" + hex.EncodeToString(sum.Sum(nil))
 }
 
+// BundleSignIn is what a person has to do before a tool can work for them.
+type BundleSignIn = inbound.SignIn
+
 // BundleIO is what the connections of a bundle are served with.
 type BundleIO struct {
 	In    io.Reader
 	Out   io.Writer
 	Clean func(string) string
+	// SignIn says what a person has to do before a tool can work for them.
+	SignIn func(BundleSignIn) string
 	// Note is told what begins and what fails. It may be called from several goroutines.
 	Note func(agent.BundleNote)
 }
@@ -185,13 +200,21 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 		return err
 	}
 	entry := b.Swarm(name).Spec.(*bundle.Swarm).Entry
+	dir, from := filepath.Clean(root.Name()), map[string]string{}
+	for _, l := range lines {
+		from[l.name] = l.entry
+	}
 	r := inbound.NewRouter(inbound.Config{
-		Client: a.Client(), Bundle: filepath.Clean(root.Name()), Logger: a.opts.Logger,
+		Client: a.Client(), Bundle: dir, Logger: a.opts.Logger,
 		Route: func(connection string, m bundle.Message) (bundle.Goal, error) {
 			if connection == "" { // the terminal of a bundle without connections
 				return bundle.Goal{Agent: entry, Key: bundle.Key(lineKey)}, nil
 			}
-			return b.Route(connection, m)
+			g, err := b.Route(connection, m)
+			if err == nil && from[connection] == bundle.Webhook {
+				run.Code.visited(g.Session(dir))
+			}
+			return g, err
 		},
 		Open: func(g bundle.Goal) agent.Open {
 			return agent.Open{Workdir: a.opts.Workdir, Agent: agentName(g.Agent), MaxSteps: run.Steps, Title: "bundle " + g.Agent.Name}
@@ -226,6 +249,7 @@ const lineKey = "terminal"
 // line is a connection that can be started.
 type line struct {
 	name  string // "" = the terminal of a bundle without connections
+	entry string // of its connector
 	start func(well func()) (c inbound.Connector, where string, err error)
 	most  int // failures in a row, after which it is not started again; 0 = it always is
 }
@@ -235,7 +259,7 @@ type line struct {
 func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) ([]line, error) {
 	terminal := func(name string) line {
 		return line{name: name, start: func(well func()) (inbound.Connector, string, error) {
-			return &inbound.Terminal{In: with.In, Out: with.Out, Clean: with.Clean, Well: well}, "", nil
+			return &inbound.Terminal{In: with.In, Out: with.Out, Clean: with.Clean, SignIn: with.SignIn, Well: well}, "", nil
 		}}
 	}
 	var lines []line
@@ -272,6 +296,7 @@ func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) 
 		if err != nil {
 			return nil, bundleProblem(r.Name, err)
 		}
+		l.entry = spec.Entry
 		lines = append(lines, l)
 	}
 	if len(lines) == 0 {

@@ -122,20 +122,26 @@ func (a *App) SignIn(ctx context.Context, name string, show func(SignInNeeded) e
 	if err != nil {
 		return err
 	}
-	r := d.Token(ctx, oauth.Request{App: app, Challenge: d.Probe(ctx, app.Resource)})
+	if err := waitSignIn(ctx, d, oauth.Request{App: app, Challenge: d.Probe(ctx, app.Resource)}, show); err != nil {
+		return signInProblem(name, err)
+	}
+	return nil
+}
+
+// waitSignIn opens a sign-in, tells show about it, and waits until it is over.
+func waitSignIn(ctx context.Context, d *oauth.Desk, q oauth.Request, show func(SignInNeeded) error) error {
+	r := d.Token(ctx, q)
 	switch {
 	case r.Error != nil:
-		return signInProblem(name, r.Error)
+		return r.Error
 	case r.Ready != nil:
 		return nil
 	}
 	if err := show(SignInNeeded{"authorization_required", *r.Required}); err != nil {
 		return err
 	}
-	if _, err := d.Await(ctx, r.Required.AuthSession); err != nil {
-		return signInProblem(name, err)
-	}
-	return nil
+	_, err := d.Await(ctx, r.Required.AuthSession)
+	return err
 }
 
 // AnswerSignIn ends the sign-in that is open with the address to which a browser was

@@ -213,6 +213,9 @@ func crewLine(t text.Catalog, b agent.CrewProgressed) string {
 // summary says in a few words what came of a call.
 func summary(t text.Catalog, f agent.CallFinished) string {
 	r := f.Result
+	if line := signInLine(t, r); line != "" {
+		return line
+	}
 	if e := r.Error; r.Failed() && e != nil {
 		switch e.Code {
 		case agent.ErrDenied:

@@ -43,6 +43,7 @@ type denial struct {
 type task struct {
 	handle, tool string
 	call         agent.Call
+	result       agent.Result // by which it was answered as pending
 }
 
 // past takes in an event from before the turn.
@@ -90,7 +91,7 @@ func (o *outcome) background(e agent.Event) {
 		o.allowed[b.Proposal.Call.ID] = b.Proposal.Call
 	case agent.CallFinished:
 		if b.Result.Status == agent.StatusPending {
-			o.pending = append(o.pending, task{b.Result.Handle, b.Tool, o.allowed[b.Result.ID]})
+			o.pending = append(o.pending, task{b.Result.Handle, b.Tool, o.allowed[b.Result.ID], b.Result})
 		}
 		delete(o.allowed, b.Result.ID)
 	case agent.CallSettled:

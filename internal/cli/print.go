@@ -271,8 +271,16 @@ func (p *printer) pending() {
 	}
 	var list []string
 	for _, t := range p.result.pending {
+		if line := signInLine(p.Text, t.result); line != "" { // it outlives the session
+			fmt.Fprintln(p.Err, line)
+			fmt.Fprintln(p.Err, p.Text.Say(text.PrintSignInFix))
+			continue
+		}
 		t.call.Tool = t.tool // the call is not known when it was made before our time
 		list = append(list, callLine(t.call, p.o.Open.Workdir))
+	}
+	if len(list) == 0 {
+		return
 	}
 	fmt.Fprintln(p.Err, p.Text.Say(text.PrintPending, "n", len(list), "list", strings.Join(list, ", ")))
 	if !p.o.Open.Scratch {

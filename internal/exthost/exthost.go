@@ -63,6 +63,9 @@ type Config struct {
 	Invoke   func(ctx context.Context, server, tool string, input json.RawMessage) (agent.Result, error)
 	Settle   agent.Settle // nil = no tool can answer later
 
+	// Clean takes secrets out of what code logs; nil = it knows of none.
+	Clean func(string) string
+
 	Limits Limits
 	Logger *slog.Logger // of what belongs to no call; nil = nobody reads it
 
@@ -78,6 +81,8 @@ type Request struct {
 	URL  string
 	Key  string // of the attempt, for Idempotency-Key
 	Body []byte
+
+	Authorization string // for the header of that name; a secret
 }
 
 // A Response is what came back. Body is no longer than [Limits.Answer], or is refused.
@@ -139,6 +144,9 @@ func New(c Config) *Host {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Clean == nil {
+		c.Clean = func(s string) string { return s }
 	}
 	c.Env = harmless(c.Env)
 	h := &Host{c: c}

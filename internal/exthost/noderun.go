@@ -55,6 +55,8 @@ type callParams struct {
 	Hook    uint64          `json:"hook,omitempty"`
 	Context toolContext     `json:"context"`
 	Input   json.RawMessage `json:"input"`
+
+	Credential *toldCredential `json:"credential,omitempty"`
 }
 
 // A callAnswer is what it returned: a value, or that the outcome comes later.
@@ -86,13 +88,13 @@ func newNodeSide(h *Host) *nodeSide {
 }
 
 // run calls an export of a module.
-func (n *nodeSide) run(ctx context.Context, entry, export string, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+func (n *nodeSide) run(ctx context.Context, entry, export string, tc agent.ToolContext, c agent.Call, cred *Credential) (agent.Result, error) {
 	w, m, err := n.ready(ctx, entry)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	defer w.leave()
-	r, err := w.tool(ctx, callParams{Module: m.hash, Export: export, Context: told(tc), Input: c.Input}, tc.Logger)
+	r, err := w.tool(ctx, callParams{Module: m.hash, Export: export, Context: told(tc), Input: c.Input, Credential: cred.told()}, tc.Logger)
 	if _, gone := errors.AsType[*Ended](err); !gone {
 		n.slot.worked()
 	}
@@ -319,6 +321,6 @@ func (h *Host) logged(w *worker, params json.RawMessage) error {
 	if p.Extension != "" {
 		log = log.With("extension", p.Extension)
 	}
-	log.Log(w.life, level, shortened(p.Text, 8000))
+	log.Log(w.life, level, shortened(h.c.Clean(p.Text), 8000))
 	return nil
 }

@@ -16,6 +16,8 @@ type input struct {
 	Export  string          `json:"export"`
 	Input   json.RawMessage `json:"input"`
 	Context toolContext     `json:"context"`
+
+	Credential *toldCredential `json:"credential,omitempty"` // of an executable
 }
 
 // A onceAnswer is an object that an executable may answer with to say that it has not
@@ -27,7 +29,7 @@ type onceAnswer struct {
 }
 
 // once runs an executable for one call: one JSON value in, one out.
-func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.ToolContext, c agent.Call, cred *Credential) (agent.Result, error) {
 	var none agent.Result
 	program, err := h.below(r.Entry)
 	if err != nil {
@@ -36,7 +38,7 @@ func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.Too
 	if err := h.approved(r.Entry, program); err != nil {
 		return none, err
 	}
-	in, err := json.Marshal(input{r.Name, export, c.Input, told(tc)})
+	in, err := json.Marshal(input{r.Name, export, c.Input, told(tc), cred.told()})
 	if err != nil {
 		return none, fmt.Errorf("writing the input: %w", err)
 	}
@@ -100,17 +102,19 @@ func declared(answer []byte) error {
 }
 
 // post asks an address.
-func (h *Host) post(ctx context.Context, r Resource, export string, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
-	body, err := json.Marshal(input{r.Name, export, c.Input, told(tc)})
+func (h *Host) post(ctx context.Context, r Resource, export string, tc agent.ToolContext, c agent.Call, cred *Credential) (agent.Result, error) {
+	body, err := json.Marshal(input{Tool: r.Name, Export: export, Input: c.Input, Context: told(tc)})
 	if err != nil {
 		return agent.Result{}, fmt.Errorf("writing the input: %w", err)
 	}
-	got, err := h.c.Post(ctx, Request{URL: r.Entry, Key: agent.CallEnvOf(ctx).Key, Body: body})
-	if ctx.Err() != nil {
+	got, instead, err := h.signed(ctx, r, export, Request{URL: r.Entry, Key: agent.CallEnvOf(ctx).Key, Body: body}, cred)
+	switch {
+	case ctx.Err() != nil:
 		return agent.Result{}, cause(ctx)
-	}
-	if err != nil {
+	case err != nil:
 		return agent.Result{}, err
+	case instead != nil:
+		return *instead, nil
 	}
 	answer := bytes.TrimSpace(got.Body)
 	if err := declared(answer); err != nil {

@@ -29,6 +29,9 @@ type Resource struct {
 
 	// ErrorLimit is the most characters of a message of an error; 0 = 1000.
 	ErrorLimit int
+
+	// Sign signs calls in; nil = they need nobody.
+	Sign Sign
 }
 
 // An Export is a tool of a resource: its name there, and how it is known to models.
@@ -63,6 +66,11 @@ func (h *Host) fits(r Resource) error {
 	for i, e := range r.Exports {
 		if slices.ContainsFunc(r.Exports[:i], func(o Export) bool { return o.Name == e.Name }) {
 			return fmt.Errorf("it exports %q twice", e.Name)
+		}
+	}
+	if r.Sign != nil {
+		if err := r.Signable(); err != nil {
+			return err
 		}
 	}
 	switch r.Runtime {
@@ -153,13 +161,19 @@ func (f *foreign) Run(ctx context.Context, tc agent.ToolContext, c agent.Call) (
 	defer cancel()
 	var r agent.Result
 	var err error
+	var cred *Credential
+	if f.from.Sign != nil {
+		if cred, r = f.from.Sign(ctx, f.export, nil); cred == nil {
+			return r, nil
+		}
+	}
 	switch f.from.Runtime {
 	case Node:
-		r, err = f.host.node.run(ctx, f.from.Entry, f.export, tc, c)
+		r, err = f.host.node.run(ctx, f.from.Entry, f.export, tc, c, cred)
 	case Process:
-		r, err = f.host.once(ctx, f.from, f.export, tc, c)
+		r, err = f.host.once(ctx, f.from, f.export, tc, c, cred)
 	case HTTP:
-		r, err = f.host.post(ctx, f.from, f.export, tc, c)
+		r, err = f.host.post(ctx, f.from, f.export, tc, c, cred)
 	case MCP:
 		r, err = f.host.c.Invoke(ctx, f.from.Entry, f.export, c.Input)
 	case Builtin:

@@ -153,13 +153,13 @@ const methods = {
     return { old, exports: Object.keys(handlers).filter((k) => typeof handlers[k] === 'function') };
   },
 
-  async call({ module, export: name, hook, context, input }, signal) {
+  async call({ module, export: name, hook, context, input, credential }, signal) {
     const handlers = modules.get(module);
     let f = hooks.get(hook);
     if (hook === undefined) f = has(handlers, name) ? handlers[name] : name === undefined || Object.keys(handlers ?? {}).join() !== 'default' ? undefined : handlers.default;
     if (typeof f !== 'function') throw new TypeError('there is no function for ' + name);
     const about = { ...context, logger: logger({ call: context.toolCallId }), signal };
-    const value = await f.call(handlers, about, input);
+    const value = await f.call(handlers, about, input, Object.freeze(credential));
     if (value instanceof Pending) {
       const answer = { pending: { handle: value.handle, message: value.message } };
       return { answer, after: (id) => value.answered(id) };

@@ -26,6 +26,6 @@ func Ask(ctx context.Context, c client.Client, o agent.Open, input, text string)
 	if err := sess.Send(ctx, agent.Prompt{ID: input, Text: text}); err != nil {
 		return sess.Info.ID, "", err
 	}
-	said, err = answer(ctx, sess, input)
-	return sess.Info.ID, said, err
+	h, err := answer(ctx, sess, input)
+	return sess.Info.ID, h.text, err
 }

@@ -38,9 +38,22 @@ type Connector interface {
 // A Delivery is a message that a session has.
 type Delivery struct {
 	Session string
+	SignIns []SignIn // that tools want, once it is answered
 	done    chan struct{}
+	later   chan string // what is said when somebody has signed in; closed when nothing is to come
 	text    string
 	err     error
+}
+
+// Later returns what the session says by itself when somebody has signed in that it has
+// waited for; false when nothing comes any more.
+func (d *Delivery) Later(ctx context.Context) (string, bool) {
+	select {
+	case text, ok := <-d.later:
+		return text, ok
+	case <-ctx.Done():
+		return "", false
+	}
 }
 
 // Wait returns what the session answers.

@@ -36,10 +36,11 @@ type Router struct {
 	stop context.CancelCauseFunc
 	all  sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	flight int
-	open   map[string]*live // by session
+	mu      sync.Mutex
+	closed  bool
+	flight  int
+	waiting int              // for people who are to sign in
+	open    map[string]*live // by session
 }
 
 // live is a session with messages that are not answered.
@@ -97,14 +98,46 @@ func (r *Router) Deliver(ctx context.Context, connection string, m bundle.Messag
 		r.leave()
 		return nil, err
 	}
-	d := &Delivery{Session: id, done: make(chan struct{})}
-	go func() { // all waits for it, see enter
-		defer r.leave()
-		defer close(d.done)
-		defer r.release(id, l)
-		d.text, d.err = answer(r.ctx, l.sess, input)
-	}()
+	d := &Delivery{Session: id, done: make(chan struct{}), later: make(chan string, 1)}
+	go r.wait(d, l, input)
 	return d, nil
+}
+
+// wait waits for what a session answers, and for what it says when a person has signed in
+// that it has asked for it. Router.all waits for it, see enter.
+func (r *Router) wait(d *Delivery, l *live, input string) {
+	defer r.all.Done()
+	defer close(d.later)
+	h, err := answer(r.ctx, l.sess, input)
+	d.text, d.SignIns, d.err = h.text, h.signIns, err
+	lingers := err == nil && len(h.waiting) > 0 && r.lingers(1)
+	if !lingers {
+		r.release(d.Session, l)
+	}
+	r.mu.Lock()
+	r.flight--
+	r.mu.Unlock()
+	close(d.done)
+	if !lingers {
+		return
+	}
+	defer r.lingers(-1)
+	defer r.release(d.Session, l)
+	if text, err := linger(r.ctx, l.sess, h); err == nil && text != "" {
+		d.later <- text
+	}
+}
+
+// lingers counts the messages that are answered and wait for a person to sign in. Of too many,
+// it is the next message that goes on with what they have agreed to.
+func (r *Router) lingers(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > 0 && (r.closed || r.waiting == maxFlight) {
+		return false
+	}
+	r.waiting += n
+	return true
 }
 
 // enter counts a message that is on its way.
@@ -197,35 +230,11 @@ func inputOf(connection, id string) string {
 	return "in-" + hex.EncodeToString(sum[:20])
 }
 
+var errGone = errors.New("the session was closed before it answered")
+
 // answer waits for the end of the turn that an input is part of, and returns the last thing
 // that was said in it.
-func answer(ctx context.Context, sess *client.Session, input string) (string, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	text, mine := "", false
-	for e, err := range sess.Events(ctx, 0) {
-		if err != nil {
-			return "", err
-		}
-		switch b := e.Body.(type) {
-		case agent.InputAdded:
-			mine = mine || b.Input == input
-		case agent.ModelAnswered:
-			if s := b.Message.Text(); mine && s != "" {
-				text = s
-			}
-		case agent.TurnEnded:
-			switch {
-			case !mine:
-			case b.Reason == agent.EndDone, b.Reason == agent.EndLimit:
-				return text, nil
-			default:
-				return text, fmt.Errorf("the turn ended: %s %s", b.Reason, b.Error)
-			}
-		}
-	}
-	if err := context.Cause(ctx); err != nil {
-		return "", err
-	}
-	return "", errors.New("the session was closed before it answered")
+func answer(ctx context.Context, sess *client.Session, input string) (h heard, err error) {
+	_, err = follow(ctx, sess, &h, 0, func(i string) bool { return i == input })
+	return h, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"dure/internal/bundle"
 )
@@ -20,6 +21,8 @@ type Terminal struct {
 	Out io.Writer
 	// Clean makes an answer harmless for Out; nil = it stays as it is.
 	Clean func(string) string
+	// SignIn says what a person has to do; nil = the answer alone does.
+	SignIn func(SignIn) string
 	// Well is called when a line was answered; nil = nobody wants to know.
 	Well func()
 }
@@ -33,7 +36,10 @@ func (t *Terminal) Run(ctx context.Context, sink Sink) error {
 	}
 	lines := make(chan read)
 	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
 	defer cancel()
+	later := make(chan string)
 	go func() {
 		defer close(lines)
 		in := bufio.NewScanner(t.In)
@@ -63,7 +69,22 @@ func (t *Terminal) Run(ctx context.Context, sink Sink) error {
 			case strings.TrimSpace(r.line) == "":
 				continue
 			}
-			if err := t.answer(ctx, sink, r.line); err != nil {
+			d, err := t.answer(ctx, sink, r.line)
+			if err != nil {
+				return err
+			}
+			if d != nil && len(d.SignIns) > 0 {
+				all.Go(func() {
+					if text, ok := d.Later(ctx); ok {
+						select {
+						case later <- text:
+						case <-ctx.Done():
+						}
+					}
+				})
+			}
+		case text := <-later:
+			if err := t.say(text); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -72,26 +93,42 @@ func (t *Terminal) Run(ctx context.Context, sink Sink) error {
 	}
 }
 
-func (t *Terminal) answer(ctx context.Context, sink Sink, line string) error {
+// answer answers a line, and returns what became of it; nil = it was not delivered.
+func (t *Terminal) answer(ctx context.Context, sink Sink, line string) (*Delivery, error) {
 	d, err := sink(ctx, bundle.Message{Event: LineEvent, Text: line})
 	text := ""
 	if err == nil {
 		text, err = d.Wait(ctx)
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
+	}
+	if d != nil && t.SignIn != nil && err == nil {
+		for _, s := range d.SignIns {
+			if !strings.Contains(text, s.URL) {
+				text = strings.TrimSpace(text + "\n" + t.SignIn(s))
+			}
+		}
 	}
 	if err != nil {
 		text = strings.TrimSpace(text + "\n" + err.Error())
 	}
+	if err := t.say(text); err != nil {
+		return nil, err
+	}
+	if t.Well != nil {
+		t.Well()
+	}
+	return d, nil
+}
+
+// say writes a text.
+func (t *Terminal) say(text string) error {
 	if t.Clean != nil {
 		text = t.Clean(text)
 	}
 	if _, err := fmt.Fprintln(t.Out, text); err != nil {
 		return errors.Join(errWrite, err)
-	}
-	if t.Well != nil {
-		t.Well()
 	}
 	return nil
 }

@@ -138,7 +138,11 @@ func (w *Webhook) serve(ctx context.Context, rw http.ResponseWriter, req *http.R
 		reply(rw, http.StatusAccepted, map[string]any{"session": d.Session, "error": "there is no answer yet"})
 		return
 	}
-	reply(rw, http.StatusOK, map[string]any{"session": d.Session, "text": text})
+	said := map[string]any{"session": d.Session, "text": text}
+	if len(d.SignIns) > 0 {
+		said["authorization"] = d.SignIns
+	}
+	reply(rw, http.StatusOK, said)
 }
 
 func reply(rw http.ResponseWriter, code int, v any) {

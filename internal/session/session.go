@@ -63,6 +63,10 @@ type Parts struct {
 	Clean  func(agent.Spec) loop.Cleaner // of output in progress; may be nil
 	Wrap   []func(agent.Tool, loop.Run) loop.Run
 	Reap   func(agent.Process)
+
+	// Awaits takes a call up that an earlier program has answered as pending, and reports
+	// whether it has: then it settles it, once the session is open. nil = it takes none.
+	Awaits func(handle string) bool
 	Retry  loop.Retry
 	Limits loop.Limits
 

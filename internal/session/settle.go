@@ -168,10 +168,13 @@ func (r *runner) settled(c settled) error {
 
 // loseHandles settles what an earlier process had begun and could not finish. Its
 // processes, if there still are any, are ended first. What the session that this
-// one was forked from has begun is that session's own.
+// one was forked from has begun is that session's own. What can still come out is left.
 func (s *Session) loseHandles(st *transcript.State, forkOf string) []agent.Body {
 	var bodies []agent.Body
 	for _, h := range slices.Sorted(maps.Keys(st.Pending)) {
+		if forkOf == "" && s.parts.Awaits != nil && s.parts.Awaits(h) {
+			continue
+		}
 		p := st.Pending[h]
 		text := "The program ended while " + h + " was running; its outcome is unknown."
 		if forkOf != "" {

@@ -17,10 +17,14 @@ const (
 	BundleLacks
 	BundleLocked
 	HelpBundleRun
+	HelpBundleLogin
+	PrintSignInFix
 	FlagSwarm
 	BundleServes
 	BundleFailed
 	BundleDisabled
+	NeedsSignIn
+	NeedsSignInCode
 
 	lendKeys = iota + bundleKeys // where those of the next file begin
 )
@@ -42,6 +46,10 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	FlagSwarm - bundleKeys:          {"swarm to run; default: the one named default, or the only one", "실행할 스웜. 기본값: default라는 스웜, 또는 하나뿐인 스웜"},
 	BundleServes - bundleKeys:       {"{name}: {where}", "{name}: {where}"},
 	BundleDisabled - bundleKeys:     {"{name} failed {n} times in a row, and is not started again: {error}; mend it, and start the bundle anew", "{name} 연속 {n}번 실패하여 다시 시작하지 않습니다: {error}; 고친 뒤 번들을 다시 시작하세요"},
+	NeedsSignIn - bundleKeys:        {"{what}. Open: {url}", "로그인이 필요합니다({what}). 여세요: {url}"},
+	NeedsSignInCode - bundleKeys:    {"{what}. Open: {url}, and type: {code}", "로그인이 필요합니다({what}). 여세요: {url}, 입력할 코드: {code}"},
+	HelpBundleLogin - bundleKeys:    {"sign in for the tools of a bundle", "번들의 도구가 쓸 서비스에 로그인합니다"},
+	PrintSignInFix - bundleKeys:     {"That address works as long as dure runs. Sign in with dure bundle login PATH, then ask again.", "이 주소는 dure가 실행되는 동안만 쓸 수 있습니다. dure bundle login PATH로 로그인한 뒤 다시 요청하세요."},
 	BundleFailed - bundleKeys:       {"{name} failed, and is started again in {wait}: {error}", "{name} 실패, {wait} 뒤에 다시 시작: {error}"},
 	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
 }

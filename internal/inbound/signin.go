@@ -1,0 +1,99 @@
+package inbound
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+)
+
+// A SignIn is what a person has to do before a tool can work for them. It holds no secret.
+type SignIn struct {
+	Status      string    `json:"status"` // authorization_required
+	AuthSession string    `json:"authSessionId"`
+	URL         string    `json:"authorizationUrl"`
+	UserCode    string    `json:"userCode,omitempty"` // to be typed at URL, if that asks for one
+	ExpiresAt   time.Time `json:"expiresAt"`
+	Message     string    `json:"message"`
+}
+
+// signInOf returns the sign-in that a call wants.
+func signInOf(r agent.Result) (s SignIn, ok bool) {
+	if r.Error == nil || r.Error.Code != agent.ErrOAuthRequired || json.Unmarshal(r.Output, &s) != nil {
+		return s, false
+	}
+	return s, s.URL != ""
+}
+
+// heard is what came of a message.
+type heard struct {
+	text    string
+	signIns []SignIn
+	waiting []string // handles of calls that wait for a person
+	seq     int64    // of the last event that was read
+}
+
+// take takes an event in, and reports whether it ends the turn.
+func (h *heard) take(e agent.Event) (ended bool, err error) {
+	h.seq = e.Seq
+	switch b := e.Body.(type) {
+	case agent.ModelAnswered:
+		if s := b.Message.Text(); s != "" {
+			h.text = s
+		}
+	case agent.CallFinished:
+		if s, ok := signInOf(b.Result); ok {
+			h.signIns = append(h.signIns, s)
+			if b.Result.Status == agent.StatusPending {
+				h.waiting = append(h.waiting, b.Result.Handle)
+			}
+		}
+	case agent.TurnEnded:
+		if b.Reason == agent.EndDone || b.Reason == agent.EndLimit {
+			return true, nil
+		}
+		return true, fmt.Errorf("the turn ended: %s %s", b.Reason, b.Error)
+	}
+	return false, nil
+}
+
+// settledInput is the input by which a session has its model read what came of a call.
+func settledInput(handle string) string { return "settled:" + handle }
+
+// linger waits until what a session waits for has come out, and returns what it says then.
+func linger(ctx context.Context, sess *client.Session, h heard) (string, error) {
+	open := map[string]bool{}
+	for _, handle := range h.waiting {
+		open[settledInput(handle)] = true
+	}
+	return follow(ctx, sess, &heard{}, h.seq, func(input string) bool { return open[input] })
+}
+
+// follow reads the events of a session behind one, until a turn ends that has an input that is
+// meant.
+func follow(ctx context.Context, sess *client.Session, h *heard, after int64, mine func(input string) bool) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	meant := false
+	for e, err := range sess.Events(ctx, after) {
+		if err != nil {
+			return "", err
+		}
+		if b, ok := e.Body.(agent.InputAdded); ok && mine(b.Input) {
+			meant = true
+		}
+		if !meant {
+			continue
+		}
+		if ended, err := h.take(e); ended {
+			return h.text, err
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	return "", errGone
+}
