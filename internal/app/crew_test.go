@@ -63,6 +63,10 @@ func TestTellingAgents(t *testing.T) {
 			t.Errorf("%s: %s", id, r.Text)
 		}
 	}
+	if len(all[agent.CallSettled](k.seen)) < 2 { // the tool can tell of it before the log does
+		k.until("what the agent has said then", func(e agent.Event) bool { _, ok := e.Body.(agent.CallSettled); return ok })
+		k.until("the end of what it wakes", func(e agent.Event) bool { _, ok := e.Body.(agent.TurnEnded); return ok })
+	}
 	settled := all[agent.CallSettled](k.seen)
 	if len(settled) != 2 || settled[0].ID != "a1" || settled[1].ID != "m2" || settled[0].Handle == settled[1].Handle {
 		t.Errorf("settled: %+v", settled)
