@@ -40,7 +40,7 @@ type crew struct {
 }
 
 func (a *App) newCrew(c toolConfig) *crew {
-	dialect := catalog.Dialect(a.cfg.Dialect)
+	dialect, env := catalog.Dialect(a.cfg.Dialect), getenv(a.opts.Environ)
 	cfg := swarm.Config{
 		Types: c.types, Spawn: c.Reach.Spawn, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"),
@@ -58,6 +58,7 @@ func (a *App) newCrew(c toolConfig) *crew {
 		Earlier: func(ctx context.Context, child string) (string, string, bool) {
 			return a.earlier(ctx, c.Session, child)
 		},
+		Foreground: !slices.Contains([]string{"", "0", "false"}, strings.ToLower(cmp.Or(env("DURE_DISABLE_BACKGROUND_TASKS"), env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")))),
 		Progressed: func(p agent.CrewProgressed) error { return c.Record(p) },
 		Tell:       a.members.tell(a.patterns.Redact), Boss: c.Parent,
 		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.Session, short) },

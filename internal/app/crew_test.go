@@ -50,6 +50,8 @@ func TestTellingAgents(t *testing.T) {
 			return call("o2", "TaskOutput", fields{"task_id": short, "timeout": 600000})
 		case 6:
 			return call("s1", "TaskStop", fields{"task_id": short})
+		case 7:
+			return call("u1", "TaskOutput", fields{"task_id": "unknown"})
 		}
 		return script.Reply{Text: "All done.", Stop: agent.StopEnd}
 	}})
@@ -57,7 +59,7 @@ func TestTellingAgents(t *testing.T) {
 	k.turn(whole)
 	for id, want := range map[string]string{
 		"m1": "reads it at its next step", "o1": ": completed\nLooked below, too.", "m2": "works in the background as child:c",
-		"o2": ": completed\nThen this.", "s1": "had ended before.",
+		"o2": ": completed\nThen this.", "s1": "had ended before.", "u1": "(general-purpose, over)",
 	} {
 		if r := k.result(id); !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %s", id, r.Text)

@@ -208,11 +208,16 @@ func loseSkills(st *transcript.State, forkOf string) (bodies []agent.Body) {
 	return bodies
 }
 
-// outcomeOf returns how a pending call came out, if it has and is at hand.
+// ofAgents begins the handles of agents. What stands behind a dash in one tells the times
+// apart that an agent has gone on.
+const ofAgents = "child:"
+
+// outcomeOf returns how a pending call came out, if it has and is at hand: of an agent, the
+// newest time.
 func (s *Session) outcomeOf(handle string) (r agent.Result, ok bool) {
 	s.rec.read(func(st *transcript.State) {
 		for _, c := range slices.Backward(st.Settled) {
-			if c.Handle == handle {
+			if c.Handle == handle || strings.HasPrefix(handle, ofAgents) && strings.HasPrefix(c.Handle, handle+"-") {
 				r, ok = c.Result, true
 				return
 			}
@@ -236,7 +241,7 @@ func notice(handle string, r agent.Result) string {
 	part := "Its output"
 	if cut := len(text) - maxNotice; cut > 0 {
 		begins := ""
-		if strings.HasPrefix(handle, "child:") { // an agent says first what matters
+		if strings.HasPrefix(handle, ofAgents) { // an agent says first what matters
 			begins = fmt.Sprintf("It begins %q. ", firstOf(text, maxBegins))
 		}
 		text = strings.ToValidUTF8(text[cut:], "")

@@ -229,14 +229,20 @@ func TestTheOutcomeOfAnAgent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("", call("1", "write", `"1s"`)), say("started"), say("I see"))
 		defer r.reg.Shutdown()
-		r.tools["write"] = begins("child:a")
+		r.tools["write"] = begins("child:a-1")
 		r.send(r.open(agent.Open{}), agent.Prompt{Text: "go"})
-		if err := r.reach.Settle(t.Context(), agent.Settlement{Handle: "child:a", Result: agent.OK("All \"is\"\nwell. " + strings.Repeat("가", 5000))}); err != nil {
+		if err := r.reach.Settle(t.Context(), agent.Settlement{Handle: "child:a-1", Result: agent.OK("All \"is\"\nwell. " + strings.Repeat("가", 5000))}); err != nil {
 			t.Fatal(err)
 		}
 		settle()
 		if got, want := r.read(), `It begins "All \"is\"\nwell. `+strings.Repeat("가", 85)+`". The last `; !strings.Contains(got, want) {
 			t.Errorf("it read %q", got)
+		}
+		if res, ok := r.outcome("child:a"); !ok || !strings.HasPrefix(res.Text, "All ") { // its newest time
+			t.Errorf("the outcome of it: %+v", res)
+		}
+		if _, ok := r.outcome("child:"); ok {
+			t.Error("an outcome of none")
 		}
 	})
 }

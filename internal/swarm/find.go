@@ -126,6 +126,10 @@ func (d Definition) where() string {
 	return string(d.Place.Scope)
 }
 
+// alsoKnown are names that some have for types of the program. A type of such a name counts
+// first.
+var alsoKnown = map[string]string{"implementer": General, "doc-writer": "technical-writer"}
+
 // Find returns the type of a name that work can be handed to. A name is compared
 // without regard to case; that of a plugin's agent may stand without its plugin if no
 // other has it.
@@ -144,6 +148,9 @@ func (t *Types) Find(name string) (Definition, bool) {
 	}
 	if len(found) == 1 {
 		return found[0], true
+	}
+	if other := alsoKnown[strings.ToLower(name)]; other != "" && len(found) == 0 {
+		return t.Find(other)
 	}
 	return Definition{}, false
 }

@@ -187,7 +187,7 @@ func (s *Swarm) delegate(ctx context.Context, in handoffInput, env agent.CallEnv
 	if in.Seconds > 0 {
 		j.limit = time.Duration(in.Seconds) * time.Second
 	}
-	if s.c.Settle != nil {
+	if s.c.Settle != nil && !s.c.Foreground {
 		return s.launch(ctx, j, child)
 	}
 	r, err := s.work(ctx, j, child, env.Progress)
@@ -203,7 +203,7 @@ func (s *Swarm) meant(ctx context.Context, in handoffInput) (*job, error) {
 		j = s.addressee(ctx, in.To)
 	}
 	if j == nil {
-		return nil, refuse(agent.ErrInput, fmt.Sprintf("no agent of this session is known as %.80q", cmp.Or(in.Correlation, in.To)), "Name the correlationId that it was handed work with, or its agentId.")
+		return nil, refuse(agent.ErrInput, fmt.Sprintf("no agent of this session is known as %.80q", cmp.Or(in.Correlation, in.To)), "Name the correlationId that it was handed work with, or its agentId."+s.latest())
 	}
 	return j, nil
 }

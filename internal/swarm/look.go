@@ -107,6 +107,25 @@ func (s *Swarm) find(ctx context.Context, handle string) (*job, string) {
 	return nil, handlePrefix + id
 }
 
+// maxNamed is how many agents are named where one is not known.
+const maxNamed = 16
+
+// Latest names the agents that were started last in the background, and how they stand.
+func (s *Swarm) Latest() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range slices.Backward(s.jobs) {
+		how := "running"
+		if j.over() {
+			how = "over"
+		}
+		if id := j.id(); id != "" && len(names) < maxNamed {
+			names = append(names, fmt.Sprintf("%s (%s, %s)", short(id), j.kind, how))
+		}
+	}
+	return names
+}
+
 // shortened is how many characters of the ID of an agent stand for it among those of a
 // session.
 const shortened = 8

@@ -119,7 +119,7 @@ func (s *Swarm) goesOn(ctx context.Context, in messageInput, env agent.CallEnv) 
 	if err != nil {
 		return agent.Result{}, err
 	}
-	if s.c.Settle == nil {
+	if s.c.Settle == nil || s.c.Foreground {
 		return s.work(ctx, j, next, env.Progress)
 	}
 	return s.launch(ctx, j, next)
@@ -150,7 +150,7 @@ func (s *Swarm) addressee(ctx context.Context, to string) *job {
 	defer s.mu.Unlock()
 	var ended *job
 	for _, j := range s.jobs {
-		if strings.EqualFold(j.kind, to) && (!j.over() || ended == nil || ended.over()) {
+		if (strings.EqualFold(j.kind, to) || strings.EqualFold(j.task.Title, to)) && (!j.over() || ended == nil || ended.over()) {
 			ended = j
 		}
 	}

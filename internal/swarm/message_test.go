@@ -83,12 +83,12 @@ func TestAMessage(t *testing.T) {
 		if r := m.send(t.Context(), "1234567aaaa", `{"to":"researcher","payload":"Find it.","correlationId":"mine"}`); r.Status != agent.StatusPending || !strings.Contains(r.Text, "(c1234567 for short)") {
 			t.Fatalf("%+v", r)
 		}
-		for _, to := range []string{"c1234567", "child:c1234567aaaa", "mine", "Researcher"} {
+		for _, to := range []string{"c1234567", "child:c1234567aaaa", "mine", "Researcher", "find it."} {
 			if r := m.message(t.Context(), "x", to, "Look there, too."); r.Failed() || !strings.Contains(r.Text, "researcher (c1234567) reads it") {
 				t.Errorf("%s: %+v", to, r)
 			}
 		}
-		if len(m.told) != 4 || !strings.HasPrefix(m.told[0], "c1234567aaaa: [Message of architect, for whom you work.") || !strings.HasSuffix(m.told[0], "\nLook there, too.") {
+		if len(m.told) != 5 || !strings.HasPrefix(m.told[0], "c1234567aaaa: [Message of architect, for whom you work.") || !strings.HasSuffix(m.told[0], "\nLook there, too.") {
 			t.Errorf("told %q", m.told)
 		}
 		if r, ok := m.Output(t.Context(), "c1234567", 0); !ok || !strings.Contains(r.Text, "running") {
@@ -108,7 +108,7 @@ func TestAMessage(t *testing.T) {
 		if r, _ := m.Stop(t.Context(), r.Handle); !strings.Contains(r.Text, "had ended before") {
 			t.Errorf("stopping it: %+v", r)
 		}
-		if r := m.message(t.Context(), "k3", "nobody", "x"); !r.Failed() || !strings.Contains(r.Text, "no agent") {
+		if r := m.message(t.Context(), "k3", "nobody", "x"); !r.Failed() || !strings.Contains(r.Text, "no agent") || !strings.Contains(r.Text, "The latest: c1234567 (researcher, over)") {
 			t.Errorf("to nobody: %+v", r)
 		}
 	})
@@ -242,5 +242,20 @@ func TestALongReport(t *testing.T) {
 	}
 	if same := strings.Repeat("가", report); capped(same) != same {
 		t.Error("one that is short enough was cut")
+	}
+}
+
+// Where nothing is to work in the background, all is waited for.
+func TestAllIsWaitedFor(t *testing.T) {
+	team := newTeam(func(context.Context, agent.Child) (agent.Outcome, error) { return said("Done.") })
+	defer team.Close()
+	list := team.settled()
+	team.c.Foreground = true
+	r, err := team.Tool().Run(agent.WithCallEnv(t.Context(), agent.CallEnv{Key: "1"}), agent.ToolContext{}, agent.Call{Input: json.RawMessage(`{"prompt":"x","run_in_background":true}`)})
+	if err != nil || r.Status != agent.StatusOK || !strings.HasPrefix(r.Text, "Done.") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r := team.send(t.Context(), "2", `{"to":"implementer","payload":"x"}`); r.Status != agent.StatusOK || !strings.Contains(r.Text, "from general-purpose") || len(*list) > 0 {
+		t.Errorf("%+v, %v", r, *list)
 	}
 }

@@ -108,6 +108,9 @@ type Config struct {
 	Settle agent.Settle
 	Past   func(handle string) (agent.Result, bool)
 
+	// Foreground has agents always be waited for.
+	Foreground bool
+
 	// OutputTool and StopTool are the names under which the model knows the tools that
 	// look after pending work.
 	OutputTool, StopTool string
@@ -222,7 +225,7 @@ func (s *Swarm) run(ctx context.Context, c agent.Call) (agent.Result, error) {
 	if err != nil {
 		return agent.Result{}, err
 	}
-	if later := in.Background; later != nil && *later || later == nil && d.Background {
+	if later := in.Background; !s.c.Foreground && (later != nil && *later || later == nil && d.Background) {
 		return s.launch(ctx, j, child)
 	}
 	return s.work(ctx, j, child, agent.CallEnvOf(ctx).Progress)
@@ -266,7 +269,15 @@ func (s *Swarm) earlier(ctx context.Context, id string) (child, kind, dir string
 			return child, kind, dir, nil
 		}
 	}
-	return "", "", "", refuse(agent.ErrInput, fmt.Sprintf("there is no agent %.80q to go on with", id), "Name the agentId of one that this session has started, or start a new one.")
+	return "", "", "", refuse(agent.ErrInput, fmt.Sprintf("there is no agent %.80q to go on with", id), "Name the agentId of one that this session has started, or start a new one."+s.latest())
+}
+
+// latest is [Swarm.Latest] as the end of a suggestion.
+func (s *Swarm) latest() string {
+	if names := s.Latest(); names != nil {
+		return " The latest: " + strings.Join(names, ", ") + "."
+	}
+	return ""
 }
 
 // pick finds a type that work may be handed to.

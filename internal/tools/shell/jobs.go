@@ -242,7 +242,10 @@ func (s *Shell) unknown(id string) error {
 			break
 		}
 	}
-	suggestion := "No command has been started in the background yet."
+	if s.Others != nil {
+		known = append(known, s.Others()...)
+	}
+	suggestion := "Nothing has been started in the background yet."
 	if known != nil {
 		suggestion = "The latest tasks: " + strings.Join(known, ", ") + "."
 	}

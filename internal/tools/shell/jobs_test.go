@@ -428,10 +428,10 @@ func TestTasksOfOthers(t *testing.T) {
 		{"task__output", in{"task_id": "lost"}, "job:lost: lost\nThe program ended while it was running."},
 		{"task__output", in{"task_id": "child:x", "timeout": 5000}, "child:x, 5s"},
 		{"task__output", in{"task_id": "child:x", "block": false}, "child:x, 0s"},
-		{"task__output", in{"task_id": "child:y"}, "there is no task \"child:y\"\nNo command has been started in the background yet."},
+		{"task__output", in{"task_id": "child:y"}, "there is no task \"child:y\"\nNothing has been started in the background yet."},
 		{"task__stop", in{"task_id": "job:lost"}, "job:lost had ended before (lost)."},
 		{"task__stop", in{"task_id": "child:x"}, "stopped child:x"},
-		{"task__stop", in{"task_id": "nothing"}, "there is no task \"nothing\"\nNo command has been started in the background yet."},
+		{"task__stop", in{"task_id": "nothing"}, "there is no task \"nothing\"\nNothing has been started in the background yet."},
 	} {
 		if res := r.call(tt.tool, tt.input); res.Text != tt.text {
 			t.Errorf("%s %v: %q, want %q", tt.tool, tt.input, res.Text, tt.text)

@@ -53,6 +53,9 @@ type Config struct {
 	Other     func(ctx context.Context, handle string, wait time.Duration) (agent.Result, bool)
 	StopOther func(ctx context.Context, handle string) (agent.Result, bool)
 
+	// Others names the latest pending work of other types, and how it stands; may be nil.
+	Others func() []string
+
 	// OutputTool and StopTool are the names under which the model knows
 	// task__output and task__stop; "" = TaskOutput, TaskStop.
 	OutputTool, StopTool string
