@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"dure/agent"
 	"dure/internal/mcp"
+	"dure/internal/mcp/servers"
 	"dure/internal/mention"
 	"dure/internal/policy"
 	"dure/internal/tools"
@@ -48,14 +51,18 @@ func (a *App) resourceTools(c toolConfig) []agent.Tool {
 			}
 			return of.set.Read(ctx, server, uri)
 		},
-		Barred: func(server string) string { return a.serversOf(c.Session).barred(c.pol, server) },
+		Barred: func(server, uri string) string { return a.serversOf(c.Session).barred(c.pol, server, uri) },
 	})
 }
 
-// barred says why rules keep all of a server from being used; "" = they do not.
-func (c *connected) barred(pol *policy.Policy, server string) string {
+// barred says why rules keep all of a server from being used, or an address of it that names
+// a file; "" = they do not.
+func (c *connected) barred(pol *policy.Policy, server, uri string) string {
 	if c == nil || pol == nil {
 		return ""
+	}
+	if c.deniedFile(pol, uri) {
+		return "a rule denies the file " + servers.Clip(uri)
 	}
 	d := pol.Before(agent.Proposal{
 		Call: agent.Call{Tool: serverPrefix + c.set.Part(server) + "__*", Input: json.RawMessage(`{}`)}, Class: agent.Unsafe, Group: "mcp", Risk: agent.RiskMedium,
@@ -64,6 +71,30 @@ func (c *connected) barred(pol *policy.Policy, server string) string {
 		return ""
 	}
 	return "a rule denies all of the server " + server
+}
+
+// deniedFile reports whether an address names a file that no rule lets be read: a server that
+// runs outside of the sandbox would read it. What cannot be understood is denied.
+func (c *connected) deniedFile(pol *policy.Policy, uri string) bool {
+	const scheme = "file:"
+	if len(uri) < len(scheme) || !strings.EqualFold(uri[:len(scheme)], scheme) {
+		return false
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return true
+	}
+	path := u.Path
+	if u.Opaque != "" {
+		if path, err = url.PathUnescape(u.Opaque); err != nil {
+			return true
+		}
+	}
+	if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(filepath.FromSlash(drive)) != "" {
+		path = drive
+	}
+	given, resolved, err := c.ws.Resolve(filepath.FromSlash(path))
+	return err != nil || pol.DeniesRead(given) || pol.DeniesRead(resolved)
 }
 
 // split takes the name of a resource apart: the server, and the address. Names of servers
@@ -104,7 +135,7 @@ func (m *mentions) resource(readings []string, foreign bool) (name, refused stri
 // allowed where a person has named it.
 func (m *mentions) mayRead(c *connected, server, uri string, class agent.Class, foreign bool) (refused string) {
 	in, err := json.Marshal(map[string]string{"server": server, "uri": uri})
-	if err != nil || c.barred(m.pol, server) != "" {
+	if err != nil || c.barred(m.pol, server, uri) != "" {
 		return mention.Denied
 	}
 	d := m.pol.Decide(agent.Proposal{

@@ -3,8 +3,11 @@
 package app_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"dure/agent"
@@ -39,6 +42,62 @@ func TestResourcesThatInputsName(t *testing.T) {
 	reqs = w.model.Requests()
 	if last := told(t, reqs[len(reqs)-1]); strings.Contains(last, "what the note says") {
 		t.Errorf("a rule denies it:\n%s", last)
+	}
+}
+
+// No server is asked for a file that a rule denies, however its address is written, by the
+// model or by whoever names it in an input; such a file is not listed either.
+func TestFilesThatNoServerReads(t *testing.T) {
+	for name, tt := range map[string]struct {
+		uri    string
+		denied bool
+	}{
+		"as it is":    {"file://ROOT/private/key", true},
+		"capitals":    {"FILE://ROOT/private/key", true},
+		"encoded":     {"file://ROOT/%70rivate/key", true},
+		"dots":        {"file://ROOT/public/../private/key", true},
+		"a link":      {"file://ROOT/open/key", true},
+		"opaque":      {"file:private/key", true},
+		"one slash":   {"file:ROOT/private/key", true},
+		"a host":      {"file://localhostROOT/private/key", true},
+		"malformed":   {"file://ROOT/%zz", true},
+		"another one": {"file://ROOT/public/key", false},
+		"no file":     {"note://private/key", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var uri string
+			var said atomic.Int64
+			w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply {
+				switch said.Add(1) {
+				case 1:
+					return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "ListMcpResourcesTool", Input: input(fields{})}}}
+				case 2:
+					return script.Reply{Calls: []script.Call{{ID: "c2", Tool: "ReadMcpResourceTool", Input: input(fields{"server": "sh", "uri": uri})}}}
+				}
+				return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+			}})
+			uri = strings.ReplaceAll(tt.uri, "ROOT", w.work)
+			w.file(filepath.Join(w.work, "private", "key"), "the key")
+			if err := os.Symlink("private", filepath.Join(w.work, "open")); err != nil {
+				t.Fatal(err)
+			}
+			w.write("server.sh", strings.ReplaceAll(echoes, "note://one", strings.ReplaceAll(uri, "%", "%%")))
+			f := app.Flags{Deny: []string{"Read(private/**)"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
+			k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{})
+			k.server()
+			k.turn("Look around")
+			r := all[agent.CallFinished](k.seen)
+			if len(r) != 2 || strings.Contains(r[0].Result.Text, uri) == tt.denied || strings.Contains(r[1].Result.Text, "what the note says") == tt.denied {
+				t.Errorf("%+v", r)
+			}
+			if strings.Contains(uri, "://") {
+				k.turn("What says @sh:" + uri + " now?")
+				reqs := w.model.Requests()
+				if last := told(t, reqs[len(reqs)-1]); strings.Contains(last, "<attached resource") == tt.denied {
+					t.Errorf("denied is %v:\n%s", tt.denied, last)
+				}
+			}
+		})
 	}
 }
 

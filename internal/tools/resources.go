@@ -42,8 +42,8 @@ type ResourceConfig struct {
 	List func() []Resource
 	Read func(ctx context.Context, server, uri string) (agent.Result, error)
 
-	// Barred says why nothing of a server may be read; "" = it may.
-	Barred func(server string) string
+	// Barred says why an address of a server may not be read; "" = it may.
+	Barred func(server, uri string) string
 }
 
 // onlyWith is a tool that there is only while there are resources.
@@ -95,7 +95,7 @@ func Resources(c ResourceConfig) []agent.Tool {
 			if err != nil {
 				return agent.Result{}, err
 			}
-			if why := c.Barred(in.Server); why != "" {
+			if why := c.Barred(in.Server, in.URI); why != "" {
 				return agent.Result{}, kit.Refuse(agent.ErrDenied, why, "Do not try it another way.")
 			}
 			return c.Read(ctx, in.Server, in.URI)
@@ -119,7 +119,7 @@ func (c ResourceConfig) listed(server string) (agent.Result, error) {
 	all := []Resource{}
 	var b strings.Builder
 	for _, r := range c.List() {
-		if server != "" && r.Server != server || c.Barred(r.Server) != "" {
+		if server != "" && r.Server != server || c.Barred(r.Server, r.URI) != "" {
 			continue
 		}
 		all = append(all, r)
