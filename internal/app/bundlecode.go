@@ -154,6 +154,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 			return "", errors.New("there is no node outside of the folder")
 		},
 		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Clean: a.patterns.Redact, Logger: a.opts.Logger,
+		Invoke: run.invoke, Asks: run.asks,
 	})
 	k.follows(c.Session, c.Parent)
 	err := run.tools(c, k, e)

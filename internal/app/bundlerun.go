@@ -116,8 +116,10 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, cod
 			tools = append(tools, spec.Entry)
 			continue
 		}
-		if err := runs(t, spec.Runtime, bundle.RuntimeNode, bundle.RuntimeProcess, bundle.RuntimeHTTP); err != nil {
-			return nil, err
+		if spec.Runtime == bundle.RuntimeMCP {
+			if err := a.usableServer(code.dir, t, spec.Entry); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, x := range e.Extensions {

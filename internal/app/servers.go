@@ -170,6 +170,15 @@ func (a *App) serversIn(workdir string) ([]servers.Known, []servers.Fault) {
 		s.faults = append(s.faults, servers.Fault{Path: a.serverStore().Dir, What: err.Error()})
 		s.list = nil // what was switched off or rejected would be used
 	}
+	known := a.resolveServers(s, choices, workdir)
+	if k := a.opts.Flags.Code; k != nil && !s.only && !a.opts.Flags.OnlyServers {
+		return a.withBundle(known, s.faults, k.dir, workdir)
+	}
+	return known, s.faults
+}
+
+// resolveServers says which servers of some sources are used.
+func (a *App) resolveServers(s *serverSources, choices servers.Choices, workdir string) []servers.Known {
 	keys := map[string]bool{}
 	for _, p := range a.providers() {
 		for _, name := range p.Keys {
@@ -186,7 +195,7 @@ func (a *App) serversIn(workdir string) ([]servers.Known, []servers.Fault) {
 		Trusted: func(d servers.Definition) bool { return s.trusted[d.Source] },
 		Secret:  func(name string) bool { return keys[name] || strings.HasPrefix(name, "DURE_") },
 		Lookup:  func(d servers.Definition, name string) (string, bool) { return a.serverVar(s, d, workdir, name) },
-	}), s.faults
+	})
 }
 
 // serverVar returns a variable that a definition names.

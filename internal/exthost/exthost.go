@@ -58,6 +58,10 @@ type Config struct {
 	// all files that it is made of; of an executable, what else it reads is not.
 	Approve func(entry, hash string) error
 
+	// Asks reports whether no mode allows a tool of a server without the person; nil = none
+	// is so.
+	Asks func(ctx context.Context, server, tool string) (bool, error)
+
 	Builtins map[string]Func
 	Post     func(context.Context, Request) (Response, error) // nil = nothing is asked over HTTP
 	Invoke   func(ctx context.Context, server, tool string, input json.RawMessage) (agent.Result, error)

@@ -146,8 +146,15 @@ func (f *foreign) Spec() agent.Spec {
 
 // Plan says what runs. What that does then nobody can tell from the input, so the rules
 // for the tool itself decide.
-func (f *foreign) Plan(_ context.Context, _ agent.ToolContext, _ agent.Call) (agent.Effects, error) {
+func (f *foreign) Plan(ctx context.Context, _ agent.ToolContext, _ agent.Call) (agent.Effects, error) {
 	e := agent.Effects{Transactional: f.spec.Transactional, Sensitive: f.spec.Sensitive}
+	if asks := f.host.c.Asks; f.from.Runtime == MCP && asks != nil {
+		person, err := asks(ctx, f.from.Entry, f.export)
+		if err != nil {
+			return e, err
+		}
+		e.Transactional = e.Transactional || person
+	}
 	if f.from.Runtime == HTTP {
 		if u, err := url.Parse(f.from.Entry); err == nil {
 			e.Hosts = []string{u.Host}

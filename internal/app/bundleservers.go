@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"dure/agent"
+	"dure/internal/bundle"
+	"dure/internal/catalog"
+	"dure/internal/mcp"
+	"dure/internal/mcp/servers"
+)
+
+// bundleServers are the servers that the folder of a bundle names, as its sessions have them
+// besides those of the folder that they work in, whose file it may be itself. They need trust
+// and a yes there, as others of projects do.
+func (a *App) bundleServers(dir, workdir string) ([]servers.Known, []servers.Fault) {
+	path := filepath.Join(dir, servers.FileName)
+	if slices.Contains(projectServers(workdir), path) {
+		return nil, nil
+	}
+	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]usedPlugin{}}
+	if !s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.covered(path, data) }) {
+		return nil, nil
+	}
+	choices, err := a.serverStore().Of(dir)
+	if err != nil {
+		return nil, []servers.Fault{{Path: a.serverStore().Dir, What: err.Error()}}
+	}
+	return a.resolveServers(s, choices, dir), s.faults
+}
+
+// withBundle adds the servers of a bundle to others, which come before those of their names.
+func (a *App) withBundle(known []servers.Known, faults []servers.Fault, dir, workdir string) ([]servers.Known, []servers.Fault) {
+	more, wrong := a.bundleServers(dir, workdir)
+	for _, k := range more {
+		if !slices.ContainsFunc(known, func(o servers.Known) bool { return o.Name == k.Name && o.State != servers.Hidden }) {
+			known = append(known, k)
+		}
+	}
+	return known, append(faults, wrong...)
+}
+
+// usableServer says why tools of a bundle cannot be those of a server; nil = they can.
+func (a *App) usableServer(dir string, t *bundle.Resource, name string) error {
+	known, faults := a.serversIn(a.opts.Workdir)
+	known, _ = a.withBundle(known, faults, dir, a.opts.Workdir)
+	i := slices.IndexFunc(known, func(k servers.Known) bool {
+		return k.Name == name && k.Agent == "" && k.State != servers.Hidden
+	})
+	path := filepath.Join(dir, servers.FileName)
+	fix := "write it into " + path + ", or: dure mcp add"
+	if i < 0 {
+		return unservedTool(t, name, "there is no such server", fix)
+	}
+	k := known[i]
+	if k.State == servers.Ready {
+		return nil
+	}
+	fix = "dure mcp get " + name
+	switch k.State {
+	case servers.Waiting, servers.Changed:
+		fix = "look at it, then: dure mcp approve " + name
+	case servers.Untrusted:
+		fix = "look at it, then: dure trust " + dir
+	}
+	if k.Source == path && dir != a.opts.Workdir {
+		fix += " (in " + dir + ")"
+	}
+	return unservedTool(t, name, "it is not used: "+string(k.State), fix)
+}
+
+func unservedTool(t *bundle.Resource, name, why, fix string) error {
+	name = servers.Clip(name)
+	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", t.ID(), name, why), Fix: fix}
+}
+
+// served finds a tool of a server, as the session has it: what says something else of itself
+// than when it was first seen is not there until somebody agrees.
+func (r *codeRun) served(ctx context.Context, server, tool string) (*mcp.Tool, error) {
+	t, err := r.lookUp(ctx, server, tool)
+	if err != nil {
+		return nil, &agent.ToolError{Code: agent.ErrMCPUnavailable, Message: err.Error(), Suggestion: "dure mcp get " + server + " says how it stands with the server."}
+	}
+	return t, nil
+}
+
+func (r *codeRun) lookUp(ctx context.Context, server, tool string) (*mcp.Tool, error) {
+	c := r.app.serversOf(r.instance)
+	if c == nil {
+		return nil, errors.New("the session has no servers")
+	}
+	wait, cancel := context.WithTimeout(ctx, awaitServers)
+	defer cancel()
+	_ = c.set.Wait(wait) // what is not there by then is not there
+	c.takeAll()
+	known := r.cat.List()
+	for _, t := range c.set.Tools() {
+		own, ok := t.(*mcp.Tool)
+		if !ok || own.Server() != server || own.Remote() != tool {
+			continue
+		}
+		if slices.ContainsFunc(known, func(e catalog.Entry) bool { return e.Source == catalog.MCP && e.Tool == t }) {
+			return own, nil
+		}
+		return nil, fmt.Errorf("the tool %s of the server %s says something else than before, and waits for somebody to agree", tool, server)
+	}
+	return nil, fmt.Errorf("the server %s has no tool %s", server, tool)
+}
+
+// invoke calls a tool of a server for one of a bundle.
+func (r *codeRun) invoke(ctx context.Context, server, tool string, input json.RawMessage) (agent.Result, error) {
+	t, err := r.served(ctx, server, tool)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	return t.Run(ctx, agent.ToolContext{}, agent.Call{Tool: tool, Input: input})
+}
+
+// asks reports whether no mode allows a tool of a server without the person.
+func (r *codeRun) asks(ctx context.Context, server, tool string) (bool, error) {
+	t, err := r.served(ctx, server, tool)
+	return err == nil && t.Traits().Asks, err
+}
