@@ -28,6 +28,7 @@ var decoders = map[string]func([]byte) (Body, error){
 	"model.requested":      decode[ModelRequested],
 	"tools.changed":        decode[ToolsChanged],
 	"tools.selected":       decode[ToolsSelected],
+	"tools.switched":       decode[ToolsSwitched],
 	"model.answered":       decode[ModelAnswered],
 	"model.failed":         decode[ModelFailed],
 	"context.threshold":    decode[ContextThreshold],

@@ -207,6 +207,13 @@ type (
 		Tools []string `json:"tools"`
 	}
 
+	// ToolsSwitched says that a person has taken a tool from the model for the session, or
+	// has given it back.
+	ToolsSwitched struct {
+		Tool string `json:"tool"` // canonical, or "group:NAME"
+		On   bool   `json:"on"`
+	}
+
 	// ModelAnswered records one complete answer.
 	ModelAnswered struct {
 		Turn    string `json:"turn,omitempty"`
@@ -464,6 +471,7 @@ func (TurnEnded) Kind() string        { return "turn.ended" }
 func (ModelRequested) Kind() string   { return "model.requested" }
 func (ToolsChanged) Kind() string     { return "tools.changed" }
 func (ToolsSelected) Kind() string    { return "tools.selected" }
+func (ToolsSwitched) Kind() string    { return "tools.switched" }
 func (ModelAnswered) Kind() string    { return "model.answered" }
 func (ModelFailed) Kind() string      { return "model.failed" }
 func (ContextThreshold) Kind() string { return "context.threshold" }

@@ -59,6 +59,7 @@ const (
 	ProblemHook     ProblemCode = "hook"            // hook, reason: a hook forbids it
 	ProblemPlugin   ProblemCode = "plugin"          // name, error, fix: a plugin or a marketplace
 	ProblemServer   ProblemCode = "server"          // name, error, fix: a server of the Model Context Protocol
+	ProblemTool     ProblemCode = "tool"            // name, error, fix: a tool that is not there, or cannot be switched so
 	ProblemNoPlan   ProblemCode = "no-plan"         // session: no plan waits for a decision
 	ProblemPlan     ProblemCode = "plan-change"     // session, error: a plan that cannot be changed so
 	ProblemPlans    ProblemCode = "plan-again"      // session, n: a plan was made anew too often

@@ -240,7 +240,7 @@ func (p *program) commands() []*cobra.Command {
 		[]*cobra.Command{p.initCommand(), p.memoryCommand(), p.agentsCommand(), p.configCommand()},
 		[]*cobra.Command{p.hooksCommand()},
 		p.launchCommands(),
-		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand(), p.scheduleCommand()},
+		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand(), p.toolsCommand(), p.scheduleCommand()},
 		[]*cobra.Command{p.auditCommand(), p.policyCommand(), p.guardCommand(), p.contextCommand(), p.promptCommand(), p.trustCommand(), p.sandboxCommand(), p.usageCommand(), p.lessonsCommand(), p.skillsCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 	)
 }

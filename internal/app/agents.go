@@ -328,7 +328,7 @@ type role struct {
 
 // roleOf returns the role of a session: of a child, what it was opened with, and no tool
 // that its parent does not have, but for those of servers of its own.
-func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition, own *connected) (r role) {
+func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition, own *connected, d *decider) (r role) {
 	tools, without := as.Tools, as.Without
 	r.name, r.system = as.Name, as.Prompt
 	if c := b.Child; c != nil {
@@ -352,6 +352,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition,
 	if r.gives = r.has; as.Routes() {
 		r.gives = of
 	}
+	r.has = both(r.has, d.gives)
 	return r
 }
 

@@ -44,6 +44,9 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
 	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined, a.members.decider(b.Parent))
+	if err == nil {
+		err = deciding.without(b)
+	}
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -57,7 +60,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	a.reaches(b.Session, &b.Reach)
 	connected, own := a.connectBoth(serverPlace{Build: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
 	done, grd := a.closer(b, set, keep, box, connected, own), a.guard(b)
-	*who = a.roleOf(cat, b, as, own)
+	*who = a.roleOf(cat, b, as, own, deciding)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	var parts []loop.Stage
 	if err == nil {
@@ -80,7 +83,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, own.extra, toldTools(offers))...),
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
-		Catalog: func() session.Catalog { return stepOf(offers()) },
+		Catalog: func() session.Catalog { return deciding.stepOf(offers()) },
 		System:  write,
 		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...)),
 		Guard:   grd.Check,
@@ -178,10 +181,11 @@ func restore(t *tools.Todos, id string, past []agent.Message) {
 }
 
 // stepOf is a step of the catalog as sessions have it.
-func stepOf(s *catalog.Step) session.Catalog {
+func (d *decider) stepOf(s *catalog.Step) session.Catalog {
+	refuse := func(name string) *agent.ToolError { return d.refused(s.Refuse(name), name) }
 	return session.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
-		Tools: loop.Tools{Find: s.Lookup, Refuse: s.Refuse, Check: s.Check},
+		Tools: loop.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
 	}
 }
 

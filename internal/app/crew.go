@@ -28,6 +28,7 @@ type members struct {
 type member struct {
 	parent string
 	name   string                // of its type; "" = it is of none
+	has    func(agent.Spec) bool // its tools; nil = all
 	gives  func(agent.Spec) bool // the tools that children may have; nil = all
 	wake   func(ctx context.Context, text, by string, facts ...agent.Body) error
 	d      *decider
@@ -90,6 +91,16 @@ func (m *members) gives(id string) func(agent.Spec) bool {
 		return one.gives
 	}
 	return nil
+}
+
+// tools returns what can be told of the tools of an open session.
+func (m *members) tools(id string) (toolsIn, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if one := m.all[id]; one != nil {
+		return toolsIn{one.d.cat, one.has, one.d}, true
+	}
+	return toolsIn{}, false
 }
 
 // chain returns the types that a session and those that it works for are of, from the
@@ -255,7 +266,7 @@ func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, gives: who.gives, wake: b.Wake, d: d, pol: d.pol})
+	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, has: who.has, gives: who.gives, wake: b.Wake, d: d, pol: d.pol})
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part

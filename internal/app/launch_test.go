@@ -91,7 +91,7 @@ func TestSearchWeb(t *testing.T) {
 		{"plain", app.Flags{Allow: allow}, agent.SearchWeb{Text: "the answer", Plain: true}, agent.WebAnswer{Query: "the answer", Results: hits}, "", "command:find allow"},
 		{"one", app.Flags{Allow: allow}, agent.SearchWeb{Text: "the answer", Count: 1, Plain: true}, agent.WebAnswer{Query: "the answer", Results: hits[:1]}, "", "command:find allow"},
 		{"nothing", app.Flags{Allow: allow}, agent.SearchWeb{Text: "nothing"}, agent.WebAnswer{Query: "nothing", Results: []agent.WebHit{}}, "", "command:find allow"},
-		{"denied", app.Flags{Allow: allow, Deny: allow}, agent.SearchWeb{Text: "the answer"}, agent.WebAnswer{}, "nothing was searched for", "command:find deny"},
+		{"denied", app.Flags{Allow: allow, Deny: allow}, agent.SearchWeb{Text: "the answer"}, agent.WebAnswer{}, "deny rule WebSearch", ""},
 		{"not asked for", app.Flags{}, agent.SearchWeb{Text: "the answer"}, agent.WebAnswer{}, "nothing was searched for", "command:find deny"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -317,10 +317,15 @@ func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
 	if s.ws, err = workspace.New(workspace.Config{Root: s.dir}); err != nil {
 		return agent.PromptReport{}, workdirProblem(s.dir, err)
 	}
-	step, err := a.offeredTools(s.ws, w)
+	cat, has, err := a.offeredTools(s.ws, w)
 	if err != nil {
 		return agent.PromptReport{}, err
 	}
+	d, err := a.newDecider(cat, s.ws, s.dir, "", w.Mode, nil, nil)
+	if err != nil {
+		return agent.PromptReport{}, err
+	}
+	step := cat.Step(both(has, d.gives))
 	s.tools = step.Specs()
 	compose, err := a.composer(s)
 	if err != nil {
@@ -344,22 +349,19 @@ func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
 	return r, nil
 }
 
-// offeredTools are the built-in tools of a kind of work.
-func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (*catalog.Step, error) {
-	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
+// offeredTools are the built-in tools, and which of them a kind of work has; nil = all.
+func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog.Catalog, has func(agent.Spec) bool, err error) {
+	cat = catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box := sandbox.New(sandbox.Config{})
 	defer box.Close()
 	build := session.Build{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
 	set, err := a.tools(toolConfig{Build: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find, types: a.types(ws.Root())})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer set.close()
-	keep, err := offered(cat, w)
-	if err != nil {
-		return nil, err
-	}
-	return cat.Step(keep), nil
+	has, err = offered(cat, w)
+	return cat, has, err
 }
 
 // promptTools are the tools of a step as the model is told of them.

@@ -36,6 +36,10 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.verifyReplay(ctx, q.Session)
 	case agent.ListPlugins:
 		return a.ListPlugins(q.Workdir)
+	case agent.ListTools:
+		return a.listTools(q)
+	case agent.SwitchTool:
+		return a.switchTool(q)
 	case agent.ListServers:
 		return a.listServers(q), nil
 	case agent.ChangeServer:

@@ -61,6 +61,9 @@ func ruleInfo(l policy.Listed) agent.RuleInfo {
 	if l.Source.Layer == policy.Local && l.Source.File == "" {
 		i.Layer = "granted"
 	}
+	if l.Source.Layer == policy.Session && l.Verdict == agent.Deny {
+		i.Layer = "switched"
+	}
 	if l.Scope.Stage != "" && l.Scope.Stage != "global" {
 		i.Scope = strings.TrimSuffix(l.Scope.Stage+":"+l.Scope.Subject, ":")
 	}

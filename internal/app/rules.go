@@ -49,13 +49,13 @@ func rulesOf(cfg config.Config) []policy.Rule {
 	var rules []policy.Rule
 	for _, r := range cfg.Rules() {
 		rule := policy.Rule{
-			Text: r.Text, Verdict: r.Verdict, Reason: r.Reason, Priority: r.Priority,
+			Text: r.Text, Verdict: r.Verdict, Reason: r.Reason, Priority: r.Priority, Broken: r.Origin.Layer == config.BuiltIn,
 			Scope:  policy.Scope{Stage: r.Scope.Stage, Subject: r.Scope.Subject},
 			Source: policy.Source{Layer: layers[r.Origin.Layer], File: r.File, Line: r.Line, Column: r.Column, Dir: r.Dir},
 		}
 		switch {
 		case r.Malformed: // it forbids something, and nobody knows what
-			rule.Text, rule.Reason = "*", "a rule that cannot be read: "+r.Text
+			rule.Text, rule.Reason, rule.Broken = "*", "a rule that cannot be read: "+r.Text, true
 		case r.Tool != "" || r.Pattern != "":
 			rule.Text, rule.Tool, rule.Pattern = "", r.Tool, r.Pattern
 		}
@@ -186,10 +186,13 @@ type decider struct {
 	from *decider
 	look func() // takes settings over that nobody keeps from the session
 
+	record func(...agent.Body) error // into the log of the session
+
 	mu      sync.Mutex
 	cfg     config.Config // of the permissions that are in force
 	files   []policy.File
 	version int
+	off     []string // tools and groups that are switched off for the session
 }
 
 // newDecider returns the decider of a session in a mode, which may work for another one.
@@ -231,6 +234,9 @@ func (d *decider) take() policy.Config {
 func (d *decider) config() policy.Config {
 	c := policyConfig(d.cfg, d.files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
 	c.Confined, c.Own = d.confine, d.own
+	for _, name := range d.off {
+		c.Rules = append(c.Rules, policy.Rule{Text: name, Verdict: agent.Deny, Reason: "it is switched off for this session", Source: policy.Source{Layer: policy.Session}})
+	}
 	return c
 }
 
@@ -259,13 +265,19 @@ func (d *decider) refresh() {
 	if _, _, version := d.settings(); version == d.version {
 		return
 	}
-	cfg := d.take()
+	d.cfg, d.files, d.version = d.settings()
+	if err := d.update(); err != nil {
+		d.app.opts.Logger.Warn("taking over settings", "error", err)
+	}
+}
+
+// update puts in force what has changed. mu is held.
+func (d *decider) update() error {
+	cfg := d.config()
 	if cfg.Mode = d.pol.Mode(); cfg.Mode == agent.ModeBypass && cfg.DisableBypass {
 		cfg.Mode = agent.ModeDefault
 	}
-	if err := d.pol.Update(cfg); err != nil {
-		d.app.opts.Logger.Warn("taking over settings", "error", err)
-	}
+	return d.pol.Update(cfg)
 }
 
 // grant makes what the user allows hold: for the session, or for good.

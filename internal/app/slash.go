@@ -50,7 +50,11 @@ func (a *App) typedIn(session string) (*typed, error) {
 	if t := a.slash.open[session]; t != nil {
 		return t, nil
 	}
-	return nil, &agent.Problem{
+	return nil, notOpen(session)
+}
+
+func notOpen(session string) *agent.Problem {
+	return &agent.Problem{
 		Code: agent.ProblemMissing, Message: fmt.Sprintf("the session %q is not open", session), Fix: "dure sessions lists them",
 		Args: map[string]string{"session": session},
 	}

@@ -54,6 +54,9 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if list, ok := q.(agent.ListServers); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
+	if list, ok := q.(agent.ListTools); ok && list.Session == "" {
+		return w.query(ctx, q)
+	}
 	if _, ok := q.(agent.ListPlugins); ok {
 		return w.query(ctx, q)
 	}

@@ -34,9 +34,8 @@ var sources = []Source{BuiltIn, Configured, Skill, Plugin, Extension, MCP}
 
 // Config configures a [Catalog].
 type Config struct {
-	Dialect  Dialect          // "" = Claude
-	Disabled []string         // tools that no step has, in any spelling
-	Now      func() time.Time // nil = time.Now
+	Dialect Dialect          // "" = Claude
+	Now     func() time.Time // nil = time.Now
 }
 
 // Entry is a registered tool.
@@ -58,8 +57,9 @@ type Catalog struct {
 
 	mu       sync.RWMutex
 	owned    map[owner][]*Entry // as they came
-	entries  map[string]*Entry  // by the names that they have
-	disabled map[string]bool
+	refused  map[owner][]Refused
+	nameless []Refused         // for which no name was left
+	entries  map[string]*Entry // by the names that they have
 	deferral Deferral
 	chosen   map[string]bool // see [Catalog.Choose]
 	version  int             // counts changes
@@ -79,9 +79,10 @@ func New(c Config) *Catalog {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	cat := &Catalog{names: names, dialect: c.Dialect, now: c.Now, owned: map[owner][]*Entry{}, entries: map[string]*Entry{}, chosen: map[string]bool{}}
-	cat.Disable(c.Disabled)
-	return cat
+	return &Catalog{
+		names: names, dialect: c.Dialect, now: c.Now, owned: map[owner][]*Entry{}, refused: map[owner][]Refused{},
+		entries: map[string]*Entry{}, chosen: map[string]bool{},
+	}
 }
 
 // Register adds a tool for good. From names the plugin, server or the like it belongs to.
@@ -149,7 +150,7 @@ func (c *Catalog) Has(name string) bool {
 	return ok
 }
 
-// List returns all tools, disabled ones too, in the order of [Step.Specs].
+// List returns all tools, those too that no step has, in the order of [Step.Specs].
 func (c *Catalog) List() []Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,21 +179,8 @@ func (c *Catalog) ByGroup(group string) []Entry {
 	return slices.DeleteFunc(c.List(), func(e Entry) bool { return e.Spec.Group != group })
 }
 
-// Disable replaces the list of tools that no step has. Names may have any
-// spelling; "group:NAME" stands for all tools of a group.
-func (c *Catalog) Disable(names []string) {
-	off := map[string]bool{}
-	for _, n := range names {
-		if canonical, ok := c.Canonical(n); ok {
-			n = canonical
-		}
-		off[n] = true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.disabled = off
-	c.changed()
-}
+// Shown returns the name under which the model sees a tool.
+func (c *Catalog) Shown(canonical string) string { return c.dialect.Name(canonical) }
 
 func (c *Catalog) changed() { c.version, c.order, c.step = c.version+1, nil, nil }
 

@@ -78,8 +78,7 @@ func TestRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Defer(Deferral{On: true})
-	c.Disable([]string{"Write"})
-	s := c.Step(nil)
+	s := c.Step(func(s agent.Spec) bool { return s.Name != "file-system__write" })
 	for name, want := range map[string]string{
 		"mcp__git__log":      `E_TOOL_NOT_IN_CATALOG: mcp__git__log is not loaded. Load it first, and call it in your next step: ToolSearch with the query "select:mcp__git__log".`,
 		"Write":              `E_TOOL_NOT_IN_CATALOG: Unknown tool in this step: Write Use only the tools that are listed.`,

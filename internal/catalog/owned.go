@@ -29,8 +29,10 @@ type owner struct {
 
 // Refused is a tool that was not taken.
 type Refused struct {
-	Name string
-	Err  error
+	Name   string
+	Source Source
+	From   string
+	Err    error
 }
 
 // Set makes the tools of an owner be these, in one change, and returns those that it does
@@ -55,7 +57,7 @@ func (c *Catalog) Set(source Source, from string, tools []agent.Tool) (refused [
 			err = errors.New("there is another one with its name")
 		}
 		if err != nil {
-			refused = append(refused, Refused{spec.Name, err})
+			refused = append(refused, Refused{spec.Name, source, from, err})
 			continue
 		}
 		seen[spec.Name] = true
@@ -66,19 +68,48 @@ func (c *Catalog) Set(source Source, from string, tools []agent.Tool) (refused [
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.owned[who]
+	earlier := map[string]*Entry{}
+	for _, e := range c.owned[who] {
+		earlier[e.Own] = e
+	}
 	for _, e := range list { // when it was registered is kept, and with it the step
-		if i := slices.IndexFunc(before, func(b *Entry) bool { return b.Own == e.Own }); i >= 0 {
-			e.Registered = before[i].Registered
+		if was := earlier[e.Own]; was != nil {
+			e.Registered = was.Registered
 		}
 	}
-	if len(list) == 0 {
-		delete(c.owned, who)
-	} else {
+	if delete(c.owned, who); len(list) > 0 {
 		c.owned[who] = list
 	}
+	if delete(c.refused, who); len(refused) > 0 {
+		c.refused[who] = refused
+	}
 	c.settle()
+	for _, r := range c.nameless {
+		if r.Source == source && r.From == from {
+			refused = append(refused, r)
+		}
+	}
 	return refused
+}
+
+// Refused returns what owners have brought and the catalog has not, in the order of their
+// sources.
+func (c *Catalog) Refused() []Refused {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := slices.Clone(c.nameless)
+	for _, list := range c.refused {
+		all = append(all, list...)
+	}
+	slices.SortStableFunc(all, func(a, b Refused) int {
+		return cmp.Or(before(owner{a.Source, a.From}, owner{b.Source, b.From}), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// before orders owners: those that are trusted most come first.
+func before(a, b owner) int {
+	return cmp.Or(slices.Index(sources, a.source)-slices.Index(sources, b.source), strings.Compare(a.from, b.from))
 }
 
 // checkForeign reports why a tool cannot be put before a model.
@@ -123,14 +154,14 @@ func (c *Catalog) settle() {
 	for o := range c.owned {
 		owners = append(owners, o)
 	}
-	slices.SortFunc(owners, func(a, b owner) int {
-		return cmp.Or(slices.Index(sources, a.source)-slices.Index(sources, b.source), strings.Compare(a.from, b.from))
-	})
+	slices.SortFunc(owners, before)
 	clear(c.entries)
+	c.nameless = nil
 	for _, o := range owners {
 		for _, e := range slices.SortedFunc(slices.Values(c.owned[o]), func(a, b *Entry) int { return strings.Compare(a.Own, b.Own) }) {
 			name, ok := c.free(e)
 			if !ok {
+				c.nameless = append(c.nameless, Refused{e.Own, o.source, o.from, errors.New("all names for it are taken")})
 				continue
 			}
 			if name != e.Spec.Name { // an entry that steps may have is never changed

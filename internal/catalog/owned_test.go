@@ -162,3 +162,48 @@ func TestNamesThatCollide(t *testing.T) {
 		}
 	}
 }
+
+// What the catalog does not take is kept, with whose it is and why, until its owner brings
+// others: nobody's tool goes missing unseen.
+func TestRefusedIsKept(t *testing.T) {
+	c := New(Config{})
+	if err := c.Register(brought{name: "a__b"}, BuiltIn, ""); err != nil {
+		t.Fatal(err)
+	}
+	c.Set(MCP, "s", bring("mcp__s__a", "plain__name"))
+	c.Set(Plugin, "p", bring("a__b", "Bash"))
+	told := func() (all []string) {
+		for _, r := range c.Refused() {
+			all = append(all, fmt.Sprintf("%s %s %s: %v", r.Source, r.From, r.Name, r.Err))
+		}
+		return all
+	}
+	want := []string{
+		`plugin p Bash: tool name "Bash" is not resource__export`,
+		`mcp s plain__name: names that begin with mcp__ are those of MCP servers, and theirs do`,
+	}
+	if got := told(); !slices.Equal(got, want) {
+		t.Errorf("refused %q, want %q", got, want)
+	}
+	c.Set(MCP, "s", bring("mcp__s__a"))
+	if got := told(); !slices.Equal(got, want[:1]) {
+		t.Errorf("mended, and refused %q", got)
+	}
+
+	// Every name that it could have is another's.
+	taken := []string{"a__b", "x-a__b", (&Entry{Own: "a__b", Source: Extension, From: "x"}).marked()}
+	c = New(Config{})
+	for _, name := range taken {
+		if err := c.Register(brought{name: name}, BuiltIn, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := c.Set(Extension, "x", bring("a__b"))
+	if got := told(); len(refused) != 1 || len(got) != 1 || got[0] != "extension x a__b: all names for it are taken" {
+		t.Errorf("without a name: refused %v, kept %q", refused, got)
+	}
+	c.Unregister(taken[1])
+	if got := told(); got != nil {
+		t.Errorf("with a name: %q", got)
+	}
+}

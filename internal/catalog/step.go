@@ -31,17 +31,17 @@ type Step struct {
 	schemas *schemas
 }
 
-// Step returns the catalog of the next step: the tools that are enabled and that
+// Step returns the catalog of the next step: the tools that are of use and that
 // keep wants; nil wants all. While they are the same, so is the catalog: what is made
 // of it for a request holds.
 func (c *Catalog) Step(keep func(agent.Spec) bool) *Step {
 	c.mu.Lock()
-	list, last, version, off := c.sorted(), c.step, c.version, c.disabled
+	list, last, version := c.sorted(), c.step, c.version
 	deferral, chosen := c.deferral, maps.Clone(c.chosen)
 	c.mu.Unlock()
 	in := make([]*Entry, 0, len(list))
 	for _, e := range list {
-		if off[e.Spec.Name] || off["group:"+e.Spec.Group] || keep != nil && !keep(e.Spec) {
+		if keep != nil && !keep(e.Spec) {
 			continue
 		}
 		if cond, ok := e.Tool.(conditional); ok && !cond.Enabled() {

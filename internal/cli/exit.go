@@ -68,7 +68,7 @@ func problemCode(code agent.ProblemCode) int {
 		agent.ProblemEvent, agent.ProblemWhole, agent.ProblemUndo, agent.ProblemChange, agent.ProblemMemory, agent.ProblemEditor, agent.ProblemPrompt,
 		agent.ProblemNoAI, agent.ProblemNetwork, agent.ProblemTrust, agent.ProblemSkill:
 		return ExitUsage
-	case agent.ProblemPlugin, agent.ProblemBundle, agent.ProblemServer, agent.ProblemNoPlan, agent.ProblemPlan, agent.ProblemPlans:
+	case agent.ProblemPlugin, agent.ProblemBundle, agent.ProblemServer, agent.ProblemTool, agent.ProblemNoPlan, agent.ProblemPlan, agent.ProblemPlans:
 		return ExitUsage
 	case agent.ProblemNoKey, agent.ProblemAuth, agent.ProblemKeys:
 		return ExitKey

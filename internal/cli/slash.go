@@ -29,7 +29,7 @@ func slashRuns() map[string]func(ch *chat, ctx context.Context, arg string) {
 	maps.Copy(runs, keepRuns())
 	runs["cd"], runs["add-dir"] = (*chat).slashCd, (*chat).slashAddDir
 	runs["plugin"], runs["mcp"] = (*chat).slashPlugin, (*chat).slashServers
-	runs["skills"] = (*chat).slashSkills
+	runs["skills"], runs["tools"] = (*chat).slashSkills, (*chat).slashTools
 	runs["permissions"] = (*chat).slashPermissions
 	runs["export"] = (*chat).slashExport
 	maps.Copy(runs, launchRuns())

@@ -82,6 +82,7 @@ var builtIns = [...]BuiltIn{
 	{Name: "status", Bare: true},
 	{Name: "tag", Hint: "[TAG...|-]"},
 	{Name: "task", Bare: true},
+	{Name: "tools", Hint: "[NAME | enable|disable NAME]", Values: []string{"enable", "disable"}},
 	{Name: "uncompact", Bare: true},
 }
 

@@ -57,3 +57,44 @@ func TestRulesAreListed(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+// A tool all of whose calls are denied is withheld; one of which some calls are denied, or
+// whose rule cannot be read, is not: the model reads why.
+func TestWithholds(t *testing.T) {
+	canonical := func(name string) (string, bool) { c, ok := known[name]; return c, ok }
+	for _, tt := range []struct {
+		rule  Rule
+		tool  string
+		group string
+		want  bool
+	}{
+		{Rule{Text: "Bash"}, "bash__exec", "system", true},
+		{Rule{Text: "Bash(*)"}, "bash__exec", "system", true},
+		{Rule{Text: "Bash"}, "bash__script", "system", true},
+		{Rule{Text: "Bash"}, "file-system__read", "files", false},
+		{Rule{Text: "Bash(rm *)"}, "bash__exec", "system", false},
+		{Rule{Text: "Bash(("}, "bash__exec", "system", false},
+		{Rule{Text: "*"}, "bash__exec", "system", true},
+		{Rule{Text: "*", Broken: true}, "bash__exec", "system", false},
+		{Rule{Text: "group:web"}, "web__fetch", "web", true},
+		{Rule{Text: "group:web"}, "bash__exec", "system", false},
+		{Rule{Text: "mcp__*"}, "mcp__a__b", "mcp", true},
+		{Rule{Text: "mcp__a"}, "mcp__a__b", "mcp", true},
+		{Rule{Text: "mcp__a"}, "mcp__ab__b", "mcp", false},
+		{Rule{Text: "comes__later"}, "comes__later", "", true},
+	} {
+		tt.rule.Verdict, tt.rule.Source = agent.Deny, Source{Layer: User, File: "/s.json", Line: 2}
+		p, err := New(Config{Dir: "/p", Canonical: canonical, Rules: []Rule{tt.rule}, Allow: []string{"Bash"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, got := p.Withholds(tt.tool, tt.group)
+		if got != tt.want || got && (by.Verdict != agent.Deny || by.Source != "/s.json:2") {
+			t.Errorf("%s: %s is withheld: %v, by %+v", tt.rule.Text, tt.tool, got, by)
+		}
+	}
+	p, err := New(Config{Dir: "/p", Allow: []string{"Bash"}, Ask: []string{"Bash"}})
+	if _, got := p.Withholds("bash__exec", "system"); got || err != nil {
+		t.Errorf("without a rule that denies: %v, %v", got, err)
+	}
+}

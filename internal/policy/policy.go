@@ -228,6 +228,24 @@ func (s *state) denies(e agent.Effects) bool {
 	return l.words.sole != nil
 }
 
+// Withholds returns the rule that denies every call of a tool, whatever its input: a model
+// that has the tool could do nothing with it. A rule that stands in for one that cannot be
+// read withholds nothing: its reason is for the model to read, until somebody mends it.
+func (p *Policy) Withholds(tool, group string) (by agent.Opinion, ok bool) {
+	s := p.state.Load()
+	if s.deny.count == 0 {
+		return by, false
+	}
+	l := look{s: s, Proposal: agent.Proposal{Call: agent.Call{Tool: tool}, Group: group}}
+	var w words
+	s.deny.whole(&l, &w)
+	r := w.strictest()
+	if r == nil || r.broken {
+		return by, false
+	}
+	return r.opinion(""), true
+}
+
 // DeniedPaths returns the absolute paths, in the form of [Config.Key] with slashes,
 // that deny rules name without a wildcard, each with all that is below it: those
 // that are not to be read, and those that are not to be changed, which has the

@@ -36,6 +36,9 @@ type Rule struct {
 	Priority int           // which rule of a stage is named when several match: the highest
 	Scope    Scope
 	Source   Source
+
+	// Broken: it stands in for something that cannot be read, see [Policy.Withholds].
+	Broken bool
 }
 
 // Layer is where rules come from.

@@ -56,6 +56,7 @@ type rule struct {
 	name    string // pattern, or that of a host
 	param   string
 	bare    bool // it covers its tools as a whole
+	broken  bool // what it says could not be read
 }
 
 // compile reads all rules. Those of the lists have no source.
@@ -174,7 +175,7 @@ func (s *state) compile(r Rule) (*rule, *Warning, error) {
 	warn := func(f *fault) *Warning {
 		return &Warning{Rule: text, Source: r.Source, Column: f.column, Text: f.text}
 	}
-	out := &rule{verdict: r.Verdict, priority: r.Priority, stage: stage, source: r.Source.String(), from: r.Source, text: text}
+	out := &rule{broken: r.Broken, verdict: r.Verdict, priority: r.Priority, stage: stage, source: r.Source.String(), from: r.Source, text: text}
 	if !out.scope(r.Scope, s) {
 		return nil, nil, nil
 	}
@@ -201,7 +202,7 @@ func (s *state) compile(r Rule) (*rule, *Warning, error) {
 	if f != nil {
 		f.text += fmt.Sprintf(": taken for every call of %s", name)
 		w = warn(f)
-		out.about, out.text = noSpecifier, name
+		out.about, out.text, out.broken = noSpecifier, name, true
 	}
 	if out.about == noSpecifier {
 		out.bare = true

@@ -206,7 +206,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	n.parts, err = n.reg.cfg.Build(ctx, Build{
 		Parent: parent, Depth: s.depth, Agent: st.First.Agent,
 		Session: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
-		Active: st.Underway(), Spent: st.Spent, Selected: slices.Clone(st.Selected), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Kept: maps.Clone(st.Kept), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
+		Active: st.Underway(), Spent: st.Spent, Selected: slices.Clone(st.Selected), Off: slices.Clone(st.Off), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Kept: maps.Clone(st.Kept), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
 		Conversation: func() (messages []agent.Message) {
 			s.rec.read(func(st *transcript.State) { messages, _ = st.Conversation() })
 			return messages

@@ -200,6 +200,9 @@ type Build struct {
 	// Selected are the tools that the model has looked for, see [agent.ToolsSelected].
 	Selected []string
 
+	// Off are the tools and groups that a person has switched off, see [agent.ToolsSwitched].
+	Off []string
+
 	// Active are the skills of a turn that was cut short, which goes on with them.
 	Active []transcript.TurnSkill
 

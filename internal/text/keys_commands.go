@@ -111,6 +111,7 @@ var commandHelp = [...]struct {
 	{"status", both{"session, model, mode, folder", "세션, 모델, 모드, 폴더"}},
 	{"tag", both{"give this session tags; - takes them away", "이 세션에 태그 달기. -는 모두 떼기"}},
 	{"task", both{"what the agent has noted on its work", "에이전트가 작업에 대해 적어 둔 것"}},
+	{"tools", both{"the tools: which the model has and why not the others; or take one away for this session, or give it back", "도구: 모델에 준 것과 주지 않은 까닭. 이 세션에서 끄기와 다시 켜기"}},
 	{"uncompact", both{"take the last shortening back", "마지막 줄이기 되돌리기"}},
 }
 

@@ -7,6 +7,8 @@ var servings = [...][2]string{
 	{"the server {name}: {Why}", "서버 {name}: {Why}"},
 	{"servers of this folder wait for your yes: {list}; dure mcp approve NAME", "이 폴더의 서버가 승인을 기다립니다: {list}. dure mcp approve 이름"},
 	{"there is no such server", "그런 서버가 없습니다"},
+	{"there is no such tool", "그런 도구가 없습니다"},
+	{"its group is switched off", "그룹을 껐습니다"},
 	{"there is one of this name already", "같은 이름의 서버가 이미 있습니다"},
 	{"take it out first: {command}", "먼저 빼기: {command}"},
 	{"there is no scope {scope}", "{scope|이라는/라는} 범위는 없습니다"},

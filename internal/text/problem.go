@@ -103,6 +103,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	if p.Code == agent.ProblemServer {
 		keys, known = pair{ProblemServer, FixServer}, true
 	}
+	if p.Code == agent.ProblemTool {
+		keys, known = pair{ProblemTool, FixTool}, true
+	}
 	if !known {
 		keys, known = planProblem(p.Code)
 	}

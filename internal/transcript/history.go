@@ -53,6 +53,8 @@ func (s *State) edit(e agent.Event) {
 		s.selected(b)
 	case agent.ExtensionKept:
 		put(&s.Kept, b.Extension, b.State)
+	case agent.ToolsSwitched:
+		s.switched(b)
 	case agent.SkillActivated:
 		s.skillActivated(b)
 	case agent.SkillCompleted:
@@ -83,6 +85,14 @@ func (s *State) selected(b agent.ToolsSelected) {
 			s.Selected = append(slices.Clip(s.Selected), name)
 		}
 	}
+}
+
+func (s *State) switched(b agent.ToolsSwitched) {
+	off := slices.DeleteFunc(slices.Clone(s.Off), func(n string) bool { return n == b.Tool })
+	if !b.On {
+		off = append(off, b.Tool)
+	}
+	s.Off = off
 }
 
 // maxSpent bounds the hooks that a state knows to have run once; of more, the oldest are

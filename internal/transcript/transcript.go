@@ -74,6 +74,7 @@ type State struct {
 
 	Tools    string   `json:"tools,omitempty"`    // the blob with those that the newest request of the conversation offers
 	Selected []string `json:"selected,omitempty"` // those that the model has looked for, the oldest first, each once
+	Off      []string `json:"off,omitempty"`      // those, and groups, that a person has switched off, each once
 
 	Kept map[string]json.RawMessage `json:"kept,omitempty"` // by extensions
 
