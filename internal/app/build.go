@@ -44,9 +44,6 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
 	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined, a.members.decider(b.Parent))
-	if err == nil {
-		err = deciding.without(b)
-	}
 	if err != nil {
 		return session.Parts{}, err
 	}

@@ -263,6 +263,9 @@ func both(a, b func(agent.Spec) bool) func(agent.Spec) bool {
 // enlist takes a session in, and returns the stages of its gate that are its type's own.
 func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error) {
 	stages, err := d.partsStage(who.parts)
+	if err == nil {
+		err = d.without(b)
+	}
 	if err != nil {
 		return nil, err
 	}
