@@ -84,6 +84,9 @@ type BundleResource struct {
 	Package string `json:"package,omitempty"`
 	File    string `json:"file"`
 	Line    int    `json:"line"`
+
+	Runtime string `json:"runtime,omitempty"` // of an extension
+	Version string `json:"version,omitempty"` // of an extension: the one that it is labelled with, or that it was compiled with
 }
 
 // A BundleEdge says that a resource names another one.

@@ -72,7 +72,7 @@ func bundleEnd(info agent.BundleInfo, err error) error {
 
 // bundleRunCommand runs a swarm: one prompt for its entry agent, or what its connections bring.
 func (p *program) bundleRunCommand() *cobra.Command {
-	swarm := ""
+	swarm, without := "", []string(nil)
 	cmd := &cobra.Command{
 		Use: "run [PATH] [PROMPT]", Short: p.text.Say(text.HelpBundleRun), Args: p.atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,6 +83,9 @@ func (p *program) bundleRunCommand() *cobra.Command {
 				}
 				if !run.Info.OK {
 					return bundleEnd(run.Info, c.CheckedBundle(run.Info, p.asJSON))
+				}
+				if err := run.Without(without); err != nil {
+					return err
 				}
 				p.flags.agents, p.flags.code = run.Agents, run.Code
 				prompt := strings.Join(args[min(len(args), 1):], " ")
@@ -107,6 +110,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 	}
 	p.jsonFlag(cmd)
 	cmd.Flags().StringVar(&swarm, "swarm", "", p.text.Say(text.FlagSwarm))
+	cmd.Flags().StringSliceVar(&without, "without", nil, p.text.Say(text.FlagWithout))
 	return cmd
 }
 

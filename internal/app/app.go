@@ -19,6 +19,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/config"
+	"dure/internal/exthost"
 	"dure/internal/guard"
 	"dure/internal/journal"
 	"dure/internal/keys"
@@ -75,6 +76,9 @@ type Options struct {
 	Language string // en or ko, of the locale; settings are stronger
 	Version  string
 	Logger   *slog.Logger // nil = nothing is logged
+
+	// Extensions are compiled in, beside those of dure itself: bundles can name them.
+	Extensions []exthost.Compiled
 
 	// Mechanisms are those of the system that may confine commands, for tests; nil =
 	// all.

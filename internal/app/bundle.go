@@ -38,7 +38,8 @@ func (a *App) loadBundle(path string, locking bool) (b *bundle.Bundle, list []bu
 	known := toolNames()
 	b, list = bundle.Load(bundle.Options{
 		Sources: []bundle.Source{{FS: root.FS(), File: file}}, Getenv: a.bundleEnv(root), Locking: locking,
-		Builtin: func(name string) bool { _, ok := known(name); return ok },
+		Builtin:  func(name string) bool { _, ok := known(name); return ok },
+		Compiled: a.compiledVersion,
 	})
 	return b, list, root, nil
 }

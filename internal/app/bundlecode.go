@@ -29,6 +29,7 @@ type BundleCode struct {
 	agents map[string]*bundle.Effective // by the names of their types
 	locks  []bundle.Lock                // packages that code may be from
 	apps   map[string]*oauth.App        // by the tools that sign in with them
+	off    map[string]bool              // extensions that are not started
 
 	mu       sync.Mutex
 	ran      map[string]string // hash of each entry that has run; guarded by mu

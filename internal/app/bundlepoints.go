@@ -27,7 +27,8 @@ var pointsHere = []exthost.Point{
 // extend starts the extensions of an agent, and puts their tools into the catalog. One that
 // does not start has the session not open: what it guards would go unguarded.
 func (r *codeRun) extend(e *bundle.Effective) error {
-	if len(e.Extensions) == 0 {
+	all := r.app.opts.Flags.Code.left(e)
+	if len(all) == 0 {
 		return nil
 	}
 	ctx := context.Background() // it is bounded by the host
@@ -35,13 +36,16 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 	r.set.Only(pointsHere...)
 	r.set.Notes(r.note)
 	r.knows(e)
-	for _, x := range e.Extensions {
+	for _, x := range all {
 		spec := x.Spec.(*bundle.Extension)
-		err := r.set.Add(ctx, exthost.Extension{
+		one := exthost.Extension{
 			Name: x.Name, Host: r.host, Runtime: exthost.Runtime(spec.Runtime), Entry: entryOf(x, spec.Runtime, spec.Entry), Config: spec.Config, Metadata: x.Labels,
 			State: r.build.Kept[x.Name],
-		})
-		if err != nil {
+		}
+		if spec.Runtime == bundle.RuntimeBuiltin {
+			one = r.app.inGo(one, spec.Entry)
+		}
+		if err := r.set.Add(ctx, one); err != nil {
 			return err
 		}
 	}

@@ -123,7 +123,7 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, cod
 		}
 	}
 	for _, x := range e.Extensions {
-		if err := runs(x, x.Spec.(*bundle.Extension).Runtime, bundle.RuntimeNode, bundle.RuntimeProcess); err != nil {
+		if err := runs(x, x.Spec.(*bundle.Extension).Runtime, bundle.RuntimeNode, bundle.RuntimeProcess, bundle.RuntimeBuiltin); err != nil {
 			return nil, err
 		}
 	}

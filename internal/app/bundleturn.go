@@ -55,7 +55,7 @@ func (r *codeRun) knows(e *bundle.Effective) {
 	for _, t := range e.Tools {
 		about.Tools = append(about.Tools, t.Name)
 	}
-	for _, x := range e.Extensions {
+	for _, x := range r.app.opts.Flags.Code.left(e) {
 		about.Extensions = append(about.Extensions, x.Name)
 	}
 	r.about, _ = json.Marshal(about) // names

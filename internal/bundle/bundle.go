@@ -46,6 +46,10 @@ type Options struct {
 	Getenv func(string) (string, bool)
 	// Builtin reports whether a tool that the program has may be named by bundles; nil = none.
 	Builtin func(name string) bool
+
+	// Compiled reports whether an extension is compiled into the program, and its version;
+	// nil = none is.
+	Compiled func(name string) (version string, ok bool)
 	// Locking leaves out the comparison with the lock, which is to be written anew.
 	Locking bool
 }

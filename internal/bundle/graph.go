@@ -1,6 +1,10 @@
 package bundle
 
-import "dure/agent"
+import (
+	"cmp"
+
+	"dure/agent"
+)
 
 // Graph returns what names what, in the order of the resources.
 func (b *Bundle) Graph() []agent.BundleEdge {
@@ -59,7 +63,11 @@ func (b *Bundle) Report(list []Problem) agent.BundleInfo {
 		info.Edges = []agent.BundleEdge{}
 	}
 	for _, r := range b.Resources {
-		info.Resources = append(info.Resources, agent.BundleResource{ID: r.ID(), Kind: r.Kind, Name: r.Name, Package: r.Package, File: r.Place.File, Line: r.Place.Line})
+		one := agent.BundleResource{ID: r.ID(), Kind: r.Kind, Name: r.Name, Package: r.Package, File: r.Place.File, Line: r.Place.Line}
+		if e, ok := r.Spec.(*Extension); ok {
+			one.Runtime, one.Version = e.Runtime, cmp.Or(r.Labels["version"], e.version)
+		}
+		info.Resources = append(info.Resources, one)
 	}
 	return info
 }

@@ -180,6 +180,7 @@ type Extension struct {
 	Entry   string          `json:"entry"`
 	Config  json.RawMessage `json:"config,omitempty"`
 	entry   *node
+	version string // that it was compiled with
 }
 
 // OAuthApp is what tools sign in with.

@@ -60,7 +60,7 @@ func (l *loader) resolve() {
 		case *Tool:
 			l.tool(r, s)
 		case *Extension:
-			l.entry(r, s.entry, s.Runtime, s.Entry)
+			l.extension(r, s)
 		case *Connector:
 			l.entry(r, s.entry, s.Runtime, s.Entry)
 		case *Connection:
@@ -210,6 +210,29 @@ func over(base, top json.RawMessage) json.RawMessage {
 		return top
 	}
 	return data
+}
+
+func (l *loader) extension(r *Resource, e *Extension) {
+	switch e.Runtime {
+	case RuntimeBuiltin:
+		if e.Entry == "" || l.opts.Compiled == nil {
+			break
+		}
+		version, ok := l.opts.Compiled(e.Entry)
+		if ok {
+			e.version = version
+			return
+		}
+	case RuntimeHTTP, RuntimeMCP:
+		l.at(agent.BundleSchema, r.n, "spec.runtime", "write it as a module, or as an executable", "there are no extensions of the runtime %s", e.Runtime)
+		return
+	default:
+		l.entry(r, e.entry, e.Runtime, e.Entry)
+		return
+	}
+	if e.Entry != "" {
+		l.at(agent.BundleEntry, e.entry, "spec.entry", "name an extension that the program has", "the program has no extension %s", e.Entry)
+	}
 }
 
 func (l *loader) tool(r *Resource, t *Tool) {

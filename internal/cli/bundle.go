@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dure/agent"
 	"dure/internal/text"
@@ -54,7 +55,11 @@ func (c *CLI) BundleGraph(info agent.BundleInfo, asJSON bool) error {
 	}
 	return c.buffered(func(w *bufio.Writer) error {
 		for _, r := range info.Resources {
-			fmt.Fprintf(w, "%s  (%s:%d)\n", text.OneLine(r.ID), text.OneLine(r.File), r.Line)
+			about := text.OneLine(r.Runtime + " " + r.Version)
+			if about = strings.TrimSpace(about); about != "" {
+				about += "  "
+			}
+			fmt.Fprintf(w, "%s  %s(%s:%d)\n", text.OneLine(r.ID), about, text.OneLine(r.File), r.Line)
 			for _, e := range info.Edges {
 				if e.From != r.ID {
 					continue
