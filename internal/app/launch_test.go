@@ -130,6 +130,9 @@ func searched(t *testing.T, w *world, c client.Client, id string) string {
 	t.Helper()
 	k := w.talkOn(c, agent.Open{Session: id, Edit: true})
 	var said []string
+	if len(all[agent.LogSealed](k.seen)) != 1 {
+		t.Errorf("the log is not sealed: %s", names(k.seen))
+	}
 	for _, e := range k.seen {
 		switch b := e.Body.(type) {
 		case agent.CallDecided:

@@ -18,6 +18,7 @@ func (s *Session) reach() agent.Reach {
 			return loop.Ask(ctx, s.sideConfig(), q)
 		},
 		Invoke: func(ctx context.Context, inv agent.Invocation) (agent.Result, error) {
+			s.served.Store(true)
 			return loop.Invoke(ctx, s.sideConfig(), s.parts.Catalog().Tools, or(inv.ID, newID("iv_")), inv)
 		},
 		Spawn:  s.spawn,

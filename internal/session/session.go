@@ -266,7 +266,8 @@ type Session struct {
 	parts    Parts
 	rec      *record
 	approver bool
-	lent     bool // others call its tools, and it runs no turns
+	lent     bool        // others call its tools, and it runs no turns
+	served   atomic.Bool // capabilities have called its tools
 	limits   loop.Limits
 	front    *Session // whose log a person reads: this one, or that of a child's parent
 	depth    int      // how many sessions it works for, in each other
@@ -376,11 +377,13 @@ func (s *Session) run() {
 	s.err = errors.Join(s.err, s.release())
 }
 
-// release gives the log back. That of a session whose tools were lent has no ends of turns
-// that seal it, and is sealed here.
+// release gives the log back. That of a session whose tools were called without turns, the
+// ends of which seal it, is sealed here.
 func (s *Session) release() error {
 	var unsealed error
-	if s.lent && s.rec.lease.Valid().Err() == nil {
+	turns := false
+	s.rec.read(func(st *transcript.State) { turns = st.Turn.ID != "" })
+	if (s.lent || s.served.Load() && !turns) && s.rec.lease.Valid().Err() == nil {
 		unsealed = s.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true})
 	}
 	meta := s.rec.lease.Session()
