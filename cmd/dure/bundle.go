@@ -72,7 +72,7 @@ func bundleEnd(info agent.BundleInfo, err error) error {
 
 // bundleRunCommand runs a swarm: one prompt for its entry agent, or what its connections bring.
 func (p *program) bundleRunCommand() *cobra.Command {
-	swarm, without := "", []string(nil)
+	swarm, without, reload := "", []string(nil), false
 	cmd := &cobra.Command{
 		Use: "run [PATH] [PROMPT]", Short: p.text.Say(text.HelpBundleRun), Args: p.atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,6 +87,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 				if err := run.Without(without); err != nil {
 					return err
 				}
+				run.Code.Reload = reload
 				p.flags.agents, p.flags.code = run.Agents, run.Code
 				prompt := strings.Join(args[min(len(args), 1):], " ")
 				if prompt != "" {
@@ -111,6 +112,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 	p.jsonFlag(cmd)
 	cmd.Flags().StringVar(&swarm, "swarm", "", p.text.Say(text.FlagSwarm))
 	cmd.Flags().StringSliceVar(&without, "without", nil, p.text.Say(text.FlagWithout))
+	cmd.Flags().BoolVar(&reload, "reload", false, p.text.Say(text.FlagReload))
 	return cmd
 }
 

@@ -30,6 +30,7 @@ type BundleCode struct {
 	locks  []bundle.Lock                // packages that code may be from
 	apps   map[string]*oauth.App        // by the tools that sign in with them
 	off    map[string]bool              // extensions that are not started
+	Reload bool                         // code that has changed is run as it is then; set before anything runs
 
 	mu       sync.Mutex
 	ran      map[string]string // hash of each entry that has run; guarded by mu
@@ -54,15 +55,18 @@ func runs(r *bundle.Resource, runtime string, known ...string) error {
 }
 
 // approves keeps code as it was when it first ran: what has changed since is not what
-// somebody has looked at, and may be the work of a model.
+// somebody has looked at, and may be the work of a model. Who works on a bundle says that
+// they want that run too.
 func (k *BundleCode) approves(entry, hash string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, ran := k.ran[entry]
 	switch {
-	case ran && before != hash:
+	case ran && before == hash:
+		return nil
+	case ran && !k.Reload:
 		return errors.New("it was changed since the bundle was started; look at it, and start the bundle again")
-	case !ran && !k.locked(entry):
+	case !k.locked(entry):
 		return errors.New("its package is not what was locked any more; look at what has changed in it, then: dure bundle lock")
 	}
 	k.ran[entry] = hash

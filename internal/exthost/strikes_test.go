@@ -115,7 +115,7 @@ func TestHangsAreNotWaitedFor(t *testing.T) {
 		api.pipelines.mutate("step.post", () => new Promise(() => {}), { optional: true });
 	}`}
 	root := bundle(t, files)
-	h := host(t, root, withNode(t), func(c *Config) { c.Limits.Hook = 300 * time.Millisecond })
+	h := host(t, root, withNode(t), func(c *Config) { c.Limits.Hook, c.Limits.Alive = 300*time.Millisecond, time.Minute })
 	s, _ := newSet(t)
 	var notes []string
 	s.Notes(func(text string) { notes = append(notes, text) })

@@ -21,6 +21,7 @@ const (
 	PrintSignInFix
 	FlagSwarm
 	FlagWithout
+	FlagReload
 	BundleServes
 	BundleFailed
 	BundleDisabled
@@ -46,6 +47,7 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	HelpBundleRun - bundleKeys:      {"run a swarm: one prompt, or what its connections bring", "스웜 실행: 프롬프트 하나, 또는 연결로 오는 메시지"},
 	FlagSwarm - bundleKeys:          {"swarm to run; default: the one named default, or the only one", "실행할 스웜. 기본값: default라는 스웜, 또는 하나뿐인 스웜"},
 	FlagWithout - bundleKeys:        {"extensions of the bundle that are not started, with commas between them", "시작하지 않을 번들의 확장, 쉼표로 구분"},
+	FlagReload - bundleKeys:         {"run code of the bundle that changes as it is then, whoever has changed it", "실행 중 바뀐 번들 코드를, 누가 바꾸었든 바뀐 대로 실행"},
 	BundleServes - bundleKeys:       {"{name}: {where}", "{name}: {where}"},
 	BundleDisabled - bundleKeys:     {"{name} failed {n} times in a row, and is not started again: {error}; mend it, and start the bundle anew", "{name} 연속 {n}번 실패하여 다시 시작하지 않습니다: {error}; 고친 뒤 번들을 다시 시작하세요"},
 	NeedsSignIn - bundleKeys:        {"{what}. Open: {url}", "로그인이 필요합니다({what}). 여세요: {url}"},
