@@ -142,6 +142,11 @@ func TestTestingServers(t *testing.T) {
 		got.Prompts[0].Name != "mcp__sh__greet WHO [HOW]" || len(got.Resources) != 1 || got.Resources[0].Name != "note://one" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	asks := strings.Replace(echoes, `*'"method":"initialize"'*)`, `*'"method":"initialize"'*'"sampling"'*'"elicitation"'*|*'"method":"initialize"'*'"elicitation"'*'"sampling"'*)`, 1)
+	w.write("server.sh", asks)
+	if _, err := a.TestServer(t.Context(), "sh"); err != nil {
+		t.Errorf("a server that offers more to whoever lets it ask: %v", err)
+	}
 	w.write(".mcp.json", `{"mcpServers": {"theirs": {"command": "touch", "args": ["canary"]}}}`)
 	for name, want := range map[string]string{"theirs": "untrusted", "nobody": "there is no such server"} {
 		if _, err := w.plain().TestServer(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dure/agent"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/workspace"
@@ -56,7 +57,12 @@ func (a *App) TestServer(ctx context.Context, name string) (t ServerTest, err er
 	c := &connected{app: a, workdir: a.opts.Workdir, box: box, ws: ws}
 	c.set = mcp.New(mcp.Config{
 		Servers: []servers.Server{k.Expanded}, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: a.signsIn,
-		Roots:    func() []string { return append([]string{ws.Root()}, a.cfg.AddDirs...) },
+		Roots: func() []string { return append([]string{ws.Root()}, a.cfg.AddDirs...) },
+		// Servers offer more to whoever lets them ask; nothing is asked here.
+		Elicit: func(context.Context, mcp.Elicitation) (mcp.Reply, error) { return mcp.Reply{Action: mcp.Decline}, nil },
+		Ask: func(context.Context, string, agent.Question) (agent.Answer, error) {
+			return agent.Answer{}, errors.New("no model is asked in a test")
+		},
 		OnChange: func(string) {}, Clean: a.patterns.Redact, Log: a.opts.Logger, Version: a.opts.Version,
 	})
 	defer c.set.Close()
