@@ -104,4 +104,5 @@ type BundleNote struct {
 	Failures   int           // in a row
 	Wait       time.Duration // until it is started again
 	Disabled   bool          // it is not started again
+	Continues  string        // a session of the swarm that was cut short, and goes on
 }

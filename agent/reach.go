@@ -104,6 +104,10 @@ type Invocation struct {
 	Alone  bool   // nobody is asked: what is not allowed as it is is denied
 }
 
+// ChildHandle begins the handle of a pending call that a child session serves; the ID of
+// that follows.
+const ChildHandle = "child:"
+
 // A Settlement is the outcome of a pending call.
 type Settlement struct {
 	// Handle is what the pending result named. The part before its colon is the

@@ -138,6 +138,10 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 			switch {
 			case n.Disabled:
 				fmt.Fprintln(p.err, p.text.Say(text.BundleDisabled, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "n", n.Failures))
+			case n.Continues != "" && n.Error != "":
+				fmt.Fprintln(p.err, p.text.Say(text.BundleStays, "session", n.Continues, "error", text.OneLine(n.Error)))
+			case n.Continues != "":
+				fmt.Fprintln(p.err, p.text.Say(text.BundleContinues, "session", n.Continues))
 			case n.Error != "":
 				fmt.Fprintln(p.err, p.text.Say(text.BundleFailed, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "wait", n.Wait))
 			case n.Where != "":

@@ -23,6 +23,9 @@ import (
 	"dure/internal/text"
 )
 
+// atWrites is called at every write of a log, by tests that end the program there; nil else.
+var atWrites func(place string)
+
 // program is one run of the command.
 type program struct {
 	in, out, err *os.File
@@ -67,7 +70,7 @@ func (p *program) build(f flags, workdir string) (*app.App, error) {
 	}
 	return app.New(app.Options{
 		Flags: f.app(), Environ: os.Environ(), UserHome: home, Workdir: workdir,
-		Language: p.text.Language(), Version: version, Logger: logger, Keychain: true,
+		Language: p.text.Language(), Version: version, Logger: logger, Keychain: true, Fault: atWrites,
 	})
 }
 

@@ -13,3 +13,6 @@ func tmpfs(ts *testscript.TestScript, neg bool, args []string) {
 func fifo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("fifo is for Linux: put [linux] before it")
 }
+
+// mortal is for Linux.
+func mortal() {}

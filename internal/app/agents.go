@@ -17,6 +17,7 @@ import (
 	"dure/internal/policy"
 	"dure/internal/session"
 	"dure/internal/swarm"
+	"dure/internal/transcript"
 )
 
 // fromAgents is the source of the list of types of agents.
@@ -76,6 +77,14 @@ func mayHand(as swarm.Definition, pol *policy.Policy, d swarm.Definition) error 
 	}
 	if why := denied(pol, d.Name); why != "" {
 		return errors.New(why)
+	}
+	return nil
+}
+
+// revive has the work of an agent go on that an earlier program has left.
+func (c *crew) revive(handle string, p transcript.Pending) session.Revival {
+	if r := c.Revive(handle, p.Tool, p.Key, p.Input); r != nil {
+		return r
 	}
 	return nil
 }

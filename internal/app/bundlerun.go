@@ -134,7 +134,7 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, cod
 		}
 	}
 	if ref.ID() == s.Entry.ID() && len(others) > 0 {
-		tools = append(tools, "Agent("+strings.Join(others, ", ")+")")
+		tools = append(tools, "Agent("+strings.Join(others, ", ")+")", swarm.HandoffTool, swarm.CoordinateTool, "task__output", "task__stop")
 	}
 	d := map[string]any{
 		"description": "agent " + ref.Name + " of a bundle", "prompt": cmp.Or(strings.TrimSpace(e.Prompt), "You are the agent "+ref.Name+"."),
@@ -201,32 +201,45 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	if err != nil {
 		return err
 	}
-	entry := b.Swarm(name).Spec.(*bundle.Swarm).Entry
-	dir, from := filepath.Clean(root.Name()), map[string]string{}
+	of, dir, from := b.Swarm(name), filepath.Clean(root.Name()), map[string]string{}
+	here := bundle.Ref{Kind: bundle.KindSwarm, Name: of.Name}
 	for _, l := range lines {
 		from[l.name] = l.entry
 	}
+	route := func(connection string, m bundle.Message) (bundle.Goal, error) {
+		if connection == "" { // the terminal of a bundle without connections
+			return bundle.Goal{Swarm: here, Agent: of.Spec.(*bundle.Swarm).Entry, Key: bundle.Key(lineKey)}, nil
+		}
+		g, err := b.Route(connection, m)
+		if err == nil && from[connection] == bundle.Webhook {
+			run.Code.visited(g.Session(dir))
+		}
+		return g, err
+	}
 	r := inbound.NewRouter(inbound.Config{
-		Client: a.Client(), Bundle: dir, Logger: a.opts.Logger,
-		Route: func(connection string, m bundle.Message) (bundle.Goal, error) {
-			if connection == "" { // the terminal of a bundle without connections
-				return bundle.Goal{Agent: entry, Key: bundle.Key(lineKey)}, nil
-			}
-			g, err := b.Route(connection, m)
-			if err == nil && from[connection] == bundle.Webhook {
-				run.Code.visited(g.Session(dir))
-			}
-			return g, err
-		},
+		Client: a.Client(), Bundle: dir, Logger: a.opts.Logger, Route: route,
 		Open: func(g bundle.Goal) agent.Open {
 			return agent.Open{Workdir: a.opts.Workdir, Agent: agentName(g.Agent), MaxSteps: run.Steps, Title: "bundle " + g.Agent.Name}
 		},
 	})
 	defer r.Close()
+	left, err := a.cutShort(ctx, bundle.Sessions(dir, here))
+	if err != nil {
+		return err
+	}
+	again := resumed{a: a, router: r, with: with, left: left, dir: dir, route: route}
+	if slices.ContainsFunc(lines, func(l line) bool { return l.entry == bundle.Webhook }) {
+		again.visited = run.Code.visited
+	}
 	var all sync.WaitGroup
 	ended := make([]error, len(lines))
 	for i, l := range lines {
+		first := func() {}
+		if l.entry == bundle.Terminal || l.name == "" {
+			first = again.before(ctx, l.name)
+		}
 		all.Go(func() {
+			first()
 			ended[i] = inbound.Supervise(ctx, l.most, func(ctx context.Context, well func()) error {
 				c, where, err := l.start(well)
 				if err != nil {
@@ -241,6 +254,7 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 			})
 		})
 	}
+	again.rest(ctx, &all)
 	all.Wait()
 	return errors.Join(ended...)
 }

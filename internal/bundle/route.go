@@ -127,7 +127,17 @@ func scalarText(v any) string {
 // agent and key, and another one for all others.
 func (g Goal) Session(bundle string) string {
 	const bytes = 20
-	all := keyOf(bundle, g.Swarm.ID(), g.Agent.ID(), string(g.Key))
-	sum := sha256.Sum256([]byte(all))
-	return "b" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:bytes]))
+	return Sessions(bundle, g.Swarm) + hashed(bytes, keyOf(bundle, g.Swarm.ID(), g.Agent.ID(), string(g.Key)))
+}
+
+// Sessions is what the IDs of all sessions of a swarm begin with, and those of hardly any
+// other.
+func Sessions(bundle string, swarm Ref) string {
+	const bytes = 10
+	return "b" + hashed(bytes, keyOf(bundle, swarm.ID()))
+}
+
+func hashed(bytes int, key Key) string {
+	sum := sha256.Sum256([]byte(key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:bytes]))
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -44,7 +45,7 @@ func TestKeysNeverCollide(t *testing.T) {
 						t.Errorf("%q and %q have one session", before, now)
 					}
 					seen[id] = now
-					if len(id) != 33 || id != g.Session(bundle) {
+					if len(id) != 49 || !strings.HasPrefix(id, Sessions(bundle, g.Swarm)) || id != g.Session(bundle) {
 						t.Errorf("%q is no name of a session", id)
 					}
 				}

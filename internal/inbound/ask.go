@@ -26,6 +26,7 @@ func Ask(ctx context.Context, c client.Client, o agent.Open, input, text string)
 	if err := sess.Send(ctx, agent.Prompt{ID: input, Text: text}); err != nil {
 		return sess.Info.ID, "", err
 	}
-	h, err := answer(ctx, sess, input)
+	var h heard
+	_, err = follow(ctx, sess, &h, 0, func(i string) bool { return i == input })
 	return sess.Info.ID, h.text, err
 }

@@ -80,7 +80,10 @@ func (f *fake) add(id string, bodies ...agent.Body) {
 }
 
 func (f *fake) Send(_ context.Context, id string, c agent.Command) error {
-	p := c.(agent.Prompt)
+	p, ok := c.(agent.Prompt)
+	if _, more := c.(agent.Continue); !ok && more {
+		p = agent.Prompt{ID: "more", Text: "go on"}
+	}
 	f.mu.Lock()
 	if !f.running[id] {
 		f.mu.Unlock()

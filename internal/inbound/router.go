@@ -83,32 +83,53 @@ func (r *Router) Deliver(ctx context.Context, connection string, m bundle.Messag
 	if err != nil {
 		return nil, err
 	}
-	id := goal.Session(r.cfg.Bundle)
+	input := inputOf(connection, m.ID)
+	own := func(i string) bool { return i == input }
+	return r.deliver(ctx, goal.Session(r.cfg.Bundle), r.cfg.Open(goal), heard{}, own, func(s *client.Session) error {
+		return s.Send(ctx, agent.Prompt{ID: input, Text: m.Text, Later: true})
+	})
+}
+
+// Continue has a session go on that was cut short after the event head, with the turn that
+// was open and with what it has handed to others. The answer is what is said last.
+func (r *Router) Continue(ctx context.Context, id string, o agent.Open, head int64) (*Delivery, error) {
+	o.Session = id
+	all := func(string) bool { return true }
+	return r.deliver(ctx, id, o, heard{from: head}, all, func(s *client.Session) error {
+		err := s.Send(ctx, agent.Continue{})
+		if p := agent.ProblemOf(err); p != nil && (p.Code == agent.ProblemOver || p.Code == agent.ProblemUsage) {
+			return nil // what it waits for wakes it
+		}
+		return err
+	})
+}
+
+// deliver opens a session, says something to it, and waits for the end of that.
+func (r *Router) deliver(ctx context.Context, id string, o agent.Open, h heard, mine func(input string) bool, say func(*client.Session) error) (*Delivery, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
 	}
-	l, err := r.acquire(ctx, id, goal)
+	l, err := r.acquire(ctx, id, o)
 	if err != nil {
 		r.leave()
 		return nil, err
 	}
-	input := inputOf(connection, m.ID)
-	if err := l.sess.Send(ctx, agent.Prompt{ID: input, Text: m.Text, Later: true}); err != nil {
+	if err := say(l.sess); err != nil {
 		r.release(id, l)
 		r.leave()
 		return nil, err
 	}
 	d := &Delivery{Session: id, done: make(chan struct{}), later: make(chan string, 1)}
-	go r.wait(d, l, input)
+	go r.wait(d, l, h, mine)
 	return d, nil
 }
 
 // wait waits for what a session answers, and for what it says when a person has signed in
 // that it has asked for it. Router.all waits for it, see enter.
-func (r *Router) wait(d *Delivery, l *live, input string) {
+func (r *Router) wait(d *Delivery, l *live, h heard, mine func(input string) bool) {
 	defer r.all.Done()
 	defer close(d.later)
-	h, err := answer(r.ctx, l.sess, input)
+	_, err := follow(r.ctx, l.sess, &h, 0, mine)
 	d.text, d.SignIns, d.err = h.text, h.signIns, err
 	lingers := err == nil && len(h.waiting) > 0 && r.lingers(1)
 	if !lingers {
@@ -163,7 +184,7 @@ func (r *Router) leave() {
 }
 
 // acquire opens a session, or returns it if it is open.
-func (r *Router) acquire(ctx context.Context, id string, goal bundle.Goal) (*live, error) {
+func (r *Router) acquire(ctx context.Context, id string, o agent.Open) (*live, error) {
 	r.mu.Lock()
 	l := r.open[id]
 	first := l == nil
@@ -174,7 +195,7 @@ func (r *Router) acquire(ctx context.Context, id string, goal bundle.Goal) (*liv
 	l.refs++
 	r.mu.Unlock()
 	if first {
-		l.sess, l.err = r.openSession(r.ctx, id, goal)
+		l.sess, l.err = r.openSession(r.ctx, id, o)
 		close(l.ready)
 	}
 	select {
@@ -190,11 +211,11 @@ func (r *Router) acquire(ctx context.Context, id string, goal bundle.Goal) (*liv
 	return l, nil
 }
 
-func (r *Router) openSession(ctx context.Context, id string, goal bundle.Goal) (*client.Session, error) {
-	o := r.cfg.Open(goal)
+func (r *Router) openSession(ctx context.Context, id string, o agent.Open) (*client.Session, error) {
+	known := o.Session != ""
 	o.Session = id
 	sess, err := r.cfg.Client.Open(ctx, o)
-	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
+	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing && !known {
 		o.Session, o.New = "", id
 		sess, err = r.cfg.Client.Open(ctx, o)
 	}
@@ -231,10 +252,3 @@ func inputOf(connection, id string) string {
 }
 
 var errGone = errors.New("the session was closed before it answered")
-
-// answer waits for the end of the turn that an input is part of, and returns the last thing
-// that was said in it.
-func answer(ctx context.Context, sess *client.Session, input string) (h heard, err error) {
-	_, err = follow(ctx, sess, &h, 0, func(i string) bool { return i == input })
-	return h, err
-}

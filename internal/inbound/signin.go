@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"dure/agent"
@@ -28,9 +30,13 @@ func signInOf(r agent.Result) (s SignIn, ok bool) {
 	return s, s.URL != ""
 }
 
-// heard is what came of a message.
+// heard is what came of a message: until the end of the turn that it is part of, and of those
+// that follow from what was handed to agents in it.
 type heard struct {
+	from    int64 // ends of turns count behind this event
 	text    string
+	handed  map[string]bool // handles of the work of agents that has not come back
+	unread  map[string]bool // inputs that bring what came of it, and wait for the end of the turn
 	signIns []SignIn
 	waiting []string // handles of calls that wait for a person
 	seq     int64    // of the last event that was read
@@ -41,10 +47,22 @@ func (h *heard) take(e agent.Event) (ended bool, err error) {
 	h.seq = e.Seq
 	switch b := e.Body.(type) {
 	case agent.ModelAnswered:
-		if s := b.Message.Text(); s != "" {
+		if s := b.Message.Text(); b.Purpose == "" && s != "" {
 			h.text = s
 		}
+	case agent.CallSettled:
+		delete(h.handed, b.Handle)
+	case agent.InputQueued:
+		if strings.HasPrefix(b.Input, settledInput(agent.ChildHandle)) {
+			note(&h.unread, b.Input)
+		}
+	case agent.InputAdded:
+		delete(h.unread, b.Input)
+		h.waiting = slices.DeleteFunc(h.waiting, func(handle string) bool { return settledInput(handle) == b.Input })
 	case agent.CallFinished:
+		if b.Result.Status == agent.StatusPending && strings.HasPrefix(b.Result.Handle, agent.ChildHandle) {
+			note(&h.handed, b.Result.Handle)
+		}
 		if s, ok := signInOf(b.Result); ok {
 			h.signIns = append(h.signIns, s)
 			if b.Result.Status == agent.StatusPending {
@@ -52,12 +70,24 @@ func (h *heard) take(e agent.Event) (ended bool, err error) {
 			}
 		}
 	case agent.TurnEnded:
-		if b.Reason == agent.EndDone || b.Reason == agent.EndLimit {
+		switch {
+		case e.Seq <= h.from:
+			return false, nil
+		case b.Reason == agent.EndDone:
+			return len(h.handed)+len(h.unread) == 0, nil // else it goes on with what comes back
+		case b.Reason == agent.EndLimit:
 			return true, nil
 		}
 		return true, fmt.Errorf("the turn ended: %s %s", b.Reason, b.Error)
 	}
 	return false, nil
+}
+
+func note(set *map[string]bool, name string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[name] = true
 }
 
 // settledInput is the input by which a session has its model read what came of a call.
@@ -81,6 +111,9 @@ func follow(ctx context.Context, sess *client.Session, h *heard, after int64, mi
 	for e, err := range sess.Events(ctx, after) {
 		if err != nil {
 			return "", err
+		}
+		if e.Live() {
+			continue
 		}
 		if b, ok := e.Body.(agent.InputAdded); ok && mine(b.Input) {
 			meant = true

@@ -299,7 +299,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	if rep := lease.Repaired(); rep != nil {
 		bodies = append(bodies, *rep)
 	}
-	lost := append(n.loseHandles(st, opened.ForkOf), loseSkills(st, opened.ForkOf)...)
+	lost := append(n.loseHandles(st, opened.ForkOf, n.Modelless()), loseSkills(st, opened.ForkOf)...)
 	if err := n.rec.store(len(lost) > 0, append(bodies, lost...)...); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"dure/internal/journal"
 	"dure/internal/loop"
 	"dure/internal/session"
+	"dure/internal/transcript"
 )
 
 // script is a model that gives prepared answers. An answer may be an error, or
@@ -137,6 +138,7 @@ type rig struct {
 	others  map[string]agent.ModelInfo                                            // models beside the script's own, which says what they answer
 	spare   []string                                                              // fallbacks
 	reaped  []agent.Process
+	revive  func(string, transcript.Pending) session.Revival
 	closed  func() // what the capabilities of a session do when it is closed
 	past    []agent.Message
 	compact func(context.Context, session.Compaction) (*agent.ContextCompacted, error)
@@ -201,6 +203,7 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Budget: r.budget,
 		Params: r.params,
 		Rewind: r.rewind,
+		Revive: r.revive,
 		Reap:   func(p agent.Process) { r.reaped = append(r.reaped, p) },
 		Close: func() {
 			if r.closed != nil {

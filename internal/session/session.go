@@ -134,6 +134,10 @@ type Parts struct {
 	SetMode func(agent.Mode) error // of the policy
 	Close   func()                 // gives back what Build took; may be nil
 
+	// Revive returns what has a call go on that an earlier program has left pending with a
+	// child session; nil = the call is lost. Without Revive, all are.
+	Revive func(handle string, p transcript.Pending) Revival
+
 	// Offer returns what a question shows beside the proposal: the answers that
 	// hold beyond the call, and what an edit would change. nil = nothing.
 	Offer func(context.Context, agent.Proposal, agent.Decision) (choices []agent.Choice, diff string)
@@ -287,6 +291,7 @@ type Session struct {
 	strays sync.WaitGroup
 	rested chan struct{} // of a child: holds something when nothing was left to do
 
+	revived   []Revival     // what earlier programs have left pending and goes on in this one
 	beginning chan struct{} // closed when the session's beginning is over
 	held      atomic.Bool   // input waits for that in the queue
 
@@ -365,6 +370,7 @@ func (s *Session) run() {
 	defer func() { s.rec.feed.close(s.err) }()
 	r := &runner{Session: s}
 	s.strays.Go(s.begun)
+	s.resurrect()
 	s.err = r.serve()
 	if s.parts.Hooks.Closing != nil && s.rec.lease.Valid().Err() == nil {
 		s.parts.Hooks.Closing(s.rec.lease.Valid())

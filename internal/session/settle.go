@@ -168,14 +168,24 @@ func (r *runner) settled(c settled) error {
 
 // loseHandles settles what an earlier process had begun and could not finish. Its
 // processes, if there still are any, are ended first. What the session that this
-// one was forked from has begun is that session's own. What can still come out is left.
-func (s *Session) loseHandles(st *transcript.State, forkOf string) []agent.Body {
+// one was forked from has begun is that session's own. What can still come out is left, and
+// work of children goes on, see [Parts.Revive], or waits until the session is opened to ask
+// models.
+func (s *Session) loseHandles(st *transcript.State, forkOf string, modelless bool) []agent.Body {
 	var bodies []agent.Body
 	for _, h := range slices.Sorted(maps.Keys(st.Pending)) {
 		if forkOf == "" && s.parts.Awaits != nil && s.parts.Awaits(h) {
 			continue
 		}
 		p := st.Pending[h]
+		if forkOf == "" && p.Key != "" && s.parts.Revive != nil {
+			if r := s.parts.Revive(h, p); r != nil {
+				if !modelless {
+					s.revived = append(s.revived, r)
+				}
+				continue
+			}
+		}
 		text := "The program ended while " + h + " was running; its outcome is unknown."
 		if forkOf != "" {
 			text = "This session was forked from another one while " + h + " was running there; its outcome is unknown here."
@@ -190,6 +200,17 @@ func (s *Session) loseHandles(st *transcript.State, forkOf string) []agent.Body 
 		bodies = append(bodies, settled{fact: fact}.queued(st.Turn.Open)...)
 	}
 	return bodies
+}
+
+// A Revival has the work of a call go on that an earlier program has left pending.
+type Revival interface{ Resurrect() }
+
+// resurrect has work go on that the gate has let begin in an earlier program: only a call
+// that was allowed to run has been answered as pending.
+func (s *Session) resurrect() {
+	for _, r := range s.revived {
+		r.Resurrect()
+	}
 }
 
 // loseSkills says of skills that an earlier process ran in the background that nothing

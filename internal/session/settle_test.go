@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/session"
+	"dure/internal/transcript"
 )
 
 // begins is a tool whose work goes on after the call.
@@ -153,6 +155,84 @@ func TestHandlesOfADeadProgramAreLost(t *testing.T) {
 			"The program ended while job:a was running; its outcome is unknown.\nLook at the state of things, and start it again if it is still needed.\n[MARK: end of the output]\nand?\n"
 		if got := unmarked(r.read()); got != want {
 			t.Errorf("the model read %q", got)
+		}
+	})
+}
+
+// going counts how often work goes on.
+type going struct{ n *int }
+
+func (g *going) Resurrect() { *g.n++ }
+
+// Work of a child goes on when its session is opened again, and is settled once: not while
+// the session is only looked after, and not in a fork of it, where it is lost.
+func TestWorkOfAChildGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `"1s"`)), say("started"), say("I see"))
+		r.tools["write"] = begins("child:a")
+		var left []transcript.Pending
+		went := 0
+		r.revive = func(h string, p transcript.Pending) session.Revival {
+			if h != "child:a" {
+				t.Errorf("handle %q", h)
+			}
+			left = append(left, p)
+			return &going{&went}
+		}
+		s := r.open(agent.Open{})
+		r.send(s, agent.Prompt{Text: "go"})
+		settle()
+		r.reg.Shutdown()
+		r.start()
+		defer func() { r.reg.Shutdown() }()
+		s = r.open(agent.Open{Session: s.Info.ID, Edit: true})
+		if got := r.log(s.Info.ID); went != 0 || strings.Contains(got, "call.settled") {
+			t.Errorf("it went on %d times, log:\n%s", went, got)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s = r.open(agent.Open{Session: s.Info.ID})
+		synctest.Wait()
+		if len(left) != 2 || left[1].Key == "" || string(left[1].Input) != `"1s"` || left[1].ID != "1" || went != 1 {
+			t.Fatalf("it went on %d times: %+v", went, left)
+		}
+		if err := r.reach.Settle(t.Context(), agent.Settlement{Handle: "child:a", Result: agent.OK("it is done")}); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		if got := r.log(s.Info.ID); strings.Count(got, "call.settled") != 1 || !strings.Contains(r.read(), "it is done") {
+			t.Errorf("the model read %q, log:\n%s", r.read(), got)
+		}
+	})
+}
+
+// What a fork has of its origin is work of that, and what cannot go on is lost.
+func TestWorkOfAChildIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, fork := range []bool{true, false} {
+			r := newRig(t, say("", call("1", "write", `"1s"`)), say("started"))
+			r.tools["write"] = begins("child:a")
+			r.revive = func(string, transcript.Pending) session.Revival {
+				if fork {
+					return &going{new(int)}
+				}
+				return nil
+			}
+			s := r.open(agent.Open{})
+			r.send(s, agent.Prompt{Text: "go"})
+			settle()
+			r.reg.Shutdown()
+			r.start()
+			o := agent.Open{Session: s.Info.ID}
+			if fork {
+				o = agent.Open{Fork: s.Info.ID}
+			}
+			r.open(o)
+			if res, ok := r.outcome("child:a"); !ok || res.Error == nil || res.Error.Code != agent.ErrLost {
+				t.Errorf("fork %v: outcome %+v, %t", fork, res, ok)
+			}
+			r.reg.Shutdown()
 		}
 	})
 }

@@ -167,10 +167,7 @@ func (s *Swarm) delegate(ctx context.Context, in handoffInput, env agent.CallEnv
 	if err != nil {
 		return agent.Result{}, err
 	}
-	if in.Correlation == "" {
-		sum := sha256.Sum256([]byte(env.Key)) // the same after a crash
-		in.Correlation = "h-" + hex.EncodeToString(sum[:6])
-	}
+	in.Correlation = correlation(in, env.Key)
 	if j := s.correlated(in.Correlation); j != nil && !j.over() {
 		return agent.Result{}, refuse(agent.ErrInput, "the correlationId "+in.Correlation+" is in use by "+j.handle(), "Name another one, or leave it out.")
 	}
@@ -192,6 +189,16 @@ func (s *Swarm) delegate(ctx context.Context, in handoffInput, env agent.CallEnv
 	}
 	r, err := s.work(ctx, j, child, env.Progress)
 	return j.reply(r), err
+}
+
+// correlation is the ID of a message, or one that is made of the key of its call: the same
+// after a crash.
+func correlation(in handoffInput, key string) string {
+	if in.Correlation != "" {
+		return in.Correlation
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "h-" + hex.EncodeToString(sum[:6])
 }
 
 // meant finds the job that a message is about.

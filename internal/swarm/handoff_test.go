@@ -127,3 +127,60 @@ func TestAHandoffIsChecked(t *testing.T) {
 		t.Errorf("these began: %v", team.prompts)
 	}
 }
+
+// Work that an earlier program has left goes on with the same child and the same
+// correlation, and is settled once; as failed where nobody takes it any more.
+func TestHandoffsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		team := newTeam(func(_ context.Context, c agent.Child) (agent.Outcome, error) {
+			time.Sleep(time.Minute)
+			return said("The answer to " + c.Prompt)
+		})
+		defer team.Close()
+		list := team.settled()
+		for key, c := range map[string]struct{ tool, in string }{
+			"1": {HandoffTool, `{"to":"researcher","payload":"Find it.","correlationId":"mine"}`},
+			"2": {HandoffTool, `{"to":"nobody","payload":"Find it.","correlationId":"gone"}`},
+			"3": {HandoffTool, `{"to":"nobody","payload":"Find it."}`},
+			"4": {Tool, `{"prompt":"Look.","subagent_type":"researcher","run_in_background":true}`},
+			"5": {Tool, `{"prompt":""}`},
+		} {
+			r := team.Revive("child:c"+key, c.tool, key, json.RawMessage(c.in))
+			if r == nil {
+				t.Fatalf("%s does not go on", key)
+			}
+			r.Resurrect()
+		}
+		for _, tool := range []string{"shell__bash", CoordinateTool} {
+			if team.Revive("child:cx", tool, "x", json.RawMessage(`{}`)) != nil {
+				t.Errorf("%s goes on", tool)
+			}
+		}
+		if team.Revive("child:cx", Tool, "", json.RawMessage(`{"prompt":"x"}`)) != nil {
+			t.Error("work without a key goes on")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		got := map[string]string{}
+		for _, s := range *list {
+			if got[s.Handle] != "" {
+				t.Errorf("%s is settled twice", s.Handle)
+			}
+			got[s.Handle] = s.Result.Text
+		}
+		for handle, want := range map[string]string{
+			"child:c1": "[delegate_result from researcher, correlationId mine]\nThe answer to main hands this over to you (correlationId mine).",
+			"child:c2": "[delegate_result from nobody, correlationId gone]\n",
+			"child:c3": "[delegate_result from nobody, correlationId h-",
+			"child:c4": "The answer to Look.",
+			"child:c5": "the prompt is empty",
+		} {
+			if !strings.HasPrefix(got[handle], want) {
+				t.Errorf("%s came out as %q", handle, got[handle])
+			}
+		}
+		if len(got) != 5 {
+			t.Errorf("%v", got)
+		}
+	})
+}

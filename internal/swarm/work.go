@@ -26,7 +26,7 @@ const (
 // handlePrefix is the type of the handle of an agent in the background. What follows is
 // the ID of its session.
 const (
-	handlePrefix = "child:"
+	handlePrefix = agent.ChildHandle
 	againMark    = "-" // before what tells the times apart that one goes on
 )
 

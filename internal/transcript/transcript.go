@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"dure/agent"
@@ -24,7 +25,7 @@ import (
 
 // Version is the version of the state as JSON. A snapshot of another version is
 // thrown away.
-const Version = 13
+const Version = 14
 
 // State is a session as its log tells it up to Head. All of it is plain data.
 type State struct {
@@ -214,6 +215,11 @@ type Pending struct {
 	ID      string          `json:"id"`
 	Tool    string          `json:"tool"`
 	Spawned []agent.Process `json:"spawned,omitempty"`
+
+	// Key and Input are what the call ran with, of one that a child session serves: it can
+	// go on in another program. They are empty for all others.
+	Key   string          `json:"key,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
 }
 
 // maxSettled is how many outcomes of pending calls are kept at hand; the log has
@@ -464,7 +470,11 @@ func (s *State) finished(b agent.CallFinished) {
 	if c := s.call(b.Result.ID); c != nil && c.Finished == nil {
 		c.Finished = &b
 		if b.Result.Status == agent.StatusPending && b.Result.Handle != "" {
-			put(&s.Pending, b.Result.Handle, Pending{Seq: s.Head, ID: b.Result.ID, Tool: b.Tool, Spawned: c.Spawned})
+			p := Pending{Seq: s.Head, ID: b.Result.ID, Tool: b.Tool, Spawned: c.Spawned}
+			if strings.HasPrefix(b.Result.Handle, agent.ChildHandle) && c.Decided != nil {
+				p.Key, p.Input = c.Key, c.Decided.Proposal.Call.Input
+			}
+			put(&s.Pending, b.Result.Handle, p)
 		}
 		if s.Open.done() {
 			s.settle()

@@ -1,0 +1,67 @@
+package swarm
+
+import (
+	"context"
+	"encoding/json"
+
+	"dure/agent"
+)
+
+// A Revival is the work of a call that an earlier program has left pending.
+type Revival struct {
+	s                 *Swarm
+	handle, tool, key string
+	input             json.RawMessage
+}
+
+// Revive returns what goes on with the work of a call that an earlier program has left
+// pending: the same child works on the same task, from where it was cut short, and has its
+// time limit anew. It is settled once, like any other; as failed where the work cannot be
+// handed over any more. nil = the call was none of these tools'.
+func (s *Swarm) Revive(handle, tool, key string, input json.RawMessage) *Revival {
+	if tool != Tool && tool != HandoffTool || s.c.Settle == nil || key == "" {
+		return nil
+	}
+	return &Revival{s, handle, tool, key, input}
+}
+
+// Resurrect has the work go on.
+func (r *Revival) Resurrect() {
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return // it is left for the next program
+	}
+	s.watching.Add(1)
+	go r.run()
+}
+
+func (r *Revival) run() {
+	s := r.s
+	defer s.watching.Done()
+	res, err := toolResult(r.again(s.life))
+	if err != nil {
+		res = agent.Failure(agent.ErrTool, err.Error(), "")
+	}
+	if res.Status != agent.StatusPending { // it does not run, or did so without being pending
+		_ = s.c.Settle(s.settling, agent.Settlement{Handle: r.handle, Result: res})
+	}
+}
+
+// again makes the call once more.
+func (r *Revival) again(ctx context.Context) (agent.Result, error) {
+	if r.tool == Tool {
+		return r.s.run(agent.WithCallEnv(ctx, agent.CallEnv{Key: r.key}), agent.Call{Tool: r.tool, Input: r.input})
+	}
+	in, err := r.s.message(r.input)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	res, err := toolResult(r.s.delegate(ctx, in, agent.CallEnv{Key: r.key}))
+	if res.Status != agent.StatusPending { // nobody has taken it
+		j := job{message: &Message{From: r.s.self(), To: in.To, Correlation: correlation(in, r.key)}}
+		res = j.reply(res)
+	}
+	return res, err
+}
