@@ -30,7 +30,7 @@ type member struct {
 	name   string                // of its type; "" = it is of none
 	has    func(agent.Spec) bool // its tools; nil = all
 	gives  func(agent.Spec) bool // the tools that children may have; nil = all
-	wake   func(ctx context.Context, text, by string, facts ...agent.Body) error
+	tell   func(ctx context.Context, id, text, by string) error
 	d      *decider
 	pol    *policy.Policy // of d
 	rules  []string       // that were granted for the session
@@ -65,15 +65,15 @@ func (m *members) decider(id string) *decider {
 
 // tell puts a text of another agent before the model of an open session, as a person would be
 // shown it.
-func (m *members) tell(shown func(string) string) func(ctx context.Context, id, text, by string) error {
-	return func(ctx context.Context, id, text, by string) error {
+func (m *members) tell(shown func(string) string) func(ctx context.Context, session, id, text, by string) error {
+	return func(ctx context.Context, session, id, text, by string) error {
 		m.mu.Lock()
-		one := m.all[id]
+		one := m.all[session]
 		m.mu.Unlock()
-		if one == nil || one.wake == nil {
+		if one == nil || one.tell == nil {
 			return journal.ErrClosed
 		}
-		return one.wake(ctx, shown(text), by)
+		return one.tell(ctx, id, shown(text), by)
 	}
 }
 
@@ -269,7 +269,7 @@ func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, has: who.has, gives: who.gives, wake: b.Wake, d: d, pol: d.pol})
+	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, has: who.has, gives: who.gives, tell: b.Tell, d: d, pol: d.pol})
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part

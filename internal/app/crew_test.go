@@ -177,3 +177,17 @@ func TestAnAgentTellsWhoItWorksFor(t *testing.T) {
 		t.Errorf("it read %q", said)
 	}
 }
+
+// Where the environment has nothing work in the background, agents are waited for, and who
+// asks for that does not notice.
+func TestAgentsThatAreWaitedFor(t *testing.T) {
+	w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "Found.", Stop: agent.StopEnd} },
+		hand("a1", fields{"prompt": "Find it.", "run_in_background": true})))
+	o := options(w.work, w.home, w.model.URL(), app.Flags{})
+	o.Environ = append(o.Environ, "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1")
+	k := w.talkWith(o, agent.Open{})
+	k.turn(whole)
+	if r := k.result("a1"); r.Status != agent.StatusOK || !strings.HasPrefix(r.Text, "Found.") {
+		t.Errorf("%+v", r)
+	}
+}

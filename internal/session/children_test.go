@@ -110,7 +110,9 @@ func TestAChildIsToldAtItsEnd(t *testing.T) {
 							break
 						}
 					}
-					told = r.wake(t.Context(), "one more", "agent:x")
+					if told = r.tell(t.Context(), "said", "one more", "agent:x"); told == nil {
+						_ = r.tell(t.Context(), "said", "one more", "agent:x") // nothing more is said, or nobody is there
+					}
 				}()
 			}})
 			<-over

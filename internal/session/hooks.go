@@ -277,6 +277,7 @@ func (choice) Command() string { return "choice" }
 
 // wake is the command that [Build.Wake] becomes.
 type wake struct {
+	id       string // "" = it is said once
 	text, by string
 	facts    []agent.Body
 }
@@ -287,16 +288,20 @@ func (wake) Command() string { return "wake" }
 // wake lets the model read what somebody has to say: at the next step of a running
 // turn, else in a turn of its own.
 func (r *runner) wake(c wake) error {
-	var open bool
-	r.rec.read(func(s *transcript.State) { open = s.Turn.Open || len(s.Queued) > 0 })
+	var open, heard bool
+	r.rec.read(func(s *transcript.State) { open, heard = s.Turn.Open || len(s.Queued) > 0, s.Inputs[c.id] })
+	if c.id != "" && heard {
+		return nil
+	}
+	c.id = or(c.id, newID("in_"))
 	batch := journal.Batch{Sync: journal.Barrier}
 	if open || r.cancel != nil || r.life.Err() != nil {
-		return r.rec.append(batch, append(c.facts, agent.InputQueued{Input: newID("in_"), Text: c.text, Origin: c.by})...)
+		return r.rec.append(batch, append(c.facts, agent.InputQueued{Input: c.id, Text: c.text, Origin: c.by})...)
 	}
 	if err := r.extras(r.rec.lease.Valid()); err != nil {
 		return err
 	}
-	if err := r.rec.append(batch, append(c.facts, agent.InputAdded{Input: newID("in_"), Text: c.text, Origin: c.by})...); err != nil {
+	if err := r.rec.append(batch, append(c.facts, agent.InputAdded{Input: c.id, Text: c.text, Origin: c.by})...); err != nil {
 		return err
 	}
 	return r.start()

@@ -212,7 +212,10 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 			return messages
 		},
 		Wake: func(ctx context.Context, text, by string, facts ...agent.Body) error {
-			return s.Send(ctx, wake{text, by, facts})
+			return s.Send(ctx, wake{text: text, by: by, facts: facts})
+		},
+		Tell: func(ctx context.Context, id, text, by string) error {
+			return s.Send(ctx, wake{id: id, text: text, by: by})
 		},
 		Granted: s.granted,
 		Choose:  func(ctx context.Context, m agent.Mode, by string) error { return s.Send(ctx, choice{m, by}) },

@@ -132,11 +132,11 @@ type rig struct {
 	deep    bool // reach is that of children, too
 	outcome func(string) (agent.Result, bool)
 	modes   []agent.Mode
-	given   []string                                                              // grants
-	wake    func(ctx context.Context, text, by string, facts ...agent.Body) error // of the child that was built last
-	built   []agent.Open                                                          // children, as they were to be built
-	others  map[string]agent.ModelInfo                                            // models beside the script's own, which says what they answer
-	spare   []string                                                              // fallbacks
+	given   []string                                             // grants
+	tell    func(ctx context.Context, id, text, by string) error // of the child that was built last
+	built   []agent.Open                                         // children, as they were to be built
+	others  map[string]agent.ModelInfo                           // models beside the script's own, which says what they answer
+	spare   []string                                             // fallbacks
 	reaped  []agent.Process
 	revive  func(string, transcript.Pending) session.Revival
 	closed  func() // what the capabilities of a session do when it is closed
@@ -173,7 +173,7 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 	if b.Child == nil {
 		r.reach, r.outcome, r.past = b.Reach, b.Outcome, b.Past
 	} else {
-		r.built, r.wake = append(r.built, b.Open), b.Wake
+		r.built, r.tell = append(r.built, b.Open), b.Tell
 		if r.deep {
 			r.reach = b.Reach
 		}

@@ -235,6 +235,9 @@ type Build struct {
 	// step of a running turn, else in a turn of its own. Facts are stored with it.
 	Wake func(ctx context.Context, text, by string, facts ...agent.Body) error
 
+	// Tell does so, too. What has an ID is said once, however often it comes.
+	Tell func(ctx context.Context, id, text, by string) error
+
 	// PlanAgreed is for the call of the model's that puts a plan to the user, when it
 	// runs: it ends plan mode, and returns what was changed in the plan since the model
 	// wrote it. PlanFirst turns plan mode on, because the model wants to plan, and

@@ -273,7 +273,7 @@ func (s *Swarm) grace(ctx context.Context, j *job, in handoffInput) time.Duratio
 	if why := strings.TrimSpace(in.Payload); why != "" {
 		text += "\n" + why
 	}
-	if s.c.Tell(ctx, j.id(), text, "agent:"+s.self()) != nil && !j.over() {
+	if s.c.Tell(ctx, j.id(), saidID(ctx), text, "agent:"+s.self()) != nil && !j.over() {
 		return usualGrace // it is about to end
 	}
 	return grace

@@ -16,6 +16,7 @@ import (
 type mail struct {
 	*team
 	told   []string // SESSION: TEXT
+	ids    []string // of those
 	closed map[string]bool
 }
 
@@ -41,9 +42,10 @@ func newMail() *mail {
 		}
 		return agent.Outcome{Session: id, Reason: agent.EndDone, Text: "Did: " + c.Prompt}, nil
 	})
-	m.c.Tell = func(_ context.Context, session, text, _ string) error {
+	m.c.Tell = func(_ context.Context, session, id, text, _ string) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		m.ids = append(m.ids, id)
 		if m.closed[session] {
 			return errors.New("closed")
 		}
@@ -87,6 +89,9 @@ func TestAMessage(t *testing.T) {
 			if r := m.message(t.Context(), "x", to, "Look there, too."); r.Failed() || !strings.Contains(r.Text, "researcher (c1234567) reads it") {
 				t.Errorf("%s: %+v", to, r)
 			}
+		}
+		if len(m.ids) != 5 || m.ids[0] != "said:x" {
+			t.Errorf("with the IDs %q", m.ids)
 		}
 		if len(m.told) != 5 || !strings.HasPrefix(m.told[0], "c1234567aaaa: [Message of architect, for whom you work.") || !strings.HasSuffix(m.told[0], "\nLook there, too.") {
 			t.Errorf("told %q", m.told)

@@ -93,8 +93,9 @@ type Config struct {
 
 	// Tell puts a text of somebody who is not the user before the model of an open session:
 	// of a child, or of Boss, the one that this session works for; "" = none. An error says
-	// that it is not open. nil = nobody can be told anything.
-	Tell func(ctx context.Context, session, text, by string) error
+	// that it is not open. What has an ID is said once, however often it comes. nil = nobody
+	// can be told anything.
+	Tell func(ctx context.Context, session, id, text, by string) error
 	Boss string
 
 	// Full returns the ID of the child that a shortened one means; nil = none is known.
