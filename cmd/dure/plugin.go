@@ -85,7 +85,11 @@ func (p *program) pluginCommand() *cobra.Command {
 	})
 	validate := p.command("validate [DIR]", text.HelpPluginValidate, 1, p.validatePlugin)
 	validate.ValidArgsFunction = nil // folders
-	set := p.command("set NAME [KEY=VALUE...]", text.HelpPluginSet, 100, p.setPlugin)
+	var unset []string
+	set := p.command("set NAME [KEY=VALUE...]", text.HelpPluginSet, 100, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		return p.setPlugin(ctx, args, unset, asJSON)
+	})
+	set.Flags().StringArrayVar(&unset, "unset", nil, p.text.Say(text.FlagPluginUnset))
 	set.ValidArgsFunction = p.first(p.pluginNames)
 	cmd.AddCommand(p.command("list", text.HelpPluginList, 0, list), show, install, update, enable, disable, remove, rollback, set, validate, p.marketCommand())
 	return cmd

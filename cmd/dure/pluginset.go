@@ -14,8 +14,9 @@ import (
 )
 
 // setPlugin shows what can be set for a plugin, or sets it. A secret is typed unseen, or
-// piped in: what stands on a command line is kept by shells and seen by others.
-func (p *program) setPlugin(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+// piped in: what stands on a command line is kept by shells and seen by others. What is to
+// be unset goes first.
+func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bool) error {
 	if len(args) == 0 {
 		return p.usage(p.text.Say(text.PluginName), "")
 	}
@@ -23,14 +24,27 @@ func (p *program) setPlugin(ctx context.Context, _ *cli.CLI, args []string, asJS
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 {
+	if len(args) == 1 && len(unset) == 0 {
 		return p.showOptions(id, options, asJSON)
+	}
+	for _, key := range unset {
+		if err := p.knownOption(id, options, key); err != nil {
+			return err
+		}
 	}
 	told, err := p.readValues(id, options, args[1:], func(o app.PluginOption) (string, error) {
 		return p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", o.Key))
 	})
 	if err != nil {
 		return err
+	}
+	for _, key := range unset {
+		if err := p.opened.UnsetPlugin(ctx, id, key); err != nil {
+			return err
+		}
+		if !asJSON {
+			fmt.Fprintln(p.out, p.text.Say(text.PluginOptionUnset, "id", id, "key", key))
+		}
 	}
 	for _, v := range told {
 		if err := p.opened.SetPlugin(ctx, id, v.key, v.value); err != nil {
@@ -41,7 +55,7 @@ func (p *program) setPlugin(ctx context.Context, _ *cli.CLI, args []string, asJS
 		}
 	}
 	if asJSON {
-		return p.encode(map[string]any{"id": id, "set": len(args) - 1})
+		return p.encode(map[string]any{"id": id, "set": len(args) - 1, "unset": len(unset)})
 	}
 	return nil
 }
@@ -108,10 +122,10 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 func (p *program) readValues(id string, options []app.PluginOption, words []string, ask func(app.PluginOption) (string, error)) (told []pluginValue, err error) {
 	for _, word := range words {
 		key, value, given := strings.Cut(word, "=")
-		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
-		if i < 0 {
-			return nil, p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
+		if err := p.knownOption(id, options, key); err != nil {
+			return nil, err
 		}
+		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
 		asks := ask
 		if given {
 			asks = nil
@@ -123,6 +137,14 @@ func (p *program) readValues(id string, options []app.PluginOption, words []stri
 		told = append(told, v)
 	}
 	return told, nil
+}
+
+// knownOption says that a plugin has no such option, if so.
+func (p *program) knownOption(id string, options []app.PluginOption, key string) error {
+	if slices.ContainsFunc(options, func(o app.PluginOption) bool { return o.Key == key }) {
+		return nil
+	}
+	return p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
 }
 
 // askValue asks for the value of an option: unseen, if it is a secret or piped in.

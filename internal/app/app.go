@@ -159,6 +159,7 @@ func New(o Options) (*App, error) {
 		return nil, err
 	}
 	noteHooks(&cfg)
+	noteFolders(&cfg, o.UserHome)
 	patterns, err := patternsOf(cfg)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 	}
 	h.set = hooks.New(hooks.Config{
 		Box: box, Shell: hookShell(find), Env: a.commandEnv(), Project: root, Facts: h.facts,
-		Post: post.post, Ask: ask, Spawn: spawn, Invoke: b.Reach.Invoke, Tool: func(server, tool string) (string, bool) { return a.serversOf(b.Session).toolOf(server, tool) },
+		Post: post.post, Ask: ask, Spawn: spawn, Invoke: h.calls, Tool: func(server, tool string) (string, bool) { return a.serversOf(b.Session).toolOf(server, tool) },
 		Allowed: func(url string) bool { h.mu.Lock(); defer h.mu.Unlock(); return h.reach.allows(url) },
 		Var:     h.variable,
 		Rule:    h.rule,

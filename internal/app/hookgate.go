@@ -23,22 +23,21 @@ const maxWords = 1000
 // words are what hooks have said of the calls of a turn: the gate asks more than once.
 type words struct {
 	mu     sync.Mutex
-	said   map[string]agent.Decision  // by call and input
-	ahead  map[string]agent.Decision  // of a call whose input a hook has just changed
-	spoken map[string]agent.Decision  // of one that a hook has changed in the place of a person
-	inputs map[string]json.RawMessage // of all calls, as they are to run
+	said   map[string]agent.Decision // by call and input
+	ahead  map[string]agent.Decision // of a call whose input a hook has just changed
+	spoken map[string]agent.Decision // of one that a hook has changed in the place of a person
 }
 
 func (w *words) clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said, w.ahead, w.spoken, w.inputs = nil, nil, nil, nil
+	w.said, w.ahead, w.spoken = nil, nil, nil
 }
 
 // room makes room for one more call. mu is held.
 func (w *words) room() {
-	if w.said == nil || len(w.said) > maxWords || len(w.inputs) > maxWords {
-		w.said, w.inputs = map[string]agent.Decision{}, map[string]json.RawMessage{}
+	if w.said == nil || len(w.said) > maxWords {
+		w.said = map[string]agent.Decision{}
 	}
 }
 
@@ -48,7 +47,6 @@ func (w *words) word(c agent.Call) (agent.Decision, bool) {
 	defer w.mu.Unlock()
 	key := c.ID + "\x00" + string(c.Input)
 	w.room()
-	w.inputs[c.ID] = c.Input
 	if d, ok := w.said[key]; ok {
 		return d, true
 	}
@@ -95,15 +93,6 @@ func (w *words) heard(c agent.Call) (agent.Decision, bool) {
 	d, ok := w.spoken[c.ID]
 	delete(w.spoken, c.ID)
 	return d, ok
-}
-
-// input returns the input of a call, and forgets it.
-func (w *words) input(id string) json.RawMessage {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	in := w.inputs[id]
-	delete(w.inputs, id)
-	return in
 }
 
 // gate puts the stage of hooks between the halves of the policy.

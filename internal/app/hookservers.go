@@ -51,6 +51,34 @@ func (c *connected) toolOf(server, tool string) (name string, up bool) {
 	return "", up
 }
 
+// calls calls a tool of a server on behalf of a hook.
+func (h *hooked) calls(ctx context.Context, inv agent.Invocation) (agent.Result, error) {
+	c := h.app.serversOf(h.b.Session)
+	if s := c.serverOf(inv.Tool); s != nil {
+		c.counts(s.Name, 1)
+		defer c.counts(s.Name, -1)
+	}
+	return h.b.Reach.Invoke(ctx, inv)
+}
+
+// counts counts the calls of hooks that a server has to answer.
+func (c *connected) counts(server string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hooking[server] += n
+}
+
+// inTurn reports whether a question of a server may come of a call that a hook has made, and
+// would have hooks run: hooks do not bring about hooks.
+func (c *connected) inTurn(h *hooked, server string) bool {
+	if h == nil || !h.set.Has(hooks.Elicitation) && !h.set.Has(hooks.ElicitationResult) && !h.set.Has(hooks.Notification) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hooking[server] > 0
+}
+
 // eliciting asks the hooks before a question of a server is put to the person. What they
 // answer is the answer; what they forbid is declined.
 func (h *hooked) eliciting(ctx context.Context, q mcp.Elicitation) (r mcp.Reply, decided bool, err error) {

@@ -154,7 +154,7 @@ func shownOf(output json.RawMessage) string {
 
 // batch tells the hooks how all calls of an answer came out, and reports whether they
 // stop the turn.
-func (h *hooked) batch(ctx context.Context, all []agent.CallFinished) bool {
+func (h *hooked) batch(ctx context.Context, made []agent.Call, all []agent.CallFinished) bool {
 	if !h.set.Has(hooks.PostToolBatch) {
 		return false
 	}
@@ -162,7 +162,7 @@ func (h *hooked) batch(ctx context.Context, all []agent.CallFinished) bool {
 	for i, c := range all {
 		calls[i] = map[string]any{
 			"tool_name": h.dialect.Name(c.Tool), "tool_use_id": c.Result.ID,
-			"tool_input": h.absolute(h.words.input(c.Result.ID)), "tool_response": c.Result.Text,
+			"tool_input": h.absolute(made[i].Input), "tool_response": c.Result.Text,
 		}
 	}
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.PostToolBatch, Fields: map[string]any{"tool_calls": calls}})

@@ -282,6 +282,17 @@ func TestPluginBesideSkillsIsTold(t *testing.T) {
 	if got := missing(); got != "" {
 		t.Errorf("it misses %q", got)
 	}
+	for _, key := range []string{"PLACE", "TOKEN", "TOKEN"} { // one that is not set may be unset
+		if err := w.plain().UnsetPlugin(t.Context(), "tool@skills-dir", key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := missing(); got != "PLACE TOKEN" {
+		t.Errorf("once it is told nothing, it misses %q", got)
+	}
+	if err := w.plain().SetPlugin(t.Context(), "tool@skills-dir", "PLACE", "here"); err != nil {
+		t.Fatal(err)
+	}
 	if said := w.read("../home/dure/settings.json"); !strings.Contains(said, "// mine") {
 		t.Errorf("the comment is gone:\n%s", said)
 	}
@@ -310,8 +321,16 @@ func TestRemoveForgetsSecrets(t *testing.T) {
 	w.lay(map[string]string{"kit/.claude-plugin/plugin.json": `{"name": "kit", "userConfig": {"TOKEN": {"type": "string", "sensitive": true, "required": true}}}`})
 	a := w.plain()
 	c := w.takes(a, dir)
-	if err := a.SetPlugin(t.Context(), "kit", "TOKEN", "abc"); err != nil {
-		t.Fatal(err)
+	for range 2 { // set, taken back, and set again
+		if err := a.UnsetPlugin(t.Context(), "kit", "TOKEN"); err != nil {
+			t.Fatal(err)
+		}
+		if p := w.plugin(a); len(p.Missing) != 1 {
+			t.Errorf("%+v", p)
+		}
+		if err := a.SetPlugin(t.Context(), "kit", "TOKEN", "abc"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if p := w.plugin(a); len(p.Missing) > 0 {
 		t.Errorf("%+v", p)

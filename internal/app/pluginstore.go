@@ -334,6 +334,16 @@ func (a *App) PluginOptions(name string) (id string, options []PluginOption, err
 // SetPlugin sets an option of a plugin. A secret goes where keys are kept, and what a
 // plugin is told that lies beside skills, into the settings.
 func (a *App) SetPlugin(ctx context.Context, name, key, value string) error {
+	return a.tellPlugin(ctx, name, key, &value)
+}
+
+// UnsetPlugin takes back what a plugin was told: what its author says holds again.
+func (a *App) UnsetPlugin(ctx context.Context, name, key string) error {
+	return a.tellPlugin(ctx, name, key, nil)
+}
+
+// tellPlugin sets an option of a plugin; nil = it is not set any more.
+func (a *App) tellPlugin(ctx context.Context, name, key string, value *string) error {
 	s := a.pluginStore()
 	in, l, beside, err := a.foundPlugin(s, name)
 	if err == nil && !beside {
@@ -346,17 +356,26 @@ func (a *App) SetPlugin(ctx context.Context, name, key, value string) error {
 	if err != nil {
 		return pluginProblem(name, err)
 	}
-	raw, err := o.Value(value)
-	if err != nil {
-		return pluginProblem(name, err)
+	var raw json.RawMessage
+	if value != nil {
+		if raw, err = o.Value(*value); err != nil {
+			return pluginProblem(name, err)
+		}
 	}
 	switch {
+	case o.Sensitive && value == nil:
+		if err := a.keys().Delete(l.SecretName(key)); err != nil && !errors.Is(err, keys.ErrNone) {
+			return a.keysProblem(err)
+		}
 	case o.Sensitive:
-		if _, err := a.keys().Set(l.SecretName(key), value); err != nil {
+		if _, err := a.keys().Set(l.SecretName(key), *value); err != nil {
 			return a.keysProblem(err)
 		}
 	case beside:
 		_, err := a.changeSettings(ctx, string(config.User), "pluginConfigs."+l.ID, func(t *jsonc.Text) ([]byte, error) {
+			if value == nil {
+				return t.Unset("pluginConfigs", l.ID, "options", key)
+			}
 			return t.Set(raw, "pluginConfigs", l.ID, "options", key)
 		})
 		return err

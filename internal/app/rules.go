@@ -95,6 +95,21 @@ func policyFiles(cfg config.Config) ([]policy.File, error) {
 	return files, nil
 }
 
+// noteFolders warns of folders that count as part of the workspace and hold what nobody
+// hands out: credentials, settings of programs, or everything of a person.
+func noteFolders(cfg *config.Config, home string) {
+	for _, dir := range cfg.AddDirs {
+		real := dir
+		if target, err := filepath.EvalSymlinks(dir); err == nil {
+			real = target
+		}
+		rel, err := filepath.Rel(real, home)
+		if policy.Guarded(dir) || policy.Guarded(real) || home != "" && err == nil && filepath.IsLocal(rel) {
+			cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "folders", Text: fmt.Sprintf("the folder %s counts as part of the workspace: what the model reads there, keys and passwords too, goes to its provider", dir)})
+		}
+	}
+}
+
 // checkRules refuses rules that the policy cannot honour before anything runs, and
 // notes what is odd about the others.
 func checkRules(cfg *config.Config, files []policy.File) error {

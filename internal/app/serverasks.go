@@ -106,6 +106,9 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	}
 	q.Server = c.prefix + q.Server // another one may have its name
 	h := c.app.hookedOf(c.session)
+	if c.inTurn(h, q.Server) {
+		return mcp.Reply{Action: mcp.Decline}, nil
+	}
 	if r, decided, err := h.eliciting(ctx, q); decided || err != nil {
 		return r, err
 	}

@@ -228,3 +228,45 @@ func TestHooksAndServers(t *testing.T) {
 		})
 	}
 }
+
+// A tool that a hook calls brings about no hook: what it asks is declined.
+func TestHooksBringAboutNoHooks(t *testing.T) {
+	data, err := json.Marshal(map[string]any{"hooks": map[string]any{
+		"PreToolUse":  []any{map[string]any{"hooks": []any{map[string]any{"type": "mcp_tool", "server": "sh", "tool": "echo"}}}},
+		"Elicitation": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "exit 0"}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, questions, k := asked(t, askingServer("elicitation/create", form), app.Flags{}, string(data), map[string]string{"Who are you?": "Decline"})
+	n := map[string]int{}
+	for _, r := range all[agent.HookRan](k.seen) {
+		n[r.Event]++
+	}
+	if n["PreToolUse"] != 1 || n["Elicitation"] != 1 || len(questions) != 1 {
+		t.Errorf("hooks ran %v, and a person was asked %q", n, questions)
+	}
+}
+
+// Folders that hold keys are told of when they are added to the workspace.
+func TestFoldersWithKeysAreTold(t *testing.T) {
+	w := newWorld(t, script.Script{Replies: []script.Reply{{Text: "Done."}}}, script.Options{})
+	keys, plain, beside := filepath.Join(w.home, ".ssh"), filepath.Join(filepath.Dir(w.work), "other"), filepath.Join(w.work, "link")
+	for _, dir := range []string{keys, plain} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(keys, beside); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{keys: true, beside: true, w.home: true, filepath.Dir(w.home): true, plain: false} {
+		told := false
+		for _, n := range w.program(options(w.work, w.home, w.model.URL(), app.Flags{AddDirs: []string{dir}})).Config().Notes {
+			told = told || n.Code == "folders" && strings.Contains(n.Text, dir)
+		}
+		if told != want {
+			t.Errorf("%s: told %v", dir, told)
+		}
+	}
+}

@@ -26,9 +26,9 @@ type Hooks struct {
 	// is called for several calls at once.
 	After func(context.Context, agent.Proposal, agent.Result, time.Duration) (r agent.Result, stop bool)
 
-	// Batch is told the results of all calls of an answer, in their order, and reports
-	// whether the turn is to stop.
-	Batch func(context.Context, []agent.CallFinished) (stop bool)
+	// Batch is told all calls of an answer as they were to run, in their order, with their
+	// results, and reports whether the turn is to stop.
+	Batch func(context.Context, []agent.Call, []agent.CallFinished) (stop bool)
 
 	// Denied is told of a call that was denied.
 	Denied func(context.Context, agent.Proposal, agent.Decision)
@@ -139,11 +139,11 @@ func (t *turn) batch(ctx context.Context, jobs []*job) error {
 	if t.Hooks.Batch == nil {
 		return nil
 	}
-	all := make([]agent.CallFinished, len(jobs))
+	calls, results := make([]agent.Call, len(jobs)), make([]agent.CallFinished, len(jobs))
 	for i, j := range jobs {
-		all[i] = j.result
+		calls[i], results[i] = j.call, j.result
 	}
-	if t.Hooks.Batch(ctx, all) {
+	if t.Hooks.Batch(ctx, calls, results) {
 		return ErrStopped
 	}
 	return nil

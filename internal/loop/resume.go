@@ -22,11 +22,14 @@ func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
 	t.machine.streaming()
 	t.machine.must(agent.StateToolUse, "")
 	t.machine.must(agent.StateExecuting, "")
-	var jobs []*job
+	var jobs, all []*job
 	for _, c := range open.Calls {
-		if c.Finished == nil {
-			jobs = append(jobs, t.resumed(step.Tools, c))
+		if c.Finished != nil {
+			all = append(all, ended(c))
+			continue
 		}
+		j := t.resumed(step.Tools, c)
+		jobs, all = append(jobs, j), append(all, j)
 	}
 	for _, c := range open.Calls {
 		if c.Finished != nil || c.Started == nil {
@@ -37,7 +40,19 @@ func (t *turn) settle(ctx context.Context, open *transcript.Step) error {
 			return t.leave(err, jobs)
 		}
 	}
-	return t.runJobs(ctx, step.Tools, jobs)
+	if err := t.runJobs(ctx, step.Tools, jobs); err != nil || len(jobs) == 0 {
+		return err // what had ended before may have been told
+	}
+	return t.batch(ctx, all)
+}
+
+// ended is the job of a call that has its result.
+func ended(c *transcript.CallState) *job {
+	j := &job{call: c.Call, result: *c.Finished, done: true}
+	if c.Decided != nil {
+		j.call = c.Decided.Proposal.Call
+	}
+	return j
 }
 
 // resumed builds the job of a call as far as it had come.
@@ -113,8 +128,8 @@ func (t *turn) guarded(ctx context.Context, j *job, r agent.Result) error {
 }
 
 func (t *turn) answer(j *job, r agent.Result) error {
-	j.done = true
-	return t.Store(true, finished(j.call, r, 0))
+	j.done, j.result = true, finished(j.call, r, 0)
+	return t.Store(true, j.result)
 }
 
 func indexOf(jobs []*job, id string) int {

@@ -75,6 +75,8 @@ func TestResume(t *testing.T) {
 			var reaped []agent.Process
 			r.cfg.Reap = func(p agent.Process) { reaped = append(reaped, p) }
 			r.cfg.Pending, r.cfg.First = r.state.Open, 2
+			var told []string
+			r.cfg.Hooks.Batch = tellsOf(&told)
 			if tt.yes {
 				r.cfg.AskAgain = true
 				r.cfg.Person = func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
@@ -92,10 +94,23 @@ func TestResume(t *testing.T) {
 			if tt.want == "ran" && !strings.Contains(got, key[:4]) {
 				t.Errorf("the call ran under another key: %q, want %s", got, key[:4])
 			}
+			if len(told) != 1 || told[0] != "do {}: "+got {
+				t.Errorf("hooks were told %q", told)
+			}
 			if tt.stage == "started" && len(reaped) != 1 {
 				t.Errorf("reaped %v, want the one process", reaped)
 			}
 		})
+	}
+}
+
+// tellsOf notes what hooks are told of the calls of an answer.
+func tellsOf(told *[]string) func(context.Context, []agent.Call, []agent.CallFinished) bool {
+	return func(_ context.Context, calls []agent.Call, results []agent.CallFinished) bool {
+		for i, c := range calls {
+			*told = append(*told, c.Tool+" "+string(c.Input)+": "+results[i].Result.Text)
+		}
+		return false
 	}
 }
 
@@ -109,10 +124,15 @@ func TestADeniedCallStaysDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.cfg.Pending, r.cfg.First = r.state.Open, 2
+	var told []string
+	r.cfg.Hooks.Batch = tellsOf(&told)
 	if _, err := loop.Turn(t.Context(), r.cfg); err != nil {
 		t.Fatal(err)
 	}
 	got := r.model.asked[0].Messages[2].Blocks
+	if len(told) != 2 || told[0] != `write "0s": `+got[0].Result.Text || told[1] != `sleep "0s": slept 0s` {
+		t.Errorf("hooks were told %q", told)
+	}
 	if !strings.Contains(got[0].Result.Text, "denied: no") || got[1].Result.Text != "slept 0s" {
 		t.Errorf("results %q, %q", got[0].Result.Text, got[1].Result.Text)
 	}

@@ -1,6 +1,8 @@
 package plugins
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,13 +237,22 @@ func (s *Store) treeDir(hash, name string) string {
 // DataDir is the folder that a plugin may keep data in. It survives updates.
 func (s *Store) DataDir(id string) string { return filepath.Join(s.Dir, dataDir, dataName(id)) }
 
+// dataName is the name of that folder, as the ecosystem has it. What is lost of an ID in it,
+// beside the @, is told by a part that no other name has: x@skills.dir is not x@skills-dir.
 func dataName(id string) string {
-	return strings.Map(func(r rune) rune {
+	lost := 0
+	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
 		}
+		lost++
 		return '-'
 	}, id)
+	if lost > strings.Count(id, "@") || lost > 1 {
+		sum := sha256.Sum256([]byte(id))
+		name += "." + hex.EncodeToString(sum[:4])
+	}
+	return name
 }
 
 // stage makes a folder for what is not whole yet. The caller removes it.

@@ -697,3 +697,20 @@ func TestFolders(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// No two plugins keep their data in the same folder because their names differ in what no
+// folder is called; usual names are folders as the ecosystem has them.
+func TestDataFoldersAreApart(t *testing.T) {
+	s := &Store{Dir: t.TempDir()}
+	seen := map[string]string{}
+	for _, id := range []string{"x@skills-dir", "x@skills.dir", "x@skills dir", "x.y@m", "x-y@m", "x@@m", "a@b"} {
+		dir := s.DataDir(id)
+		if was := seen[dir]; was != "" {
+			t.Errorf("%s and %s have the same folder %s", was, id, dir)
+		}
+		seen[dir] = id
+	}
+	if got := filepath.Base(s.DataDir("x@skills-dir")); got != "x-skills-dir" {
+		t.Errorf("the folder is %s", got)
+	}
+}

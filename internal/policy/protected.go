@@ -28,6 +28,10 @@ var (
 // unprotected are folders below protected ones in which people work.
 var unprotected = []string{".claude/worktrees", ".dure/worktrees"}
 
+// Guarded reports whether a path is one that programs take for configuration or code, or
+// that holds credentials, or lies below one.
+func Guarded(path string) bool { return isProtected(path) }
+
 // isProtected reports whether a path is one of the above or lies below one.
 func isProtected(path string) bool {
 	p := plain(path)

@@ -51,7 +51,7 @@ func TestHooks(t *testing.T) {
 				}
 				return res, false
 			}
-			h.Batch = func(_ context.Context, all []agent.CallFinished) bool {
+			h.Batch = func(_ context.Context, _ []agent.Call, all []agent.CallFinished) bool {
 				order = append(order, fmt.Sprint("batch of ", len(all), ": ", all[0].Result.Text, ", ", all[1].Result.Text))
 				return false
 			}

@@ -27,6 +27,7 @@ const (
 	FlagPluginForce
 	FlagPluginScope
 	FlagPluginSet
+	FlagPluginUnset
 	FlagKeepData
 	FlagPluginDir
 	PluginName
@@ -65,6 +66,7 @@ const (
 	PluginBefore
 	PluginNoOptions
 	PluginOptionSet
+	PluginOptionUnset
 	PluginSecretInArgs
 	PluginNoValue
 	PluginPrompt
@@ -155,6 +157,8 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	PluginMissing - pluginKeys:      {"has to be told: {list}", "정해야 하는 것: {list}"},
 	PluginBefore - pluginKeys:       {"before: {version}", "이전: {version}"},
 	PluginNoOptions - pluginKeys:    {"{id} takes no options", "{id|은/는} 정할 것이 없습니다"},
+	FlagPluginUnset - pluginKeys:    {"an option that the plugin is not to be told any more (may be given more than once)", "플러그인에 더는 정해 주지 않을 값(여러 번 쓸 수 있음)"},
+	PluginOptionUnset - pluginKeys:  {"{id}: {key} is not set any more", "{id}: {key} 지움"},
 	PluginOptionSet - pluginKeys:    {"{id}: {key} is set", "{id}: {key} 정함"},
 	PluginSecretInArgs - pluginKeys: {"{key} is a secret, and what is written on a command line stays there: leave out the value, and type it when you are asked, or pipe it in", "{key|은/는} 비밀이며 명령줄에 쓴 것은 남습니다. 값을 빼고 물을 때 입력하거나 파이프로 넣으십시오"},
 	PluginNoValue - pluginKeys:      {"{key} has no value", "{key}의 값이 없습니다"},
