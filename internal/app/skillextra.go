@@ -43,6 +43,9 @@ func (k *skillset) extra(ctx context.Context, at session.Moment) []agent.Context
 	if at.Turn {
 		k.active = slices.Clone(at.Active)
 	}
+	if slices.ContainsFunc(at.Fresh, func(in agent.InputAdded) bool { return in.Origin == "" }) {
+		k.held = nil
+	}
 	active := k.active
 	k.mu.Unlock()
 	k.lending(active)

@@ -51,6 +51,7 @@ type skillset struct {
 	mu      sync.Mutex
 	base    []policy.Rule          // that its parent has lent to a child
 	active  []transcript.TurnSkill // of the running turn
+	held    []transcript.TurnSkill // of turns before, that take something away until a person says something
 	lent    string                 // the runs whose rules are in force
 	lenders []lender               // those of projects among them
 	hooking []string               // the runs whose hooks are
@@ -150,6 +151,15 @@ func (k *skillset) lend(active []transcript.TurnSkill) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	rules, runs := slices.Clone(k.base), "lent"
+	takes := func(s transcript.TurnSkill) {
+		for _, text := range s.Without {
+			rules = append(rules, policy.Rule{Text: text, Verdict: agent.Deny, Reason: "the skill " + s.Skill + " takes it away"})
+		}
+	}
+	for _, s := range k.held {
+		runs += " held:" + s.Run
+		takes(s)
+	}
 	for _, s := range active {
 		if s.Fork || s.By == agent.SkillByPath {
 			continue
@@ -158,9 +168,7 @@ func (k *skillset) lend(active []transcript.TurnSkill) error {
 		for _, text := range s.Tools {
 			rules = append(rules, policy.Rule{Text: text, Verdict: agent.Allow, Reason: "the skill " + s.Skill + " is in force"})
 		}
-		for _, text := range s.Without {
-			rules = append(rules, policy.Rule{Text: text, Verdict: agent.Deny, Reason: "the skill " + s.Skill + " takes it away"})
-		}
+		takes(s)
 	}
 	if runs == k.lent {
 		return nil
@@ -193,8 +201,16 @@ func (k *skillset) until(next func(agent.TurnEnded, string)) func(agent.TurnEnde
 	}
 }
 
-// ended gives back what the skills of a turn had.
+// ended gives back what the skills of a turn had. What they have taken away stays so until a
+// person says something.
 func (k *skillset) ended() {
+	k.mu.Lock()
+	for _, s := range k.active {
+		if len(s.Without) > 0 && !s.Fork && s.By != agent.SkillByPath {
+			k.held = append(k.held, s)
+		}
+	}
+	k.mu.Unlock()
 	k.lending(nil)
 	k.mu.Lock()
 	done := k.hooking
@@ -205,7 +221,8 @@ func (k *skillset) ended() {
 	}
 }
 
-// hook puts the hooks of a skill in force until the turn ends.
+// hook puts the hooks of a skill in force: until the turn ends, or, of one that is written
+// for the ecosystem, for the rest of the session.
 func (k *skillset) hook(run string, s skills.Skill) {
 	for _, f := range k.addHooks(run, s) {
 		k.note("warn", "a hook of "+s.Name+" does not count: "+f.Message)
@@ -219,7 +236,11 @@ func (k *skillset) addHooks(run string, s skills.Skill) []hooks.Fault {
 	if why := k.hookless(s.Name, s.File); why != "" {
 		return []hooks.Fault{{Message: why}}
 	}
-	faults := k.hooks.add(run, s.Hooks, hooks.Source{Layer: "skill", Name: s.Name, File: s.File, Root: s.Dir})
+	from := hooks.Source{Layer: "skill", Name: s.Name, File: s.File, Root: s.Dir}
+	if from.Lasts() { // once, however often it is called
+		return k.hooks.add("skill of "+s.File, s.Hooks, from)
+	}
+	faults := k.hooks.add(run, s.Hooks, from)
 	k.mu.Lock()
 	k.hooking = append(k.hooking, run)
 	k.mu.Unlock()

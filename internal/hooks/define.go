@@ -50,6 +50,10 @@ func (s Source) foreign() bool {
 	return s.Theirs || s.Layer == "plugin"
 }
 
+// Lasts reports whether hooks of a skill hold for the rest of the session once it was
+// called, and not for the turn alone.
+func (s Source) Lasts() bool { return s.Layer == "skill" && s.foreign() }
+
 func (s Source) String() string {
 	switch {
 	case s.File != "":
