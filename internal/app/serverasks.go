@@ -139,6 +139,9 @@ func (c *connected) answered(ctx context.Context, q mcp.Elicitation) (mcp.Reply,
 			names = append(names, titleOf(f))
 		}
 		question = say.Say(text.AskedForm, "server", q.Server, "fields", strings.Join(names, ", "), "message", q.Message)
+		if slices.ContainsFunc(q.Fields, wantsSecret) {
+			question += "\n" + say.Say(text.AskedSecret)
+		}
 	}
 	n, err := c.choose(ctx, q.Server, question, yes, say.Say(text.AskedDecline), say.Say(text.AskedCancel))
 	switch {
@@ -199,6 +202,16 @@ func (c *connected) fill(ctx context.Context, q mcp.Elicitation) (mcp.Reply, err
 		}
 	}
 	return mcp.Reply{Action: mcp.Cancel}, nil
+}
+
+// secretWords are parts of what secrets are called; a field may be called so for other
+// reasons, and the person decides.
+var secretWords = []string{"password", "passwd", "passphrase", "passcode", "secret", "accesstoken", "authtoken", "apitoken", "apikey", "privatekey", "credential", "cvv", "onetimecode", "비밀번호", "암호", "인증번호"}
+
+// wantsSecret reports whether a value of a form looks as if it were a secret.
+func wantsSecret(f mcp.Field) bool {
+	said := strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(f.Name + "\n" + f.Title + "\n" + f.About))
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(said, w) })
 }
 
 // titleOf is what a value of a form is called: always by its own name too.

@@ -100,6 +100,7 @@ func TestServersAskThePerson(t *testing.T) {
 		asked   string
 	}{
 		"a form":              {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "GREY"}, "result:{action:accept,content:{age:36,colour:grey,name:Ada}}", `The MCP server "sh" asks for`},
+		"a secret":            {strings.ReplaceAll(form, `"Name"`, `"API-Key"`), map[string]string{"Who are you?": "Decline"}, "result:{action:decline}", "It looks as if it wants a secret"},
 		"a form, left":        {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "Leave it", "colour": "Leave it"}, "result:{action:accept,content:{age:7,name:Ada}}", ""},
 		"what does not fit":   {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "old", "colour": "red"}, "result:{action:cancel}", "does not fit"},
 		"declined":            {form, map[string]string{"Who are you?": "Decline"}, "result:{action:decline}", ""},

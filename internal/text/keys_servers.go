@@ -66,6 +66,7 @@ const (
 	SignInPage
 	SignInPageFailed
 	SignInPageUnknown
+	AskedSecret
 	AskedForm
 	AskedPlain
 	AskedURL
@@ -158,6 +159,7 @@ var serverTexts = [bundleKeys - serverKeys]both{
 	SignInPage - serverKeys:          {"You are signed in. You can close this page and go back to dure.", "로그인했습니다. 이 페이지를 닫고 dure로 돌아가세요."},
 	SignInPageFailed - serverKeys:    {"The sign-in did not come about. You can close this page; dure says what to do next.", "로그인하지 못했습니다. 이 페이지를 닫으세요. 다음에 할 일은 dure가 알려 줍니다."},
 	SignInPageUnknown - serverKeys:   {"This page does not belong to a sign-in that is open.", "진행 중인 로그인의 페이지가 아닙니다."},
+	AskedSecret - serverKeys:         {"It looks as if it wants a secret. No server may ask for one in a form: decline.", "비밀 값을 요구하는 것으로 보입니다. 서버는 양식으로 비밀 값을 물을 수 없으니 거절하십시오."},
 	AskedForm - serverKeys:           {"The MCP server \"{server}\" asks for: {fields}. In its own words:\n{message}", "MCP 서버 \"{server}\"의 요청 항목: {fields}. 서버가 한 말:\n{message}"},
 	AskedPlain - serverKeys:          {"The MCP server \"{server}\" asks you to agree. In its own words:\n{message}", "MCP 서버 \"{server}\"의 동의 요청. 서버가 한 말:\n{message}"},
 	AskedURL - serverKeys:            {"The MCP server \"{server}\" wants you to open an address of the host {host}:\n{url}\nIf you agree, open it yourself: dure does not. In the words of the server:\n{message}", "MCP 서버 \"{server}\"의 주소 열기 요청. 호스트: {host}\n{url}\n동의하면 직접 여십시오. dure는 열지 않습니다. 서버가 한 말:\n{message}"},
