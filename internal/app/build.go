@@ -92,7 +92,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Heard:   func() { set.heard(); deciding.look() }, // before the turn that was asked for
 		SetMode: a.members.mode(b.Session, deciding.pol.SetMode),
 		Grant:   a.members.grant(b.Session, deciding.grant), Revoke: a.members.revoke(b.Session, deciding.pol),
-		Offer:  deciding.offer, Revive: set.crew.revive,
+		Offer: deciding.offer, Revive: set.crew.revive,
 		Rewind: keep.rewinder(b),
 		Accept: keep.accepter(b), Reject: keep.rejecter(b),
 		Plans:   a.plans(b, work, deciding),
