@@ -378,6 +378,7 @@ func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agen
 // begins has the code of a bundle take part in a session, and its type speak first.
 func (s toolSet) begins(p *session.Parts, b session.Build, as swarm.Definition) {
 	s.code.into(p)
+	s.code.requires(p, b)
 	begins(p, b, as)
 }
 

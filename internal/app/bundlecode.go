@@ -128,13 +128,14 @@ func either(a, b func(agent.Spec) bool) func(agent.Spec) bool {
 
 // codeRun is the code that runs for a session.
 type codeRun struct {
-	app      *App
-	host     *exthost.Host
-	set      *exthost.Set // of extensions; nil = there are none
-	agent    string
-	instance string
-	cat      *catalog.Catalog
-	standing // where the turn is that extensions take part in
+	app       *App
+	effective *bundle.Effective
+	host      *exthost.Host
+	set       *exthost.Set // of extensions; nil = there are none
+	agent     string
+	instance  string
+	cat       *catalog.Catalog
+	standing  // where the turn is that extensions take part in
 
 	mu    sync.Mutex
 	added []agent.Spec // tools of extensions, as they are in the catalog; guarded by mu
@@ -149,7 +150,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 	if e == nil {
 		return nil, nil
 	}
-	run := &codeRun{app: a, agent: kind, instance: c.Session, cat: c.cat, standing: standing{build: c.Build}}
+	run := &codeRun{effective: e, app: a, agent: kind, instance: c.Session, cat: c.cat, standing: standing{build: c.Build}}
 	run.host = exthost.New(exthost.Config{
 		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
 		Node: func() (string, error) {
