@@ -79,8 +79,12 @@ type Child struct {
 	// Bare means without the instruction files of the project.
 	Bare bool
 
+	// Apart runs it in a process of its own. It has no agents and no servers there, and
+	// never runs in the background of Spawn.
+	Apart bool
+
 	// Opened is told the ID of the child when it is open; may be nil.
-	Opened func(id string)
+	Opened func(id string) `json:"-"`
 }
 
 // An Outcome is how a child session ended, or that it runs.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	_ "dure/cmd/dure/tuning" // before a library reads its variable
+	"dure/internal/app"
 	"dure/internal/cli"
 	"dure/internal/text"
 )
@@ -36,6 +37,13 @@ func run(args []string) int {
 		return p.exit(p.printVersion(false)) // without building anything
 	}
 	collectLater()
+	if len(args) == 1 && args[0] == app.WorkerCommand { // nobody types it
+		if err := app.ServeAgent(context.Background(), p.in, p.out); err != nil {
+			fmt.Fprintln(p.err, err)
+			return 1
+		}
+		return 0
+	}
 	p.signals = make(chan os.Signal, 2)
 	defer signal.Stop(p.signals)
 	root := p.root()

@@ -61,7 +61,7 @@ func (a *App) newCrew(c toolConfig) *crew {
 		},
 		Foreground: !slices.Contains([]string{"", "0", "false"}, strings.ToLower(cmp.Or(env("DURE_DISABLE_BACKGROUND_TASKS"), env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")))),
 		Progressed: func(p agent.CrewProgressed) error { return c.Record(p) },
-		Tell:       a.members.tell(a.patterns.Redact), Boss: c.Parent,
+		Tell:       a.tell, Boss: c.Parent,
 		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.Session, short) },
 		MergeTool: dialect.Name(swarm.MergeTool), RemoveTool: dialect.Name(swarm.RemoveTool), Isolation: a.isolation(c),
 		Follow: a.follow,
@@ -108,6 +108,9 @@ func (a *App) follow(ctx context.Context, id string) iter.Seq2[agent.Event, erro
 	a.mu.Lock()
 	reg := a.reg
 	a.mu.Unlock()
+	if w := a.workers.get(id); w != nil {
+		return w.events(ctx)
+	}
 	return reg.Events(ctx, id, 0)
 }
 
@@ -356,6 +359,9 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition,
 			brings := own.brings(cat)
 			r.has = both(r.has, func(s agent.Spec) bool { return of(s) || brings(s) })
 		}
+	}
+	if list := a.upper.lets(b.Parent); list != nil {
+		r.has = both(r.has, func(s agent.Spec) bool { return slices.Contains(list, s.Name) })
 	}
 	r.has = either(r.has, a.opts.Flags.Code.has(cat, r.name))
 	if r.gives = r.has; as.Routes() {

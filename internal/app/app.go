@@ -91,6 +91,9 @@ type Options struct {
 	// looking back at it; default 2 s. A program does not wait.
 	Parting time.Duration
 
+	// Worker is the command of processes of agents, for tests; nil = this program's own.
+	Worker []string
+
 	// Fault is for crash tests: it is called at every write boundary of the
 	// store.
 	Fault func(boundary string)
@@ -120,6 +123,8 @@ type App struct {
 	servers  connections                       // of sessions that are open
 	agents   []swarm.Definition                // agents of the command line
 	house    treehouse
+	workers  workers
+	upper    *upper // nil = this is not the process of an agent
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
@@ -262,7 +267,7 @@ func (a *App) openStore() (*session.Registry, error) {
 		}
 	}
 	reg := session.New(session.Config{
-		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Logger: a.opts.Logger,
+		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Apart: a.apart, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 		Lanes: session.NewLanes(map[string]session.LaneConfig{session.LaneCron: {Concurrency: cronTurns}}),
 	})

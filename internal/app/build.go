@@ -100,6 +100,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Ended:   known.until(around.learning.ended),
 		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },
 	}
+	p.Gate = a.upper.over(b, p.Gate)
 	hk.into(&p, as, deciding.refresh)
 	set.begins(&p, b, as)
 	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd).into(&p)

@@ -64,8 +64,12 @@ func (a *App) keeper(b session.Build, ws *workspace.Workspace) *keeper {
 		session: b.Session, root: ws.Root(), record: func(body agent.Body) error { return b.Record(body) }, outcome: b.Outcome,
 		log: a.opts.Logger.With("session", b.Session),
 	}
+	parent := cmp.Or(b.Parent, worksFor(b.Stored))
+	if a.upper.works(parent) {
+		parent = "" // whose snapshots are another process's
+	}
 	ctx := context.Background() // it takes no longer than a look at the list of sessions
-	a.families.join(k, a.rootOf(ctx, b.Session, cmp.Or(b.Parent, worksFor(b.Stored)), ws.Root()), func(id string) *family {
+	a.families.join(k, a.rootOf(ctx, b.Session, parent, ws.Root()), func(id string) *family {
 		return &family{session: id, cfg: a.snapshots(id, ws.Root()), jobs: map[string]*keeper{}}
 	})
 	return k

@@ -46,6 +46,13 @@ type childTask struct {
 }
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == app.WorkerCommand {
+		if err := app.ServeAgent(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	task := os.Getenv(childVar)
 	if task == "" {
 		os.Exit(m.Run())

@@ -75,7 +75,7 @@ type hooked struct {
 // at, or serves a hook.
 func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, find func(string) string, workdir string) *hooked {
 	parent := a.hookedOf(b.Parent)
-	if b.Open.Edit || b.Child != nil && (b.Child.Hookless || b.Parent != "" && parent == nil) {
+	if b.Open.Edit || b.Child != nil && (b.Child.Hookless || b.Parent != "" && parent == nil && !a.upper.works(b.Parent)) {
 		return nil
 	}
 	h := &hooked{

@@ -50,6 +50,7 @@ func (e *Error) Unwrap() error { return e.Why }
 type Account struct {
 	up    *Account
 	limit Amount // zero fields = no limit
+	bank  Bank   // of a top whose budget is kept elsewhere; nil = it is kept here
 
 	mu    *sync.Mutex // of the tree
 	spent Amount
@@ -76,9 +77,14 @@ func (a *Account) Reserve(amount Amount) (*Hold, error) {
 	if a == nil {
 		return nil, nil
 	}
+	_, settle, err := a.afar(amount, Amount{}, 0, 0)
+	if err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.hold(amount)
+	h, err := a.hold(amount)
+	a.mu.Unlock()
+	return settled(h, settle, err)
 }
 
 // ReserveUpTo puts aside what a request costs, with as many tokens of output at unit
@@ -88,6 +94,17 @@ func (a *Account) ReserveUpTo(request, unit Amount, least, most int) (granted in
 	if a == nil {
 		return most, nil, nil
 	}
+	most, settle, err := a.afar(request, unit, least, most)
+	if err != nil {
+		return 0, nil, err
+	}
+	granted, h, err = a.upTo(request, unit, least, most)
+	h, err = settled(h, settle, err)
+	return granted, h, err
+}
+
+// upTo is ReserveUpTo within this process.
+func (a *Account) upTo(request, unit Amount, least, most int) (granted int, h *Hold, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	granted = most
@@ -164,6 +181,7 @@ type Hold struct {
 	account *Account
 	amount  Amount
 	done    bool
+	far     func(Amount) // settles it in the bank; nil = there is none
 }
 
 // Settle gives back what was put aside and books what was really spent, which may
@@ -172,14 +190,21 @@ func (h *Hold) Settle(spent Amount) {
 	if h == nil {
 		return
 	}
+	if h.settle(spent) && h.far != nil {
+		h.far(spent)
+	}
+}
+
+func (h *Hold) settle(spent Amount) bool {
 	h.account.mu.Lock()
 	defer h.account.mu.Unlock()
 	if h.done {
-		return
+		return false
 	}
 	h.done = true
 	for up := h.account; up != nil; up = up.up {
 		up.held = up.held.sub(h.amount)
 		up.spent = up.spent.add(spent)
 	}
+	return true
 }

@@ -29,6 +29,9 @@ func (s *Session) askPerson(ctx context.Context, p agent.Proposal, d agent.Decis
 // wait is durable: after a restart the same question is still open, or its
 // answer is there. One question is asked at a time.
 func (s *Session) question(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error) {
+	if s.above != nil {
+		return s.above(ctx, id, child, p, d)
+	}
 	if !s.approver {
 		return agent.Decision{
 			Verdict: agent.Deny, By: byNobody,

@@ -60,7 +60,9 @@ func (s *Session) turnHooks() loop.Hooks {
 		var id string
 		var answered bool
 		s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
-		s.front.rec.read(func(st *transcript.State) { _, answered = st.Resolved[id] })
+		if s.front.above == nil { // else it is known there
+			s.front.rec.read(func(st *transcript.State) { _, answered = st.Resolved[id] })
+		}
 		if answered { // before the turn was cut short
 			return agent.Decision{}, false
 		}

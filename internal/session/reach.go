@@ -60,6 +60,9 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 			return agent.Outcome{}, err
 		}
 	}
+	if c.Apart {
+		return s.apart(ctx, id, c)
+	}
 	child, err := s.reg.openChild(ctx, s, id, c)
 	if err != nil {
 		err = fmt.Errorf("opening child session %s: %w", id, err)

@@ -65,10 +65,12 @@ func (r *Registry) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, e
 // openChild opens the session that serves a call of parent and hands it its
 // prompt.
 func (r *Registry) openChild(ctx context.Context, parent *Session, id string, c agent.Child) (*Session, error) {
-	o := agent.Open{New: id, Workdir: or(c.Workdir, parent.parts.Workdir), Model: c.Model, Mode: parent.currentMode(), Title: c.Title, MaxSteps: c.MaxSteps, Profile: parent.parts.Profile}
-	if o.Model == "" {
-		parent.rec.read(func(st *transcript.State) { o.Model = st.Model })
-	}
+	return r.startChild(ctx, parent, parent.openFor(id, c), c)
+}
+
+// startChild opens a child and hands it its prompt.
+func (r *Registry) startChild(ctx context.Context, parent *Session, o agent.Open, c agent.Child) (*Session, error) {
+	id := o.New
 	var child *Session
 	err := journal.ErrExists
 	if c.Resume == "" {

@@ -174,6 +174,9 @@ type Config struct {
 	// nil = it stays.
 	Discard func(ctx context.Context, id string) error
 
+	// Apart runs a child in a process of its own to its end; nil = it cannot be.
+	Apart func(context.Context, Apart) (agent.Outcome, error)
+
 	// Query answers what is not about sessions; nil = nothing.
 	Query func(context.Context, agent.Query) (any, error)
 
@@ -306,6 +309,10 @@ type Session struct {
 	mu      sync.Mutex
 	waiting map[string]chan agent.ApprovalResolved
 	mode    agent.Mode // of this epoch; "" = that of the settings
+
+	// above asks the person where the session stands for one of another process, see
+	// [Registry.RunApart]; nil = it is one of this process.
+	above func(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error)
 
 	children map[string]bool // that run for it, and theirs in turn; of front
 	created  time.Time

@@ -25,7 +25,7 @@ const planSchema = `{"type":"object","properties":{` +
 	`"tasks":{"type":"array","minItems":1,"maxItems":50,"items":{"type":"object","properties":{` +
 	`"id":{"type":"string"},"agentType":{"type":"string"},"description":{"type":"string"},` +
 	`"dependencies":{"type":"array","items":{"type":"string"}},` +
-	`"isolation":{"type":"string","enum":["none","worktree"]}},` +
+	`"isolation":{"type":"string","enum":["none","worktree","process"]}},` +
 	`"required":["id","description"],"additionalProperties":false}}},` +
 	`"required":["tasks"],"additionalProperties":false}`
 

@@ -142,7 +142,7 @@ func TestAPlanIsChecked(t *testing.T) {
 		{`{"tasks":[{"id":"a","description":"x","dependencies":["b"]}]}`, "which is no task"},
 		{`{"tasks":[{"id":"a","description":"x","dependencies":["a"]}]}`, "wait for each other: a → a"},
 		{`{"tasks":[{"id":"z","description":"x","dependencies":["a"]},{"id":"a","description":"x","dependencies":["b"]},{"id":"b","description":"x","dependencies":["c"]},{"id":"c","description":"x","dependencies":["a"]}]}`, "wait for each other: a → b → c → a"},
-		{`{"tasks":[{"id":"a","description":"x","isolation":"box"}]}`, "neither none nor worktree"},
+		{`{"tasks":[{"id":"a","description":"x","isolation":"box"}]}`, "is none of none, worktree and process"},
 		{`{"tasks":[{"id":"a","description":"","dependencies":["b"]},{"id":"a","description":"y"}]}`, `two tasks have the id "a"; task "a" depends on "b"`},
 	} {
 		_, err := team.Coordinator().Plan(t.Context(), agent.ToolContext{}, agent.Call{Input: json.RawMessage(c.plan)})

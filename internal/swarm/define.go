@@ -43,7 +43,7 @@ type Definition struct {
 	Color   string
 
 	Background bool   // it runs in the background unless the call says otherwise
-	Isolation  string // worktree; "" = none
+	Isolation  string // worktree or process; "" = none
 	Bare       bool   // without the instruction files of the project
 	Powerless  bool   // the file is not what was trusted: its hooks, servers and model do not count
 

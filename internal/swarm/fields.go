@@ -64,7 +64,7 @@ func (d *Definition) take(f front.Field) (err error) {
 	case "memory":
 		return d.choice(f, &d.Memory, "user", "project", "local")
 	case "isolation":
-		return d.choice(f, &d.Isolation, "none", inTree)
+		return d.choice(f, &d.Isolation, "none", inTree, inProcess)
 	case "background":
 		d.Background, err = f.Bool()
 	case "omitclaudemd":

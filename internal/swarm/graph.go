@@ -81,8 +81,8 @@ func (s *Swarm) planned(input json.RawMessage) (Plan, error) {
 		if strings.TrimSpace(t.Text) == "" || len(t.Text) > maxPrompt {
 			wrong = append(wrong, fmt.Sprintf("the description of task %q is empty, or has more than %d bytes", t.ID, maxPrompt))
 		}
-		if t.Isolation != "" && t.Isolation != "none" && t.Isolation != inTree {
-			wrong = append(wrong, fmt.Sprintf("the isolation of task %q is neither none nor worktree", t.ID))
+		if t.Isolation != "" && t.Isolation != "none" && t.Isolation != inTree && t.Isolation != inProcess {
+			wrong = append(wrong, fmt.Sprintf("the isolation of task %q is none of none, worktree and process", t.ID))
 		}
 	}
 	for _, t := range p.Tasks {

@@ -16,6 +16,9 @@ import (
 // inTree is the isolation of an agent in a work tree of its own.
 const inTree = "worktree"
 
+// inProcess is that of one in a process of its own.
+const inProcess = "process"
+
 // Bounds of what is said about work trees.
 const (
 	maxListedFiles = 20
@@ -50,6 +53,14 @@ func (t Task) wants(d Definition) bool {
 		return t.Isolation == inTree
 	}
 	return d.Isolation == inTree
+}
+
+// ownProcess reports whether a task is for an agent in a process of its own.
+func (t Task) ownProcess(d Definition) bool {
+	if t.Isolation != "" {
+		return t.Isolation == inProcess
+	}
+	return d.Isolation == inProcess
 }
 
 // apart returns the folder that the agent of a call works in; nil = that of the session.

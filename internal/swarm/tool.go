@@ -30,7 +30,7 @@ const schema = `{"type":"object","properties":{` +
 	`"subagent_type":{"type":"string"},` +
 	`"model":{"type":"string"},` +
 	`"run_in_background":{"type":"boolean"},` +
-	`"isolation":{"type":"string","enum":["none","worktree"]},` +
+	`"isolation":{"type":"string","enum":["none","worktree","process"]},` +
 	`"resume":{"type":"string","description":"agentId of an earlier one, to go on with it"}},` +
 	`"required":["prompt"],"additionalProperties":false}`
 
@@ -50,7 +50,7 @@ type Task struct {
 	Type       string `json:"subagent_type,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Background *bool  `json:"run_in_background,omitempty"`
-	Isolation  string `json:"isolation,omitempty"` // worktree, none; "" = as its type says
+	Isolation  string `json:"isolation,omitempty"` // worktree, process, none; "" = as its type says
 	Resume     string `json:"resume,omitempty"`
 }
 
@@ -240,7 +240,7 @@ func (s *Swarm) prepare(ctx context.Context, d Definition, in Task, key, dir str
 		return nil, child, refuse(agent.ErrTool, "the agent "+d.Name+" cannot be started: "+err.Error(), "")
 	}
 	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.Prompt
-	child.Key, child.Resume = key, in.Resume
+	child.Key, child.Resume, child.Apart = key, in.Resume, in.ownProcess(d)
 	where, err := s.apart(ctx, d, in, key, dir)
 	if err != nil {
 		return nil, child, err

@@ -1,0 +1,209 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"dure/agent"
+	"dure/internal/budget"
+	"dure/internal/session"
+	"dure/internal/swarm"
+)
+
+// Bounds of what a program and the process of an agent tell each other.
+const (
+	maxWorkerLine = 16 << 20 // bytes of a message
+	maxWorkerAsks = 64       // questions of a process that wait for their answers
+)
+
+// workerJob is the payload of the delegate that a process begins with.
+type workerJob struct {
+	Flags    Flags         `json:"flags"`
+	Home     string        `json:"userHome"`
+	Workdir  string        `json:"workdir"`
+	Language string        `json:"language"`
+	Version  string        `json:"version"`
+	Keychain bool          `json:"keychain,omitempty"`
+	Child    session.Apart `json:"child"`
+	Above    string        `json:"above,omitempty"` // the type of the parent; "" = none
+	Tools    []string      `json:"tools"` // that the parent lets it have; nil = all
+}
+
+// The kinds of the payload of an event.
+const (
+	workerOpened   = "opened"   // the session is open
+	workerDid      = "did"      // an event of its log, to be shown
+	workerDecide   = "decide"   // may the call run? Answered with decided
+	workerQuestion = "question" // the person is asked. Answered with decided
+	workerReserve  = "reserve"  // of the budget. Answered with reserved
+	workerSettle   = "settle"   // of the budget
+	workerForget   = "forget"   // nobody waits for the answer any more
+	workerTell     = "tell"     // a message of another agent
+	workerAnswer   = "answer"
+)
+
+// workerNote is the payload of an event.
+type workerNote struct {
+	Kind string `json:"kind"`
+
+	Proposal *agent.Proposal `json:"proposal,omitempty"`
+	Decision *agent.Decision `json:"decision,omitempty"`
+	Approval string          `json:"approval,omitempty"`
+	Via      string          `json:"via,omitempty"`
+	Event    *agent.Event    `json:"event,omitempty"`
+
+	Request budget.Amount `json:"request,omitzero"`
+	Unit    budget.Amount `json:"unit,omitzero"`
+	Least   int           `json:"least,omitempty"`
+	Most    int           `json:"most,omitempty"`
+	Hold    string        `json:"hold,omitempty"`
+
+	Text     string `json:"text,omitempty"`
+	By       string `json:"by,omitempty"`
+	Error    string `json:"error,omitempty"`
+	Unpriced bool   `json:"unpriced,omitempty"`
+}
+
+// workerLine is one end of what a program and the process of an agent tell each other: one
+// message a line, as agents of one process have them. It is safe for concurrent use.
+type workerLine struct {
+	from, to string
+	task     string // the correlation of the delegate
+
+	out sync.Mutex // of w
+	w   io.Writer
+
+	mu      sync.Mutex
+	gone    bool
+	asked   int
+	waiting map[string]chan workerNote
+}
+
+func newWorkerLine(w io.Writer, from, to, task string) *workerLine {
+	return &workerLine{from: from, to: to, task: task, w: w, waiting: map[string]chan workerNote{}}
+}
+
+// send writes a message.
+func (l *workerLine) send(t swarm.MessageType, correlation string, payload any, failed bool) error {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(swarm.Message{Type: t, From: l.from, To: l.to, Payload: string(text), Correlation: correlation, Failed: failed})
+	if err != nil {
+		return err
+	}
+	if len(line) >= maxWorkerLine {
+		return fmt.Errorf("a message has more than %d MiB", maxWorkerLine>>20)
+	}
+	l.out.Lock()
+	defer l.out.Unlock()
+	_, err = l.w.Write(append(line, '\n'))
+	return err
+}
+
+// tell sends an event that nobody answers.
+func (l *workerLine) tell(n workerNote) error { return l.send(swarm.Event, l.task, n, false) }
+
+// ask sends an event and waits for its answer.
+func (l *workerLine) ask(ctx context.Context, n workerNote) (workerNote, error) {
+	reply := make(chan workerNote, 1)
+	l.mu.Lock()
+	if l.gone {
+		l.mu.Unlock()
+		return workerNote{}, errGone
+	}
+	l.asked++
+	id := fmt.Sprintf("%s-%d", l.task, l.asked)
+	l.waiting[id] = reply
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.waiting, id)
+		l.mu.Unlock()
+	}()
+	if err := l.send(swarm.Event, id, n, false); err != nil {
+		return workerNote{}, err
+	}
+	select {
+	case a := <-reply:
+		if a.Error != "" && n.Kind != workerReserve {
+			return a, errors.New(a.Error)
+		}
+		return a, nil
+	case <-ctx.Done():
+		_ = l.send(swarm.Event, id, workerNote{Kind: workerForget}, false) // whoever is gone asks nobody
+		return workerNote{}, context.Cause(ctx)
+	}
+}
+
+// answered hands an answer to who waits for it.
+func (l *workerLine) answered(id string, n workerNote) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reply := l.waiting[id]; reply != nil {
+		delete(l.waiting, id)
+		reply <- n
+	}
+}
+
+// hangUp answers all who wait that the other end is gone.
+func (l *workerLine) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = true
+	for id, reply := range l.waiting {
+		delete(l.waiting, id)
+		reply <- workerNote{Kind: workerAnswer, Error: errGone.Error()}
+	}
+}
+
+// errGone says that nobody is at the other end.
+var errGone = errors.New("the program that it works for is gone")
+
+// errNoMessage is a line that is none of ours.
+var errNoMessage = errors.New("what it wrote is no message")
+
+// readWorkerLines reads messages and hands them to take, until the other end is gone (io.EOF) or take
+// has an error.
+func readWorkerLines(r io.Reader, take func(swarm.Message) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		var line []byte
+		for more := true; more; {
+			part, err := in.ReadSlice('\n')
+			if line = append(line, part...); len(line) > maxWorkerLine {
+				return fmt.Errorf("%w: a line has more than %d MiB", errNoMessage, maxWorkerLine>>20)
+			}
+			switch {
+			case err == nil:
+				more = false
+			case errors.Is(err, bufio.ErrBufferFull):
+			case errors.Is(err, io.EOF):
+				return io.EOF
+			default:
+				return err
+			}
+		}
+		var m swarm.Message
+		if err := json.Unmarshal(line, &m); err != nil || m.Type == "" || m.Correlation == "" {
+			return fmt.Errorf("%w: %.80q", errNoMessage, line)
+		}
+		if err := take(m); err != nil {
+			return err
+		}
+	}
+}
+
+// noteOf reads the payload of an event.
+func noteOf(m swarm.Message) (n workerNote, err error) {
+	if err := json.Unmarshal([]byte(m.Payload), &n); err != nil || n.Kind == "" {
+		return n, fmt.Errorf("%w: the payload of %.40q", errNoMessage, m.Correlation)
+	}
+	return n, nil
+}
