@@ -20,13 +20,18 @@ import (
 
 // agentStory is what the models of a session and of its agents say: two agents work
 // beside each other, one in the background, and each writes a line.
-func agentStory(r script.Request) script.Reply {
+func agentStory(r script.Request) script.Reply { return isolatedStory("none", r) }
+
+// processStory is the same with agents in processes of their own.
+func processStory(r script.Request) script.Reply { return isolatedStory("process", r) }
+
+func isolatedStory(how string, r script.Request) script.Reply {
 	if strings.Contains(string(r.Body), "Do all the steps.") {
 		switch r.Step {
 		case 0:
-			return script.Reply{Calls: []script.Call{hand("one", fields{"prompt": "Part one."}), hand("two", fields{"prompt": "Part two."})}}
+			return script.Reply{Calls: []script.Call{hand("one", fields{"prompt": "Part one.", "isolation": how}), hand("two", fields{"prompt": "Part two.", "isolation": how})}}
 		case 1:
-			return script.Reply{Calls: []script.Call{hand("three", fields{"prompt": "Part three.", "run_in_background": true})}}
+			return script.Reply{Calls: []script.Call{hand("three", fields{"prompt": "Part three.", "run_in_background": true, "isolation": how})}}
 		}
 		return script.Reply{Text: "Noted.", Stop: agent.StopEnd}
 	}
@@ -42,13 +47,13 @@ func agentStory(r script.Request) script.Reply {
 	return script.Reply{Text: "What?", Stop: agent.StopEnd}
 }
 
-func newAgentRun(dir string) (*crashRun, error) {
+func newAgentRun(dir string, story func(script.Request) script.Reply) (*crashRun, error) {
 	r, err := newCrashRun(dir, newCrashScript(0), 0)
 	if err != nil {
 		return nil, err
 	}
 	_ = r.model.Close() // it tells another story
-	r.model, err = script.NewServer(script.Script{}, script.Options{Func: agentStory})
+	r.model, err = script.NewServer(script.Script{}, script.Options{Func: story})
 	return r, err
 }
 
@@ -121,8 +126,8 @@ func (r *crashRun) checkAgents(ctx context.Context) (v verdict, err error) {
 }
 
 // agentRun is one session with agents that is killed at a boundary and goes on.
-func agentRun(ctx context.Context, dir string, p crashPoint) (v verdict, err error) {
-	r, err := newAgentRun(dir)
+func agentRun(ctx context.Context, dir string, story func(script.Request) script.Reply, p crashPoint) (v verdict, err error) {
+	r, err := newAgentRun(dir, story)
 	if err != nil {
 		return v, err
 	}
@@ -146,7 +151,21 @@ func agentRun(ctx context.Context, dir string, p crashPoint) (v verdict, err err
 // does nothing twice, and has one outcome; one in the background goes on, and is settled
 // once.
 func TestCrashWithAgents(t *testing.T) {
-	r, err := newAgentRun(t.TempDir())
+	crashAgents(t, agentStory)
+}
+
+// TestCrashWithProcesses does the same to a session whose agents have processes of their
+// own: these die with it, and nothing of them stays.
+func TestCrashWithProcesses(t *testing.T) {
+	crashAgents(t, processStory)
+	if left := family.orphans(); len(left) > 0 {
+		t.Errorf("processes are left behind: %v", left)
+	}
+}
+
+func crashAgents(t *testing.T, story func(script.Request) script.Reply) {
+	t.Helper()
+	r, err := newAgentRun(t.TempDir(), story)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,5 +173,5 @@ func TestCrashWithAgents(t *testing.T) {
 	if err = errors.Join(err, r.close()); err != nil {
 		t.Fatal(err)
 	}
-	killedAt(t, pointsOf(lines), 40, 2, func(dir string, p crashPoint) (verdict, error) { return agentRun(t.Context(), dir, p) })
+	killedAt(t, pointsOf(lines), 40, 2, func(dir string, p crashPoint) (verdict, error) { return agentRun(t.Context(), dir, story, p) })
 }

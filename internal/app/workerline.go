@@ -31,7 +31,7 @@ type workerJob struct {
 	Keychain bool          `json:"keychain,omitempty"`
 	Child    session.Apart `json:"child"`
 	Above    string        `json:"above,omitempty"` // the type of the parent; "" = none
-	Tools    []string      `json:"tools"` // that the parent lets it have; nil = all
+	Tools    []string      `json:"tools"`           // that the parent lets it have; nil = all
 }
 
 // The kinds of the payload of an event.

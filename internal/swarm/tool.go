@@ -31,7 +31,7 @@ const schema = `{"type":"object","properties":{` +
 	`"model":{"type":"string"},` +
 	`"run_in_background":{"type":"boolean"},` +
 	`"isolation":{"type":"string","enum":["none","worktree","process"]},` +
-	`"resume":{"type":"string","description":"agentId of an earlier one, to go on with it"}},` +
+	`"resume":{"type":"string","description":"agentId to go on with"}},` +
 	`"required":["prompt"],"additionalProperties":false}`
 
 // Bounds of the work that is handed over.
