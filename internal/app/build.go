@@ -82,7 +82,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Params: agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
 		Catalog: func() session.Catalog { return deciding.stepOf(offers()) },
 		System:  write,
-		Gate:    known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...)),
+		Gate:    a.upper.over(b, known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...))),
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
@@ -100,7 +100,6 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Ended:   known.until(around.learning.ended),
 		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },
 	}
-	p.Gate = a.upper.over(b, p.Gate)
 	hk.into(&p, as, deciding.refresh)
 	set.begins(&p, b, as)
 	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd).into(&p)
