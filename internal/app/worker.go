@@ -113,6 +113,7 @@ func (a *App) apart(ctx context.Context, j session.Apart) (agent.Outcome, error)
 	})
 	err = readWorkerLines(p.Out(), func(m swarm.Message) error { return w.take(life, m) })
 	end()
+	w.line.hangUp()
 	_ = p.In().Close()
 	if !errors.Is(err, io.EOF) && w.result == nil {
 		_, _ = p.Stop() // it has said something that nobody understands
@@ -203,6 +204,8 @@ func (w *worker) event(ctx context.Context, id string, n workerNote) error {
 		}
 		close(w.more)
 		w.more = make(chan struct{})
+	case workerAnswer:
+		w.line.answered(id, n)
 	case workerForget:
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -321,11 +324,12 @@ func (w *worker) events(ctx context.Context) iter.Seq2[agent.Event, error] {
 
 // tell puts a text of another agent before the model of an open session, here or in a
 // process of its own.
-func (a *App) tell(ctx context.Context, id, text, by string) error {
-	if w := a.workers.get(id); w != nil {
-		return w.line.tell(workerNote{Kind: workerTell, Text: a.patterns.Redact(text), By: by})
+func (a *App) tell(ctx context.Context, session, id, text, by string) error {
+	if w := a.workers.get(session); w != nil {
+		_, err := w.line.ask(ctx, workerNote{Kind: workerTell, Message: id, Text: a.patterns.Redact(text), By: by})
+		return err
 	}
-	return a.members.tell(a.patterns.Redact)(ctx, id, text, by)
+	return a.members.tell(a.patterns.Redact)(ctx, session, id, text, by)
 }
 
 // member returns a session that is open; nil = it is not.

@@ -43,7 +43,7 @@ const (
 	workerReserve  = "reserve"  // of the budget. Answered with reserved
 	workerSettle   = "settle"   // of the budget
 	workerForget   = "forget"   // nobody waits for the answer any more
-	workerTell     = "tell"     // a message of another agent
+	workerTell     = "tell"     // a message of another agent. Answered when it was heard
 	workerAnswer   = "answer"
 )
 
@@ -63,6 +63,7 @@ type workerNote struct {
 	Most    int           `json:"most,omitempty"`
 	Hold    string        `json:"hold,omitempty"`
 
+	Message  string `json:"message,omitempty"`
 	Text     string `json:"text,omitempty"`
 	By       string `json:"by,omitempty"`
 	Error    string `json:"error,omitempty"`
@@ -164,7 +165,7 @@ func (l *workerLine) hangUp() {
 }
 
 // errGone says that nobody is at the other end.
-var errGone = errors.New("the program that it works for is gone")
+var errGone = errors.New("the other end is gone")
 
 // errNoMessage is a line that is none of ours.
 var errNoMessage = errors.New("what it wrote is no message")

@@ -32,7 +32,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer end(nil)
 	var u *upper
 	begun := make(chan error, 1)
-	var tell func(text, by string)
+	var tell func(id, text, by string) error
 	ready := make(chan struct{})
 	go func() { // it ends with the process at the latest, which waits for nothing more then
 		err := readWorkerLines(in, func(m swarm.Message) error {
@@ -55,7 +55,11 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 					return errNoMessage
 				case n.Kind == workerTell:
 					<-ready
-					tell(n.Text, n.By)
+					a := workerNote{Kind: workerAnswer}
+					if err := tell(n.Message, n.Text, n.By); err != nil {
+						a.Error = err.Error()
+					}
+					return u.line.send(swarm.Event, m.Correlation, a, false)
 				default:
 					u.line.answered(m.Correlation, n)
 				}
@@ -81,11 +85,12 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	a, err := u.program()
 	if err != nil {
+		tell = func(string, string, string) error { return err }
 		close(ready)
 		return errors.Join(err, u.line.send(swarm.DelegateResult, u.line.task, workerResult{Error: err.Error()}, true))
 	}
 	tellMember := a.members.tell(a.patterns.Redact)
-	tell = func(text, by string) { _ = tellMember(ctx, u.job.Child.Open.New, text, by) } // one that has ended hears nothing
+	tell = func(id, text, by string) error { return tellMember(ctx, u.job.Child.Open.New, id, text, by) }
 	close(ready)
 	outcome, err := u.run(ctx, a)
 	r := workerResult{Outcome: outcome}
