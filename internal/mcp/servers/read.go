@@ -248,6 +248,8 @@ func badName(name string) string {
 		return fmt.Sprintf("its name is longer than %d bytes", maxName)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return "its name has signs that cannot be shown"
+	case strings.HasPrefix(name, "plugin:"), strings.HasPrefix(name, "agent:"):
+		return "its name begins as those of plugins and of types of agents do"
 	case strings.Contains(name, "__"):
 		return "its name has __ in it, which parts the names of its tools"
 	}

@@ -52,6 +52,8 @@ func TestFaults(t *testing.T) {
 		{`{"mcpServers": {"a": {"type": "sdk"}}}`, `p:1:31: the server a: servers inside of programs are given by those programs`},
 		{`{"mcpServers": {"a": {"command": "x", "url": "https://x"}}}`, `p:1:22: the server a: it has both a command and an address`},
 		{`{"mcpServers": {"a__b": {"command": "x"}}}`, `p:1:17: the server a__b: its name has __ in it, which parts the names of its tools`},
+		{`{"mcpServers": {"agent:a:b": {"command": "x"}}}`, `p:1:17: the server agent:a:b: its name begins as those of plugins and of types of agents do`},
+		{`{"mcpServers": {"plugin:a:b": {"command": "x"}}}`, `p:1:17: the server plugin:a:b: its name begins as those of plugins and of types of agents do`},
 		{`{"mcpServers": {"a": {"command": "x", "timeout": "1s"}}}`, `p:1:50: the server a: timeout has to be a number of milliseconds`},
 		{`{"mcpServers": {"a": {"url": "https://x", "headers": {"A": "x\ny"}}}}`, `p:1:60: the server a: headers.A has more than one line`},
 		{`{"mcpServers": []}`, `p:1:16: mcpServers is no object`},
