@@ -37,6 +37,8 @@ var cases = []struct {
 	{"session of 60 MB, shortened as it grew", usual},
 	{"10,000 sessions on the disk", pile},
 	{"a project of another agent", project},
+	{"200 tools of 10 servers", toolLists},
+	{"tool of a bundle in Node.js", worker},
 	{"1,000 sessions in one process", many},
 }
 

@@ -24,6 +24,9 @@ var children = map[string]func(args []string) (any, error){
 	"hooks": hooksChild,
 	"read":  readChild,
 	"hash":  hashChild,
+
+	"lists":   listsChild,
+	"catalog": catalogChild,
 }
 
 func runChild(argv []string) error {

@@ -46,6 +46,7 @@ var inner = map[string]func(argv []string) error{
 	runOneArg:  func(argv []string) error { return runOne(argv, false) },
 	runKeepArg: func(argv []string) error { return runOne(argv, true) },
 	childArg:   runChild,
+	serverArg:  serveTools,
 }
 
 func start(ctx context.Context) error {
