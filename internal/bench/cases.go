@@ -38,7 +38,6 @@ var cases = []struct {
 	{"10,000 sessions on the disk", pile},
 	{"a project of another agent", project},
 	{"200 tools of 10 servers", toolLists},
-	{"tool of a bundle in Node.js", worker},
 	{"1,000 sessions in one process", many},
 }
 

@@ -24,9 +24,7 @@ var children = map[string]func(args []string) (any, error){
 	"hooks": hooksChild,
 	"read":  readChild,
 	"hash":  hashChild,
-
-	"lists":   listsChild,
-	"catalog": catalogChild,
+	"lists": listsChild,
 }
 
 func runChild(argv []string) error {

@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,19 +13,13 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/catalog"
-	"dure/internal/exthost"
-	"dure/internal/sandbox"
 )
 
 const (
 	serverCount = 10
 	serverTools = 20 // of each server
 
-	startRatio   = 1.3 // a start with servers, to one without: nobody waits for them
-	catalogMS    = 2
-	workerCallMS = 1
-	workerMS     = 120 // bundling, starting and loading a module, and its first call
+	startRatio = 1.3 // a start with servers, to one without: nobody waits for them
 )
 
 // lists is what was measured of a session with servers.
@@ -64,15 +55,10 @@ func toolLists(b *bench) ([]Figure, error) {
 	}
 	open := func(l lists) float64 { return l.Millis }
 	bare, with := over(times[0], open), over(times[serverCount], open)
-	_, built, err := child[took](b.ctx, b.scratch, environ(b.scratch, ""), "catalog", b.scratch)
-	if err != nil {
-		return nil, err
-	}
 	return []Figure{
 		{What: "start, until something can be typed", Unit: "ms", Spread: with},
 		{What: "to the same without servers", Unit: "×", Aim: startRatio, Spread: ratio(with, bare.Min)},
 		{What: "until all of them are there", Unit: "ms", Spread: over(times[serverCount], func(l lists) float64 { return l.All })},
-		{What: "catalog built", Unit: "ms", Aim: catalogMS, Spread: exactly(built.Millis)},
 	}, nil
 }
 
@@ -156,110 +142,6 @@ func listed(ctx context.Context, c client.Client, n int, begun time.Time) (out l
 		case <-time.After(time.Millisecond):
 		}
 	}
-}
-
-// catalogChild builds the catalog of a step anew, and says how long the fastest took.
-func catalogChild([]string) (any, error) {
-	sets := make([][]agent.Tool, serverCount)
-	for i := range sets {
-		for j := range serverTools {
-			sets[i] = append(sets[i], described{agent.Spec{
-				Name: fmt.Sprintf("mcp__s%d__t%d", i, j), Description: strings.Repeat("what it does ", 40),
-				Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer"}}}`),
-			}})
-		}
-	}
-	best := time.Duration(0)
-	for range 50 {
-		begun := time.Now()
-		c := catalog.New(catalog.Config{})
-		if err := c.Register(described{agent.Spec{Name: catalog.Search}}, catalog.BuiltIn, ""); err != nil {
-			return nil, err
-		}
-		c.Defer(catalog.Deferral{On: true, Room: 60_000})
-		for i, tools := range sets {
-			c.Set(catalog.MCP, strconv.Itoa(i), tools)
-		}
-		if s := c.Step(nil); len(s.Specs())+len(s.Named()) <= serverCount*serverTools {
-			return nil, errors.New("tools are missing")
-		}
-		if took := time.Since(begun); best == 0 || took < best {
-			best = took
-		}
-	}
-	return took{Millis: best.Seconds() * 1000}, nil
-}
-
-// described is a tool that is only described.
-type described struct{ spec agent.Spec }
-
-func (d described) Spec() agent.Spec { return d.spec }
-
-func (described) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effects, error) {
-	return agent.Effects{}, nil
-}
-
-func (described) Run(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) {
-	return agent.OK(""), nil
-}
-
-// worker measures what a tool of a bundle takes that runs in Node.js.
-func worker(b *bench) ([]Figure, error) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		if required("node") {
-			return nil, errors.New("node is required and not installed")
-		}
-		return nil, skipped("node is not installed")
-	}
-	var first, later []float64
-	for range max(5, b.runs) {
-		f, l, err := workerCalls(b.ctx, b.scratch, node)
-		if err != nil {
-			return nil, err
-		}
-		first, later = append(first, f), append(later, l)
-	}
-	return []Figure{
-		{What: "first call: bundled, started, loaded", Unit: "ms", Aim: workerMS, Spread: spreadOf(first)},
-		{What: "a call after it", Unit: "ms", Aim: workerCallMS, Spread: spreadOf(later)},
-	}, nil
-}
-
-// workerCalls returns what the first call of a new worker took, and each of many after it.
-func workerCalls(ctx context.Context, scratch, node string) (first, later float64, err error) {
-	root, err := os.MkdirTemp(scratch, "bundle-")
-	if err != nil {
-		return 0, 0, err
-	}
-	defer os.RemoveAll(root)
-	if err := os.WriteFile(filepath.Join(root, "a.ts"), []byte("export const handlers = { do: (ctx, input) => input.n + 1 };\n"), 0o600); err != nil {
-		return 0, 0, err
-	}
-	box := sandbox.New(sandbox.Config{})
-	defer box.Close()
-	h := exthost.New(exthost.Config{
-		Box: box, Root: root, Dir: root, Env: []string{"PATH=" + os.Getenv("PATH")}, Node: func() (string, error) { return node, nil },
-	})
-	defer h.Close()
-	tools, err := h.Tools(exthost.Resource{Name: "a", Runtime: exthost.Node, Entry: "a.ts", Exports: []exthost.Export{{Name: "do", Spec: agent.Spec{Name: "a__do"}}}})
-	if err != nil {
-		return 0, 0, err
-	}
-	const n = 200
-	for i := range n + 1 {
-		begun := time.Now()
-		r, err := tools[0].Run(ctx, agent.ToolContext{ToolCallID: "c"}, agent.Call{ID: "c", Tool: "a__do", Input: json.RawMessage(`{"n":1}`)})
-		if err != nil || string(r.Output) != "2" {
-			return 0, 0, fmt.Errorf("calling the worker: %s %w", r.Text, err)
-		}
-		if ms := time.Since(begun).Seconds() * 1000; i == 0 {
-			first = ms
-		} else {
-			later += ms / n
-		}
-	}
-	return first, later, nil
 }
 
 // serverArg makes this program a server of the Model Context Protocol on its input and output.
