@@ -210,6 +210,11 @@ func (c *connected) changed(server string) {
 		for _, r := range cat.Set(catalog.MCP, c.prefix+server, tools) {
 			c.app.opts.Logger.Info("tool of a server", "server", server, "tool", r.Name, "problem", r.Err)
 		}
+		for _, e := range cat.List() {
+			if e.Source == catalog.MCP && e.From == c.prefix+server && e.Own != e.Spec.Name {
+				c.app.opts.Logger.Info("tool of a server has another name: its own was taken", "server", server, "tool", e.Own, "name", e.Spec.Name)
+			}
+		}
 	}
 }
 
