@@ -28,7 +28,7 @@ func (p Policy) Forbids(s Server) string {
 		switch {
 		case !ok:
 			return "deniedMcpServers has an entry that cannot be read"
-		case e.fits(s):
+		case e.fits(s), e.Name != "" && called(s.Name, e.Name):
 			return "deniedMcpServers names it"
 		}
 	}
@@ -55,6 +55,25 @@ func (p Policy) Forbids(s Server) string {
 		return ""
 	}
 	return "allowedMcpServers does not name it"
+}
+
+// called reports whether a list that takes servers away means this one: by its name, or by
+// the one that a plugin or a type of agents gives it, and under which its tools are known.
+// What allows servers wants the whole name: the short one is what any of them may choose.
+func called(server, name string) bool {
+	if server == name {
+		return true
+	}
+	of, rest, ok := strings.Cut(server, ":")
+	if !ok || of != "plugin" && of != "agent" {
+		return false
+	}
+	for ok { // the name of a plugin or a type may have colons too
+		if _, rest, ok = strings.Cut(rest, ":"); ok && rest == name {
+			return true
+		}
+	}
+	return false
 }
 
 func readEntry(raw json.RawMessage) (e entry, ok bool) {

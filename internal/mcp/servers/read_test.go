@@ -176,6 +176,15 @@ func TestPolicy(t *testing.T) {
 		{Policy{Denied: raws(`{}`)}, remote, false}, // nobody can tell what it was meant for
 		{Policy{Denied: raws(`{"serverName":"x","serverUrl":"y"}`)}, local, false},
 		{Policy{Allowed: &named, Denied: named}, local, false},
+		// who denies a name denies it to plugins and types of agents too; who allows one does not
+		{Policy{Denied: named}, Server{Name: "plugin:p:a", Type: Stdio}, false},
+		{Policy{Denied: named}, Server{Name: "agent:kit:reviewer:a", Type: Stdio}, false},
+		{Policy{Denied: raws(`{"serverName":"plugin:p:a"}`)}, Server{Name: "plugin:p:a", Type: Stdio}, false},
+		{Policy{Denied: raws(`{"serverName":"b:a"}`)}, Server{Name: "agent:t:b:a", Type: Stdio}, false},
+		{Policy{Denied: named}, Server{Name: "plugin:a:b", Type: Stdio}, true},
+		{Policy{Denied: named}, Server{Name: "agent:a", Type: Stdio}, true},
+		{Policy{Denied: named}, Server{Name: "x:y:a", Type: Stdio}, true}, // its own name
+		{Policy{Allowed: &named}, Server{Name: "plugin:p:a", Type: Stdio}, false},
 	} {
 		if why := tt.p.Forbids(tt.s); (why == "") != tt.ok {
 			t.Errorf("%d: %q", i, why)
@@ -186,6 +195,8 @@ func TestPolicy(t *testing.T) {
 func TestResolve(t *testing.T) {
 	project, mine := one(t, Project, `{"a": {"command": "x"}}`), one(t, User, `{"a": {"command": "mine"}}`)
 	vars := one(t, Project, `{"k": {"url": "https://h", "headers": {"A": "${MY_KEY}"}}}`)
+	ofAgents := project
+	ofAgents.Name, ofAgents.Agent = "agent:reviewer:a", "reviewer"
 	trusted := true
 	base := func(edit func(*Config), list ...Definition) []Known {
 		c := Config{
@@ -212,6 +223,8 @@ func TestResolve(t *testing.T) {
 		{func(c *Config) { c.AllProject = true }, []Definition{project}, []State{Ready}},
 		{func(c *Config) { c.Enabled = []string{"a"} }, []Definition{project}, []State{Ready}},
 		{func(c *Config) { c.AllProject = true; c.Disabled = []string{"a"} }, []Definition{project}, []State{Off}},
+		{func(c *Config) { c.AllProject = true; c.Disabled = []string{"a"} }, []Definition{ofAgents}, []State{Off}},
+		{func(c *Config) { c.Enabled = []string{"a"} }, []Definition{ofAgents}, []State{Waiting}},
 		{nil, []Definition{mine}, []State{Ready}},
 		{nil, []Definition{mine, project}, []State{Waiting, Hidden}}, // a weaker one does not take its place
 		{func(c *Config) { c.Choices.Switch("a", false) }, []Definition{mine}, []State{Off}},

@@ -121,7 +121,7 @@ func (c Config) project(d Definition) State {
 	}
 	approved, was := c.Choices.Approved[d.Name]
 	switch {
-	case slices.Contains(c.Disabled, d.Name):
+	case slices.ContainsFunc(c.Disabled, func(name string) bool { return called(d.Name, name) }):
 		return Off
 	case c.Choices.Rejected[d.Name] == d.Hash && d.Hash != "":
 		return Rejected
