@@ -40,17 +40,36 @@ func TestServersOfAgents(t *testing.T) {
 		}
 		return had, k
 	}
-	if had, _ := run(); had {
-		t.Error("nobody has said yes to the server")
+	had, k := run()
+	if r := k.result("a1"); had || r.Failed() {
+		t.Errorf("nobody has said yes to the server: %v, %+v", had, r)
 	}
 	if _, err := w.plain().ApproveServer("agent:echoer:sh", true); err != nil {
 		t.Fatal(err)
 	}
-	had, k := run()
+	had, k = run()
 	if r := k.result("a1"); !had || !strings.Contains(r.Text, "the server has heard it") {
 		t.Errorf("%v: %+v", had, r)
 	}
 	k.sound()
+}
+
+// A new session of a type of agents whose server waits for a yes opens without it, and its
+// log says so.
+func TestSessionsOfAgentsWithoutServers(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
+	w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
+	trustFolder(t, w.plain(), w.work)
+	k := w.talk(app.Flags{Agent: "echoer"}, agent.Open{})
+	if end := k.turn("Hello"); end.Reason != agent.EndDone {
+		t.Errorf("%+v", end)
+	}
+	told := slices.ContainsFunc(all[agent.Note](k.seen), func(n agent.Note) bool {
+		return n.Level == "warn" && strings.Contains(n.Text, "agent:echoer:sh")
+	})
+	if !told {
+		t.Error(names(k.seen))
+	}
 }
 
 // What a server of a type of agents asks comes to the person of the session that they work

@@ -221,7 +221,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		},
 		Granted: s.granted,
 		Choose:  func(ctx context.Context, m agent.Mode, by string) error { return s.Send(ctx, choice{m, by}) },
-		Record:  func(bodies ...agent.Body) error { return s.rec.store(false, bodies...) },
+		Record:  s.store,
 		Events: func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] {
 			return s.rec.lease.Read(ctx, after)
 		},
@@ -309,7 +309,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 		return err
 	}
 	n.restore()
-	return nil
+	return n.storeEarly()
 }
 
 // restore gives the parts what the log remembers.

@@ -213,8 +213,9 @@ type Build struct {
 	// Active are the skills of a turn that was cut short, which goes on with them.
 	Active []transcript.TurnSkill
 
-	// Record puts what capabilities of the session have done into its log, once it is
-	// open: snapshots of the workspace, notes, runs of hooks.
+	// Record puts what capabilities of the session have done into its log: snapshots of
+	// the workspace, notes, runs of hooks. What comes before it is open is put there when
+	// it is.
 	Record func(...agent.Body) error
 
 	// Events reads the session's log behind an event, once it is open.
@@ -275,6 +276,7 @@ type Session struct {
 	id       string
 	parts    Parts
 	rec      *record
+	early    early
 	approver bool
 	lent     bool        // others call its tools, and it runs no turns
 	served   atomic.Bool // capabilities have called its tools
