@@ -89,28 +89,41 @@ func (p *Planned) due(ctx context.Context, from, now time.Time) (next time.Time)
 
 // begin takes a time and runs what is to happen then.
 func (p *Planned) begin(ctx context.Context, s agent.Schedule, at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running[s.ID] {
+	if !p.runs(s.ID) {
 		return
 	}
-	ok, err := p.Tab.Claim(ctx, s.ID, at)
+	ok, err := p.Tab.Claim(ctx, s.ID, at) // it may have to wait for other programs
 	if err != nil {
 		p.Note(agent.ScheduleNote{ID: s.ID, Time: at, Error: err.Error()})
 	}
 	if !ok {
+		p.over(s.ID)
 		return
+	}
+	p.all.Go(func() {
+		defer p.over(s.ID)
+		p.Note(p.Once(ctx, s, at))
+	})
+}
+
+// runs notes that a schedule runs, and reports false where it does so already.
+func (p *Planned) runs(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running[id] {
+		return false
 	}
 	if p.running == nil {
 		p.running = map[string]bool{}
 	}
-	p.running[s.ID] = true
-	p.all.Go(func() {
-		p.Note(p.Once(ctx, s, at))
-		p.mu.Lock()
-		delete(p.running, s.ID)
-		p.mu.Unlock()
-	})
+	p.running[id] = true
+	return true
+}
+
+func (p *Planned) over(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, id)
 }
 
 // Once runs a schedule and keeps how that came out. What ctx ends has not failed.
