@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -150,7 +151,7 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, cod
 func unrunnable(id, runtime string) error {
 	return &agent.Problem{
 		Code: agent.ProblemBundle, Message: fmt.Sprintf("%s has code of its own (%s), which dure bundle run does not start", id, runtime),
-		Fix: "use tools and connectors of the program: runtime: builtin",
+		Fix: "use another runtime, such as node, process or builtin",
 	}
 }
 
@@ -188,7 +189,7 @@ type BundleIO struct {
 
 // ServeBundle runs the connections of a bundle until all have ended or ctx is done; where it
 // has none, a terminal. The program was made with the agents of [App.RunBundle].
-func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun, with BundleIO) error {
+func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun, with BundleIO) (err error) {
 	b, list, root, err := a.loadBundle(path, false)
 	if err != nil {
 		return err
@@ -197,21 +198,26 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	if bundle.Failed(list) {
 		return bundleProblem(path, errors.New("it was changed while it was started"))
 	}
-	lines, err := a.connections(b, b.Swarm(name), with)
+	of, dir, visited := b.Swarm(name), filepath.Clean(root.Name()), map[string]bool{}
+	out, err := a.connectorCode(b, of, run.Code)
 	if err != nil {
 		return err
 	}
-	of, dir, from := b.Swarm(name), filepath.Clean(root.Name()), map[string]string{}
+	defer func() { err = errors.Join(err, out.close()) }()
+	lines, err := a.connections(b, of, out, with)
+	if err != nil {
+		return err
+	}
 	here := bundle.Ref{Kind: bundle.KindSwarm, Name: of.Name}
 	for _, l := range lines {
-		from[l.name] = l.entry
+		visited[l.name] = l.visitors
 	}
 	route := func(connection string, m bundle.Message) (bundle.Goal, error) {
 		if connection == "" { // the terminal of a bundle without connections
 			return bundle.Goal{Swarm: here, Agent: of.Spec.(*bundle.Swarm).Entry, Key: bundle.Key(lineKey)}, nil
 		}
 		g, err := b.Route(connection, m)
-		if err == nil && from[connection] == bundle.Webhook {
+		if err == nil && visited[connection] {
 			run.Code.visited(g.Session(dir))
 		}
 		return g, err
@@ -228,14 +234,14 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 		return err
 	}
 	again := resumed{a: a, router: r, with: with, left: left, dir: dir, route: route}
-	if slices.ContainsFunc(lines, func(l line) bool { return l.entry == bundle.Webhook }) {
+	if slices.ContainsFunc(lines, func(l line) bool { return l.visitors }) {
 		again.visited = run.Code.visited
 	}
 	var all sync.WaitGroup
 	ended := make([]error, len(lines))
 	for i, l := range lines {
 		first := func() {}
-		if l.entry == bundle.Terminal || l.name == "" {
+		if l.typed {
 			first = again.before(ctx, l.name)
 		}
 		all.Go(func() {
@@ -264,17 +270,18 @@ const lineKey = "terminal"
 
 // line is a connection that can be started.
 type line struct {
-	name  string // "" = the terminal of a bundle without connections
-	entry string // of its connector
-	start func(well func()) (c inbound.Connector, where string, err error)
-	most  int // failures in a row, after which it is not started again; 0 = it always is
+	name     string // "" = the terminal of a bundle without connections
+	typed    bool   // it is the terminal
+	visitors bool   // others than the person at this machine speak through it
+	start    func(well func()) (c inbound.Connector, where string, err error)
+	most     int // failures in a row, after which it is not started again; 0 = it always is
 }
 
 // connections returns those that lead to a swarm. What is wrong with the values of one is
 // told before any of them is started.
-func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) ([]line, error) {
+func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, out *bringers, with BundleIO) ([]line, error) {
 	terminal := func(name string) line {
-		return line{name: name, start: func(well func()) (inbound.Connector, string, error) {
+		return line{name: name, typed: true, start: func(well func()) (inbound.Connector, string, error) {
 			return &inbound.Terminal{In: with.In, Out: with.Out, Clean: with.Clean, SignIn: with.SignIn, Well: well}, "", nil
 		}}
 	}
@@ -282,7 +289,7 @@ func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) 
 	typed := false
 	for _, r := range b.Of(bundle.KindConnection) {
 		c := r.Spec.(*bundle.Connection)
-		if r.Package != "" || c.Swarm.Name != to.Name {
+		if !leads(r, to) {
 			continue
 		}
 		from, ok := b.Find(c.Connector)
@@ -290,29 +297,30 @@ func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) 
 			continue // loading tells of it
 		}
 		spec := from.Spec.(*bundle.Connector)
-		if spec.Runtime != bundle.RuntimeBuiltin {
-			return nil, unrunnable(from.ID(), spec.Runtime)
-		}
-		values, err := resolved(b, c)
-		if err != nil {
+		config, err := resolvedOf(b, c.Config)
+		secrets, serr := resolvedOf(b, c.Secrets)
+		if err = errors.Join(err, serr); err != nil {
 			return nil, bundleProblem(r.Name, err)
 		}
+		values := maps.Clone(config)
+		maps.Copy(values, secrets)
 		var l line
-		switch spec.Entry {
-		case bundle.Terminal:
+		switch {
+		case spec.Runtime != bundle.RuntimeBuiltin:
+			l, err = out.connector(r.Name, from, config, secrets)
+		case spec.Entry == bundle.Terminal:
 			if typed {
 				return nil, bundleProblem(r.Name, errors.New("there is one terminal, and two connections take its lines"))
 			}
 			typed, l = true, terminal(r.Name)
-		case bundle.Webhook:
+		case spec.Entry == bundle.Webhook:
 			l, err = webhook(r.Name, values)
-		case bundle.Schedule:
+		case spec.Entry == bundle.Schedule:
 			l, err = scheduled(r.Name, values)
 		}
 		if err != nil {
 			return nil, bundleProblem(r.Name, err)
 		}
-		l.entry = spec.Entry
 		lines = append(lines, l)
 	}
 	if len(lines) == 0 {
@@ -321,17 +329,15 @@ func (a *App) connections(b *bundle.Bundle, to *bundle.Resource, with BundleIO) 
 	return lines, nil
 }
 
-// resolved returns the values of a connection, secrets among them.
-func resolved(b *bundle.Bundle, c *bundle.Connection) (map[string]string, error) {
+// resolvedOf returns values of a connection.
+func resolvedOf(b *bundle.Bundle, values map[string]bundle.Value) (map[string]string, error) {
 	all := map[string]string{}
-	for _, values := range []map[string]bundle.Value{c.Config, c.Secrets} {
-		for name, v := range values {
-			s, err := b.Resolve(v, nil)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			all[name] = s
+	for name, v := range values {
+		s, err := b.Resolve(v, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		all[name] = s
 	}
 	return all, nil
 }
@@ -351,7 +357,7 @@ func webhook(name string, values map[string]string) (line, error) {
 		return line{}, fmt.Errorf("%s has to have at least %d bytes", bundle.SigningSecret, least)
 	}
 	path := cmp.Or(values["path"], "/")
-	return line{name: name, start: func(well func()) (inbound.Connector, string, error) {
+	return line{name: name, visitors: true, start: func(well func()) (inbound.Connector, string, error) {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return nil, "", fmt.Errorf("listening for a webhook: %w", err)

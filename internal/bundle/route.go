@@ -14,6 +14,7 @@ type Message struct {
 	Event      string         // "" = the connector has one kind alone
 	Properties map[string]any // texts, numbers, true and false
 	Text       string
+	Key        string // of its conversation, as the connector names it; "" = it names none
 }
 
 // A Goal is the conversation that a message belongs to.
@@ -66,6 +67,8 @@ func (b *Bundle) Route(connection string, m Message) (Goal, error) {
 				return Goal{}, err
 			}
 			g.Key = keyOf("property", connection, rule.KeyPrefix, v)
+		case m.Key != "":
+			g.Key = keyOf("message", connection, m.Key)
 		case s.InstanceKey != "":
 			g.Key = keyOf("key", s.InstanceKey)
 		default:

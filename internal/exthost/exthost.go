@@ -101,6 +101,7 @@ type Limits struct {
 	Start  time.Duration // until a module is loaded, bundling included; 20 s
 	Hook   time.Duration // of one function of an extension, what comes behind it excluded; 5 s
 	Alive  time.Duration // to answer whether it lives, when a call was given up; 3 s
+	Pulse  time.Duration // between two times that a connector is asked whether it lives; 10 s
 	Answer int           // bytes of one message; 8 MiB
 	Memory int64         // bytes of data of a worker, where the system bounds them; 1 GiB
 	Calls  int           // at a time, of one worker; 64
@@ -111,6 +112,7 @@ func (l Limits) whole() Limits {
 	set(&l.Start, 20*time.Second)
 	set(&l.Hook, 5*time.Second)
 	set(&l.Alive, 3*time.Second)
+	set(&l.Pulse, 10*time.Second)
 	set(&l.Answer, 8<<20)
 	set(&l.Memory, 1<<30)
 	set(&l.Calls, 64)

@@ -47,11 +47,16 @@ const endGrace = time.Second
 
 // begin starts a worker.
 func (h *Host) begin(argv []string, serve func(*worker, message)) (*worker, error) {
+	return h.beginWith(argv, serve, h.c.Grant)
+}
+
+// beginWith starts a worker that may reach what is granted.
+func (h *Host) beginWith(argv []string, serve func(*worker, message), grant sandbox.Grant) (*worker, error) {
 	w := &worker{host: h, last: &tail{}, alive: h.c.Limits.Alive, loads: map[string]*loading{}, loggers: map[string]*slog.Logger{}, pending: map[uint64]string{}, early: map[uint64]settlement{}, registered: map[string][]registered{}, faults: map[string]error{}, runs: map[uint64]chan message{}}
 	w.wire = newWire(h.c.Limits.Answer, func(m message) { serve(w, m) })
 	w.life, w.end = context.WithCancelCause(h.life)
 	p, err := h.c.Box.Start(w.life, sandbox.Cmd{
-		Argv: argv, Dir: h.c.Dir, Env: h.c.Env, PipeIn: true, PipeOut: true, Err: w.last, Grant: h.c.Grant,
+		Argv: argv, Dir: h.c.Dir, Env: h.c.Env, PipeIn: true, PipeOut: true, Err: w.last, Grant: grant,
 	})
 	if err != nil {
 		w.end(nil)

@@ -13,10 +13,14 @@ let last = 0;
 
 const send = (m) => out(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\n');
 const notify = (method, params) => send({ method, params });
+// A connector that has returned ends with what it has begun: the input alone does not keep it.
+let returned = false;
+const stay = () => (returned && asked.size === 0 ? process.stdin.unref() : process.stdin.ref());
 const ask = (method, params) =>
   new Promise((resolve, reject) => {
     const id = ++last;
     asked.set(id, { resolve, reject });
+    stay();
     send({ id, method, params });
   });
 
@@ -153,6 +157,20 @@ const methods = {
     return { old, exports: Object.keys(handlers).filter((k) => typeof handlers[k] === 'function') };
   },
 
+  async connect({ code, config, secrets }) {
+    const m = await import('data:text/javascript;base64,' + code);
+    const f = typeof m.default === 'function' ? m.default : m.default?.default;
+    if (typeof f !== 'function') throw new TypeError('the module exports no function as default');
+    const emit = async (e) => {
+      const { id, name, message, properties, instanceKey, answer } = e;
+      return ask('message', { id, name, message, properties, instanceKey, answer });
+    };
+    await f(Object.freeze({ emit, config: Object.freeze(config), secrets: Object.freeze(secrets), logger: Object.freeze(logger({})) }));
+    returned = true;
+    stay();
+    return null;
+  },
+
   async call({ module, export: name, hook, context, input, credential }, signal) {
     const handlers = modules.get(module);
     let f = hooks.get(hook);
@@ -204,6 +222,7 @@ async function serve(m) {
   if (m.method === undefined) {
     const q = asked.get(m.id);
     asked.delete(m.id);
+    stay();
     if (m.error) {
       const { message, data } = m.error;
       q?.reject(Object.assign(new Error(message), data));

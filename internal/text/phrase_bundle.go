@@ -137,7 +137,7 @@ var bundlings = [...][2]string{
 	{"look at it, then: dure trust {path}", "살펴본 뒤: dure trust {path}"},
 	{"name one with --swarm", "--swarm으로 하나를 고르십시오"},
 	{"{id} has code of its own ({runtime}), which dure bundle run does not start", "{id}에는 따로 실행할 코드({runtime})가 있어 dure bundle run으로 시작하지 않습니다"},
-	{"use tools and connectors of the program: runtime: builtin", "프로그램의 도구와 연결을 쓰십시오: runtime: builtin"},
+	{"use another runtime, such as node, process or builtin", "node, process, builtin 같은 다른 runtime을 쓰십시오"},
 	{"write: {form}", "이렇게 쓰십시오: {form}"},
 	{"no agent of the swarm has an extension {name}", "스웜의 어느 에이전트에도 확장 {name|이/가} 없습니다"},
 	{"the program has no extension {name}", "프로그램에 확장 {name|이/가} 없습니다"},
