@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -85,6 +86,12 @@ func (a *App) agentServers(s *serverSources, workdir string) {
 	}
 }
 
+// unusedWhy says why a server is not used; of the other states, its own reason does.
+var unusedWhy = map[servers.State]string{
+	servers.Waiting: "it waits for your yes", servers.Changed: "it is not as it was when you said yes to it", servers.Rejected: "you have said no to it",
+	servers.Untrusted: "the folder is not trusted", servers.Off: "it is switched off",
+}
+
 // connectBoth begins to connect the servers of a session, and those of its type of agents.
 func (a *App) connectBoth(b serverPlace, as swarm.Definition, cat *catalog.Catalog) (all, own *connected) {
 	return a.connect(b, cat), a.connectOwn(b, as, cat)
@@ -107,7 +114,7 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 			one.Name = strings.TrimPrefix(k.Name, prefix)
 			list = append(list, one)
 		default:
-			note := agent.Note{Level: "warn", Text: "the server " + k.Name + " is not used: " + string(k.State) + "; dure mcp get " + k.Name}
+			note := agent.Note{Level: "warn", Code: "servers", Text: "the server " + servers.Clip(k.Name) + ": " + cmp.Or(unusedWhy[k.State], k.Why) + "; dure mcp get " + servers.Clip(k.Name)}
 			if err := b.Record(note); err != nil {
 				a.opts.Logger.Warn("noting a server that is not used", "session", b.Session, "error", err)
 			}
@@ -118,7 +125,7 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 	}
 	c := a.newConnected(b)
 	if top := a.hookedOf(b.Parent).first(); top != nil { // who is asked what agents need
-		c.asks, c.person = top.b.Open.Approver, top.b.Reach
+		c.asks, c.person, c.record = top.b.Open.Approver, top.b.Reach, top.b.Record
 	}
 	c.prefix, c.awaits, c.catalogs[b.Session] = prefix, true, cat
 	c.set = mcp.New(c.config(list))

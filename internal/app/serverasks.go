@@ -104,7 +104,8 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	if err := c.opened(ctx); err != nil {
 		return mcp.Reply{}, err
 	}
-	q.Server = c.prefix + q.Server // another one may have its name
+	server := q.Server
+	q.Server = c.prefix + server // another one may have its name
 	h := c.app.hookedOf(c.session)
 	if c.inTurn(h, q.Server) {
 		return mcp.Reply{Action: mcp.Decline}, nil
@@ -112,11 +113,12 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	if r, decided, err := h.eliciting(ctx, q); decided || err != nil {
 		return r, err
 	}
-	if !c.asks {
+	if !c.asks || !c.mayPut(server) {
 		return mcp.Reply{Action: mcp.Decline}, nil
 	}
 	h.elicits(q)
 	r, err := c.answered(ctx, q)
+	c.wasPut(server, err == nil && r.Action == mcp.Accept)
 	if err != nil {
 		return r, err
 	}
@@ -409,6 +411,8 @@ func (c *connected) maySample(ctx context.Context, server string, q agent.Questi
 		return nil
 	case !c.asks:
 		return errors.New("no rule allows it, and nobody is there to be asked")
+	case !c.mayPut(server):
+		return errors.New("the person has been asked too often")
 	}
 	say, words := text.For(c.app.cfg.Language), []string{q.System}
 	for _, m := range q.Messages {
@@ -419,6 +423,7 @@ func (c *connected) maySample(ctx context.Context, server string, q agent.Questi
 	shown := c.prefix + server
 	question := say.Say(text.AskedModel, "server", shown, "n", strconv.Itoa(len(q.Messages)), "tokens", strconv.Itoa(q.MaxTokens), "text", c.app.patterns.Redact(string(begins)))
 	n, err := c.choose(ctx, shown, question, say.Say(text.AskedOnce), say.Say(text.AskedSession), say.Say(text.AskedDecline))
+	c.wasPut(server, n == 0 || n == 1)
 	switch {
 	case err != nil:
 		return err

@@ -40,7 +40,8 @@ type connected struct {
 	session string // for which they are connected
 	asks    bool   // somebody is there to be asked
 	reach   agent.Reach
-	person  agent.Reach // of the session in which somebody is asked
+	person  agent.Reach               // of the session in which somebody is asked
+	record  func(...agent.Body) error // puts news into the log of that session
 	pol     *policy.Policy
 	box     *sandbox.Box
 	ws      *workspace.Workspace
@@ -58,6 +59,7 @@ type connected struct {
 	hooking  map[string]int               // calls of hooks that run, by server; guarded by mu
 	sampled  map[string]int               // questions to the model, by server; guarded by mu
 	granted  map[string]bool              // servers that may ask the model; guarded by mu
+	news     map[string]*serverNews       // what people were told and asked, by server; guarded by mu
 }
 
 // connections are the servers of the sessions that are open.
@@ -85,8 +87,8 @@ type serverPlace struct {
 // newConnected are servers of a session that nothing is connected of yet.
 func (a *App) newConnected(b serverPlace) *connected {
 	return &connected{
-		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
-		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, hooking: map[string]int{}, granted: map[string]bool{},
+		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, record: b.Record, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
+		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, hooking: map[string]int{}, granted: map[string]bool{}, news: map[string]*serverNews{},
 	}
 }
 
@@ -204,7 +206,14 @@ func (c *connected) changed(server string) {
 		return ok && held[own.Remote()] != ""
 	})
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	notes := c.hear(server, held)
+	c.takeOver(server, tools, held)
+	c.mu.Unlock()
+	c.note(notes)
+}
+
+// takeOver gives the sessions the tools of a server. It is called with mu.
+func (c *connected) takeOver(server string, tools []agent.Tool, held map[string]string) {
 	c.withheld[server] = held
 	for _, cat := range c.catalogs {
 		for _, r := range cat.Set(catalog.MCP, c.prefix+server, tools) {

@@ -125,6 +125,9 @@ func TestServerThatChangesItsTools(t *testing.T) {
 	if k.turn("Hello"); listed() {
 		t.Error("the tool is listed although it has changed")
 	}
+	if notes := k.serverNotes(); len(notes) != 1 || !strings.Contains(notes[0], "are left out: echo; dure mcp approve sh") {
+		t.Errorf("%q", notes)
+	}
 	if info, err := a.ApproveServer("sh", true); err != nil {
 		t.Errorf("%+v, %v", info, err)
 	}

@@ -4,7 +4,18 @@ package text
 // their definitions, and why one is not used.
 var servings = [...][2]string{
 	{"{place}: the server {name}: {Why}", "{place}: 서버 {name}: {Why}"},
+	{"the server {name} is not connected: {Why}; {command}", "서버 {name|이/가} 연결되지 않았습니다: {Why}. 자세히: {command}"},
+	{"the server {name} is connected now", "서버 {name|이/가} 연결되었습니다"},
+	{"the server {name} wants you to sign in; {command}", "서버 {name|은/는} 로그인이 필요합니다: {command}"},
+	{"the server {name} has asked too often: in this session its questions are declined from now on", "서버 {name|이/가} 너무 자주 물었습니다. 이 세션에서는 이제 그 질문을 모두 거절합니다"},
+	{"tools of the server {name} describe themselves otherwise than before, and are left out: {list}; {command}", "서버 {name}의 도구가 전과 다르게 설명해서 뺐습니다: {list}. 동의하기: {command}"},
+	{"the server {name}: {Why}; dure mcp get {same}", "서버 {name}: {Why}. 자세히: dure mcp get {same}"},
 	{"the server {name}: {Why}", "서버 {name}: {Why}"},
+	{"it waits for your yes", "승인을 기다립니다"},
+	{"it is not as it was when you said yes to it", "승인한 때와 내용이 다릅니다"},
+	{"you have said no to it", "거절한 서버입니다"},
+	{"it is switched off", "꺼 두었습니다"},
+	{"its name begins as those of plugins and of types of agents do", "이름이 플러그인이나 에이전트 종류의 서버 이름처럼 시작합니다"},
 	{"servers of this folder wait for your yes: {list}; dure mcp approve NAME", "이 폴더의 서버가 승인을 기다립니다: {list}. dure mcp approve 이름"},
 	{"there is no such server", "그런 서버가 없습니다"},
 	{"there is no such tool", "그런 도구가 없습니다"},

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/mcp"
+	"dure/internal/mcp/servers"
+	"dure/internal/text"
+)
+
+// Bounds of what a person hears of one server while a session is open.
+const (
+	maxServerNews = 20 // notes
+	maxPut        = 50 // questions
+	maxDeclined   = 5  // questions in a row that they do not agree to
+)
+
+// serverNews is what a person has been told of a server, and asked in its name.
+type serverNews struct {
+	state    mcp.State // that they know; "" = none that needs a word
+	left     string    // the tools that they know to be left out
+	notes    int
+	put      int // questions
+	declined int // in a row
+	muted    bool
+}
+
+// newsOf returns what is known of a server. It is called with mu.
+func (c *connected) newsOf(server string) *serverNews {
+	n := c.news[server]
+	if n == nil {
+		n = &serverNews{}
+		c.news[server] = n
+	}
+	return n
+}
+
+// hear says what people have to know of how it stands with a server now, and have not been
+// told: that it cannot be used until they do something, that it can be used again, and which
+// of its tools wait for them. It is called with mu. Tools that come and go are told by the
+// request that has others.
+func (c *connected) hear(server string, held map[string]string) (notes []agent.Note) {
+	all := c.set.Status()
+	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Server.Name == server })
+	if i < 0 || c.over {
+		return nil
+	}
+	st, n, name := all[i], c.newsOf(server), servers.Clip(c.prefix+server)
+	say := func(level, what string) {
+		if n.notes++; n.notes <= maxServerNews {
+			notes = append(notes, agent.Note{Level: level, Code: "servers", Text: what})
+		}
+	}
+	switch before := n.state; {
+	case st.State == mcp.Connected:
+		if n.state = ""; before != "" {
+			say("info", "the server "+name+" is connected now")
+		}
+	case st.State == before:
+	case st.State == mcp.Failed:
+		n.state = st.State
+		say("warn", "the server "+name+" is not connected: "+text.OneLine(st.Problem)+"; dure mcp get "+name)
+	case st.State == mcp.NeedsAuth:
+		n.state = st.State
+		say("warn", "the server "+name+" wants you to sign in; dure mcp login "+name)
+	}
+	var left []string
+	for tool := range held {
+		left = append(left, servers.Clip(tool))
+	}
+	slices.Sort(left)
+	if list := strings.Join(left, ", "); list != n.left {
+		if n.left = list; list != "" {
+			say("warn", "tools of the server "+name+" describe themselves otherwise than before, and are left out: "+list+"; dure mcp approve "+name)
+		}
+	}
+	return notes
+}
+
+// note puts notes into the log of the session.
+func (c *connected) note(notes []agent.Note) {
+	for _, n := range notes {
+		if err := c.record(n); err != nil {
+			c.app.opts.Logger.Info("noting what a server does", "session", c.session, "note", n.Text, "error", err)
+		}
+	}
+}
+
+// mayPut reports whether a server may put another question to the person, and counts it.
+func (c *connected) mayPut(server string) bool {
+	c.mu.Lock()
+	n := c.newsOf(server)
+	may, first := n.put < maxPut && n.declined < maxDeclined, !n.muted
+	if may {
+		n.put++
+	} else {
+		n.muted = true
+	}
+	c.mu.Unlock()
+	if !may && first {
+		c.note([]agent.Note{{Level: "warn", Code: "servers", Text: "the server " + servers.Clip(c.prefix+server) + " has asked too often: in this session its questions are declined from now on"}})
+	}
+	return may
+}
+
+// wasPut counts what came of a question.
+func (c *connected) wasPut(server string, agreed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.newsOf(server)
+	if n.declined++; agreed {
+		n.declined = 0
+	}
+}
