@@ -65,7 +65,7 @@ func (r *crashRun) checkAgents(ctx context.Context) (v verdict, err error) {
 	}
 	defer a.Close()
 	c := a.Client()
-	s, err := c.Open(ctx, agent.Open{Session: crashID}) // what is pending is settled by now
+	s, err := c.Open(ctx, agent.Open{Session: crashID})
 	if err != nil {
 		return v, err
 	}
@@ -76,7 +76,7 @@ func (r *crashRun) checkAgents(ctx context.Context) (v verdict, err error) {
 			return v, err
 		}
 		events = append(events, e)
-		if state.Apply(e); e.Seq == s.Info.Head {
+		if state.Apply(e); e.Seq >= s.Info.Head && len(state.Pending) == 0 { // what is pending goes on
 			break
 		}
 	}

@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,13 +24,16 @@ func (k *talk) serverNotes() (list []string) {
 	return list
 }
 
-// hears reads on until people are told something of a server.
+// hears reads on until people are told something of a server, if they are not yet.
 func (k *talk) hears(part string) {
 	k.t.Helper()
-	k.until(part, func(e agent.Event) bool {
+	told := func(e agent.Event) bool {
 		n, ok := e.Body.(agent.Note)
 		return ok && n.Code == "servers" && strings.Contains(n.Text, part)
-	})
+	}
+	if !slices.ContainsFunc(k.seen, told) {
+		k.until(part, told)
+	}
 }
 
 // People hear once, before they have said anything, that a server cannot be used, and why,

@@ -70,6 +70,9 @@ func (s *Session) spawn(ctx context.Context, c agent.Child) (agent.Outcome, erro
 			return agent.Outcome{}, err // it runs, for whoever has opened it
 		}
 		out := agent.Outcome{Session: id, Reason: agent.EndFailed, Error: err.Error()}
+		if known && ctx.Err() != nil { // it has begun before, and whoever opens it next has it go on
+			return out, errors.Join(err, context.Cause(ctx))
+		}
 		return out, errors.Join(err, s.childEnded(out))
 	}
 	if c.Opened != nil {

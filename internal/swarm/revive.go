@@ -44,6 +44,9 @@ func (r *Revival) run() {
 	if err != nil {
 		res = agent.Failure(agent.ErrTool, err.Error(), "")
 	}
+	if s.life.Err() != nil {
+		return // the program ends: the next one has it go on, unless it is settled by now
+	}
 	if res.Status != agent.StatusPending { // it does not run, or did so without being pending
 		_ = s.c.Settle(s.settling, agent.Settlement{Handle: r.handle, Result: res})
 	}
