@@ -101,7 +101,7 @@ func hookScenes() map[string]hookScene {
 		"two commands":                    {replies: twice, args: allowed},
 		"two commands, to be asked about": {replies: oneByOne, args: []string{"-p", "TASK"}},
 		"a command, told as JSON":         {replies: touch, args: []string{"-p", "--output-format", "json", "--allow", "Bash", "TASK"}},
-		"a command, denied by a rule":     {replies: touch, args: []string{"-p", "--deny", "Bash", "TASK"}},
+		"a command, denied by a rule":     {replies: touch, args: []string{"-p", "--deny", "Bash(touch *)", "TASK"}},
 		"a command that fails":            {replies: call("Bash", `{"command": "touch made; exit 3"}`), args: allowed},
 		"a file":                          {replies: call("Write", `{"file_path": "made", "content": "x"}`), args: allowed},
 		"tasks":                           {replies: call("TodoWrite", `{"todos": [{"content": "T1", "status": "in_progress", "activeForm": "T1"}]}`), args: allowed},
