@@ -132,6 +132,11 @@ func agentRun(ctx context.Context, dir string, story func(script.Request) script
 		return v, err
 	}
 	defer r.close()
+	return r.killed(p, func() (verdict, error) { return r.checkAgents(ctx) })
+}
+
+// killed has the session die at a boundary and go on, and looks at what has come of it.
+func (r *crashRun) killed(p crashPoint, check func() (verdict, error)) (v verdict, err error) {
 	died, _, err := r.child(childTask{Die: p.n, Torn: p.torn})
 	if err != nil {
 		return v, err
@@ -141,7 +146,7 @@ func agentRun(ctx context.Context, dir string, story func(script.Request) script
 			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
-	v, err = r.checkAgents(ctx)
+	v, err = check()
 	v.died = died
 	return v, err
 }

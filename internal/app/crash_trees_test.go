@@ -157,18 +157,7 @@ func treeRun(ctx context.Context, dir string, p crashPoint) (v verdict, err erro
 		return v, err
 	}
 	defer r.close()
-	died, _, err := r.child(childTask{Die: p.n, Torn: p.torn})
-	if err != nil {
-		return v, err
-	}
-	if died {
-		if again, _, err := r.child(childTask{}); again || err != nil {
-			return v, fmt.Errorf("resuming: died %v, %w", again, err)
-		}
-	}
-	v, err = r.checkTrees(ctx)
-	v.died = died
-	return v, err
+	return r.killed(p, func() (verdict, error) { return r.checkTrees(ctx) })
 }
 
 // TestCrashWithTrees kills a session whose agents work in trees of their own at every
