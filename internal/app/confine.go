@@ -44,7 +44,8 @@ func (a *App) confinement(ws *workspace.Workspace, workdir string) sandbox.Confi
 	hide := append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
 	reads, writes := a.pluginFolders(workdir)
 	return sandbox.Confinement{
-		Roots:        append([]string{ws.Root(), workdir}, a.cfg.AddDirs...),
+		Roots:        []string{ws.Root(), workdir},
+		Extra:        slices.Clone(a.cfg.AddDirs),
 		Writable:     slices.Concat(s.Write, writes),
 		Protect:      slices.Clone(s.Protect),
 		ProtectNames: sandbox.ProtectNames(), PresentNames: sandbox.PresentNames(),
@@ -95,7 +96,7 @@ func (a *App) caches(c *sandbox.Confinement, root string) ([]string, error) {
 	}
 	dir := sandbox.CacheDir(parent, root)
 	prepared, err := sandbox.PrepareCaches(sandbox.CacheConfig{
-		Dir: dir, Roots: c.Roots, Home: a.opts.UserHome, Env: a.opts.Environ, Net: c.Net, GOOS: runtime.GOOS,
+		Dir: dir, Roots: slices.Concat(c.Roots, c.Extra), Home: a.opts.UserHome, Env: a.opts.Environ, Net: c.Net, GOOS: runtime.GOOS,
 	})
 	if err != nil {
 		return nil, err

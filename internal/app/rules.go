@@ -96,12 +96,16 @@ func policyFiles(cfg config.Config) ([]policy.File, error) {
 }
 
 // noteFolders warns of folders that count as part of the workspace and hold what nobody
-// hands out: credentials, settings of programs, or everything of a person.
+// hands out: credentials, settings of programs, or everything of a person. One that is
+// not there counts once it is.
 func noteFolders(cfg *config.Config, home string) {
 	for _, dir := range cfg.AddDirs {
 		real := dir
 		if target, err := filepath.EvalSymlinks(dir); err == nil {
 			real = target
+		} else if errors.Is(err, fs.ErrNotExist) {
+			cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "folders", Text: fmt.Sprintf("the folder %s is to count as part of the workspace, and is not there", dir)})
+			continue
 		}
 		rel, err := filepath.Rel(real, home)
 		if policy.Guarded(dir) || policy.Guarded(real) || home != "" && err == nil && filepath.IsLocal(rel) {

@@ -37,8 +37,9 @@ type Config struct {
 	// lies in a root it is left out of the snapshots.
 	Dir string
 
-	// Roots are the folders that are kept: absolute and existing. One inside of
-	// another is kept with it.
+	// Roots are the folders that are kept: absolute. The first has to be there; in
+	// the place of another that is not, there is nothing. One inside of another is
+	// kept with it.
 	Roots []string
 
 	// Leave are files and folders, absolute, that are left alone wherever they lie:
@@ -247,12 +248,12 @@ func newStore(c Config) (*Store, error) {
 // setRoots resolves the roots and drops those that lie in another.
 func (s *Store) setRoots(roots []string, absent bool) error {
 	var all []string
-	for _, r := range roots {
+	for i, r := range roots {
 		if !filepath.IsAbs(r) {
 			return fmt.Errorf("the root %q is not absolute", r)
 		}
 		resolved, err := filepath.EvalSymlinks(r)
-		if absent && errors.Is(err, fs.ErrNotExist) {
+		if (absent || i > 0) && errors.Is(err, fs.ErrNotExist) {
 			all = append(all, filepath.ToSlash(filepath.Clean(r)))
 			continue
 		}

@@ -451,6 +451,23 @@ func TestRoots(t *testing.T) {
 	equal(t, "to both", r.plan(second, Select{}), "restore a/x\nrestore b/y\n")
 }
 
+// A root that is not there has nothing in it, and keeps nothing of the others from being
+// kept. The first is no root to do without.
+func TestMissingRoots(t *testing.T) {
+	r := newRig(t, "a/x=1\n", "b/y=1\n")
+	r.c.Roots = []string{r.path("a"), r.path("gone"), r.path("b")}
+	r.reopen()
+	first := r.take(false)
+	equal(t, "kept", paths(r, first), "a a/x b b/y")
+	must(t, os.RemoveAll(r.path("b")))
+	r.write("a/x=2\n", "gone/z=1\n")
+	equal(t, "afterwards", paths(r, r.take(true)), "a a/x gone gone/z")
+	r.c.Roots = []string{r.path("nowhere"), r.path("a")}
+	if _, err := Open(r.c); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // Rules of the caller's own take the place of git's.
 func TestOwnRules(t *testing.T) {
 	r := newRig(t, ".gitignore=a\n", "a=1", "b=1", "c/d=1")

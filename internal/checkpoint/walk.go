@@ -82,8 +82,8 @@ func (w *walk) add(f found) {
 
 // roots looks at all roots, and returns when everything is done.
 func (w *walk) roots() error {
-	for _, root := range w.s.roots {
-		if err := w.root(root); err != nil {
+	for i, root := range w.s.roots {
+		if err := w.root(root); err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
 			w.fail(err)
 		}
 	}

@@ -49,7 +49,7 @@ func (c *cell) init(cfg Config) {
 	c.allowed, c.parent = cfg.Mechanisms, cfg.Temp
 	c.spares.init()
 	if cfg.Confine != nil {
-		c.roots = cfg.Confine.Roots
+		c.roots = slices.Concat(cfg.Confine.Roots, cfg.Confine.Extra)
 	}
 }
 

@@ -26,10 +26,11 @@ const (
 
 // A Confinement is what commands of a [Box] may touch. Paths are absolute; those
 // that lead through symbolic links count as what they lead to. It reads all but
-// Hide, writes Roots and Writable but not what is protected, and has a private
+// Hide, writes Roots, Extra and Writable but not what is protected, and has a private
 // /tmp for the commands of the box.
 type Confinement struct {
 	Roots    []string // folders of the workspace
+	Extra    []string // more of them; what is not there, and the root of the file system, does not count
 	Writable []string // caches and the like; they are made when they are missing
 
 	// Layers are folders below Writable that also show what another folder has. They

@@ -241,3 +241,19 @@ func TestConfinedWork(t *testing.T) {
 		})
 	}
 }
+
+// A folder that is not there any more, and one that nobody can mean, take nothing from
+// the commands of the others.
+func TestFoldersThatDoNotCount(t *testing.T) {
+	for _, m := range mechanisms {
+		t.Run(m, func(t *testing.T) {
+			more := t.TempDir()
+			b, root := confined(t, m, func(c *Confinement) {
+				c.Extra = []string{filepath.Join(more, "missing"), "/", more}
+			})
+			if out, exit := output(t, b, root, "echo a > "+more+"/x && cat "+more+"/x; touch /usr/x 2> /dev/null && echo outside", Grant{}); out != "a\n" {
+				t.Errorf("%q, %v", out, exit)
+			}
+		})
+	}
+}

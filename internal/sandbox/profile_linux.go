@@ -75,8 +75,15 @@ func profileOf(c *Confinement, g Grant) (*profile, error) {
 		if real == "/" {
 			return nil, errors.New("confining a command: the root of the file system cannot be its workspace")
 		}
-		p.rules[real] = root
 		roots = append(roots, real)
+	}
+	for _, path := range c.Extra {
+		if real := resolve(path); real != "" && real != "/" {
+			roots = append(roots, real)
+		}
+	}
+	for _, real := range roots {
+		p.rules[real] = root
 	}
 	p.hide(c.Hide, roots)
 	for _, path := range c.Read {

@@ -41,9 +41,12 @@ type guarded struct{ base, below string }
 // newSeatbelt reads a confinement. Temp is a folder for commands to write to.
 func newSeatbelt(c Confinement, g Grant, temp string, port int) (*seatbelt, error) {
 	s := &seatbelt{net: c.Net, port: port, spelt: map[string]string{}}
-	for _, root := range c.Roots {
+	for i, root := range slices.Concat(c.Roots, c.Extra) {
 		real, below := s.settle(root)
 		if below != "" || real == "/" {
+			if i >= len(c.Roots) {
+				continue
+			}
 			return nil, fmt.Errorf("confining a command: %s cannot be its workspace", root)
 		}
 		if !g.ReadOnly {

@@ -37,6 +37,7 @@ func TestSeatbelt(t *testing.T) {
 			tt.grant.Writes, tt.grant.Reads = in(tt.grant.Writes), in(tt.grant.Reads)
 			s, err := newSeatbelt(Confinement{
 				Roots:        in([]string{"DIR/link"}),
+				Extra:        in([]string{"DIR/missing", "/"}),
 				Writable:     in([]string{"DIR/cache", "DIR/gone"}),
 				Protect:      in([]string{"DIR/w/vendor", "DIR/w/sub/Secret Plan/x"}),
 				ProtectNames: []string{".git/hooks", ".git/config", ".idea", ".vscode", "HEAD"},

@@ -100,6 +100,7 @@ var phrases = [...][2]string{
 	{"{place}: {key} is not taken from a repository; set it in your own settings", "{place}: 저장소의 {key|은/는} 쓰지 않습니다. 사용자 설정에 쓰세요"},
 	{"{key} is set by your administrator ({path}), which overrides {before}", "{key|은/는} 관리자({path})가 정했으며 {before}보다 우선합니다"},
 	{"the folder {path} counts as part of the workspace: what the model reads there, keys and passwords too, goes to its provider", "폴더 {path|이/가} 작업 공간에 들어갑니다. 모델이 그 안에서 읽는 것은 키와 암호까지 제공자에게 갑니다"},
+	{"the folder {path} is to count as part of the workspace, and is not there", "작업 공간에 넣을 폴더 {path|이/가} 없습니다"},
 	{"the rule {rule} matches no tool that is known", "규칙 {rule|은/는} 아는 어느 도구에도 맞지 않습니다"},
 	{"this is no valid JSON: {error}", "올바른 JSON이 아닙니다: {error}"},
 	{"it is larger than {n} bytes", "{n}바이트보다 큽니다"},
