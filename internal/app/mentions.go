@@ -120,14 +120,15 @@ func (m *mentions) query(ctx context.Context, q agent.Mentions) []agent.Mentione
 
 // resolve returns what a text names, without what the user does not want to be read. Own
 // is how many bytes of its beginning a person has written: what rules ask about is read
-// where they have named it, and not where a file or the output of a command does.
+// where they have named it, and not where a file or the output of a command does. There
+// a name needs its @, too: the output of git status is no wish to read all that it lists.
 func (m *mentions) resolve(ctx context.Context, text string, without []string, own int) []mention.Attachment {
 	without = without[:min(len(without), maxWithout)]
 	plain := m.app.cfg.Context.Auto && !slices.Contains(without, agent.WithoutPlain)
 	named := mention.Parse(text)
 	mention.Own(named, own)
 	named = slices.DeleteFunc(named, func(n mention.Mention) bool {
-		return !n.Explicit && !plain || slices.ContainsFunc([]string{agent.WithoutAll, n.ID, n.Name, n.Text}, func(s string) bool { return slices.Contains(without, s) })
+		return !n.Explicit && (!plain || n.Foreign) || slices.ContainsFunc([]string{agent.WithoutAll, n.ID, n.Name, n.Text}, func(s string) bool { return slices.Contains(without, s) })
 	})
 	if len(named) == 0 {
 		return nil
