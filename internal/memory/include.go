@@ -18,6 +18,11 @@ type expansion struct {
 	left  int // includes that may still follow
 	room  int // bytes of included text that may still follow
 	files []string
+
+	// inline: the file is of the ecosystem that includes what a line names anywhere.
+	// Each file once: prose comes back to what it speaks of.
+	inline bool
+	named  []string // files that lines have named so
 }
 
 // Reasons why a file is not read.
@@ -36,12 +41,42 @@ func (e *expansion) expand(text, path string, chain []string) string {
 		if !line.code {
 			name, ok = includeName(line.text)
 		}
-		if !ok || !e.include(&b, name, path, chain) {
-			b.WriteString(escape(line.text))
-			b.WriteByte('\n')
+		if ok && e.include(&b, name, path, chain) {
+			continue
+		}
+		b.WriteString(escape(line.text))
+		b.WriteByte('\n')
+		if e.inline && !ok && !line.code {
+			e.includeNamed(&b, line.text, path, chain)
 		}
 	}
 	return b.String()
+}
+
+// includeNamed writes the files that a line of prose names. What is not there is no file:
+// people and packages are named so, too.
+func (e *expansion) includeNamed(b *strings.Builder, l, from string, chain []string) {
+	for _, name := range namesIn(l) {
+		path, ok := e.locate(name, from)
+		if !ok || slices.Contains(e.named, path) || !e.set.exists(path) {
+			continue
+		}
+		e.named = append(e.named, path)
+		e.include(b, name, from, chain)
+	}
+}
+
+// exists reports whether there is anything at a path, and has it watched.
+func (s *Set) exists(path string) bool {
+	s.watch(path)
+	_, err := s.cfg.Disk.Real(path)
+	return err == nil
+}
+
+// inline reports whether a file is of those whose lines include what they name anywhere.
+func inline(path string) bool {
+	name := filepath.Base(path)
+	return name == "CLAUDE.md" || name == "CLAUDE.local.md" || strings.Contains(filepath.ToSlash(path), "/.claude/")
 }
 
 // include writes the file that a line names, or a comment that says why it is not

@@ -222,7 +222,7 @@ func (s *Set) fill(f *File) error {
 			return err
 		}
 	}
-	e := expansion{set: s, scope: f.Scope, left: maxInclude, room: MaxFile}
+	e := expansion{set: s, scope: f.Scope, left: maxInclude, room: MaxFile, inline: inline(f.Path)}
 	f.Text = strings.TrimSpace(e.expand(body, f.Path, []string{real}))
 	f.Includes = e.files
 	f.Chars = utf8.RuneCountInString(f.Text)

@@ -108,6 +108,35 @@ func includeName(l string) (string, bool) {
 	return name, true
 }
 
+// maxNames bounds the names of a line of prose.
+const maxNames = 64
+
+// namesIn returns the paths that a line names with an @ at the beginning of a word. What
+// stands in a span of code is named by nobody; what ends a sentence is no part of a path.
+func namesIn(l string) (names []string) {
+	for i := 0; i < len(l) && len(names) < maxNames; i++ {
+		switch {
+		case l[i] == '`':
+			n := len(l[i:]) - len(strings.TrimLeft(l[i:], "`"))
+			mark := l[i : i+n]
+			i += n - 1
+			if end := strings.Index(l[i+1:], mark); end >= 0 {
+				i += end + n
+			}
+		case l[i] == '@' && (i == 0 || strings.IndexByte(" \t(", l[i-1]) >= 0):
+			word := l[i:]
+			if end := strings.IndexAny(word, " \t"); end >= 0 {
+				word = word[:end]
+			}
+			if name, ok := includeName(strings.TrimRight(word, ".,;:!?)'\"*_")); ok {
+				names = append(names, name)
+			}
+			i += len(word) - 1
+		}
+	}
+	return names
+}
+
 // drive reports whether the only colon of a name is that of a Windows drive.
 func drive(name string) bool {
 	return len(name) > 2 && name[1] == ':' && !strings.ContainsAny(name[2:], " \t\"`<>()[]{}\x00,;:*?|@")

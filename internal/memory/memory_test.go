@@ -287,6 +287,35 @@ func TestIncludes(t *testing.T) {
 	same(t, strings.ReplaceAll(load(t, c).Level(Project)[0].Text, dir, ""), "<included path=\"/outside.md\">\noutside\n</included>\n<!-- ~/.ssh/id_rsa: it may hold credentials -->")
 }
 
+// Files of the ecosystem include what a line names anywhere, each once.
+func TestNamedInProse(t *testing.T) {
+	const readme = "<included path=\"/p/README\">\nreadme\n</included>"
+	for _, tt := range []struct{ file, text, want string }{
+		{"CLAUDE.md", "See @README for more (@docs/b.md).\nAgain: @README", "See @README for more (@docs/b.md).\n" + readme + "\n<included path=\"/p/docs/b.md\">\nb, see @../c.md\n<included path=\"/p/c.md\">\nc\n</included>\n</included>\nAgain: @README"},
+		{"CLAUDE.local.md", "- **git**: @README!", "- **git**: @README!\n" + readme},
+		{".claude/CLAUDE.md", "Use @../README", "Use @../README\n" + readme},
+		{".claude/rules/r.md", "Use @../../README", "Use @../../README\n" + readme},
+		{"CLAUDE.md", "ask @alice or a@README, `@README`, ``x ` @README``, @types/node", "ask @alice or a@README, `@README`, ``x ` @README``, @types/node"},
+		{"CLAUDE.md", "```\nsee @README\n```\n    see @README", "```\nsee @README\n```\n    see @README"},
+		{"CLAUDE.md", "keys: @.env and @../outside.md", "keys: @.env and @../outside.md\n<!-- .env: it may hold credentials -->\n<!-- ../outside.md: it is outside of the project -->"},
+		{"CLAUDE.md", "I am @CLAUDE.md", "I am @CLAUDE.md\n<!-- CLAUDE.md: it includes itself -->"},
+		{"CLAUDE.md", "a ` @README", "a ` @README\n" + readme},
+		{"AGENTS.md", "See @README", "See @README"},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			dir := temp(t)
+			tree(t, dir, map[string]string{
+				"p/README": "readme", "p/docs/b.md": "b, see @../c.md", "p/c.md": "c", "p/.env": "KEY=1", "outside.md": "outside", "p/" + tt.file: tt.text,
+			})
+			got := ""
+			for _, f := range load(t, config(dir)).Files() {
+				got += f.Text
+			}
+			same(t, strings.ReplaceAll(got, dir, ""), tt.want)
+		})
+	}
+}
+
 func TestIncludesThatMultiplyAreBounded(t *testing.T) {
 	dir := temp(t)
 	files := map[string]string{"p/AGENTS.md": strings.Repeat("@1.md\n", 100)}
