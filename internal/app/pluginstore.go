@@ -403,6 +403,8 @@ func pluginProblem(name string, err error) error {
 		fix = "look at it with dure trust show, then trust it with dure trust"
 	case errors.Is(err, plugins.ErrForbidden):
 		fix = "ask your administrator"
+	case errors.Is(err, plugins.ErrMarket):
+		fix = "add it with dure plugin marketplace add SOURCE, then install NAME@MARKETPLACE"
 	case errors.Is(err, plugins.ErrNoMarket):
 		fix = "add it with dure plugin marketplace add SOURCE"
 	case errors.Is(err, plugins.ErrOption):

@@ -325,8 +325,8 @@ func (a *App) keepInside(scope, file string) error {
 	return nil
 }
 
-// trustedApart returns what trusts the folder anew when it is trusted, and a file of its
-// settings is all that has changed by then: it was its user who changed it.
+// trustedApart returns what trusts the folder anew when it is trusted, and a file is all
+// that has changed by then: it was its user who changed it.
 func (a *App) trustedApart(file string) (again func()) {
 	rel, err := filepath.Rel(a.opts.Workdir, file)
 	if err != nil || !filepath.IsLocal(rel) {

@@ -94,12 +94,15 @@ func (a *App) skillHome(workdir, scope string) string {
 	return filepath.Join(root, ownerFolders[0], inSkills)
 }
 
-// NewSkill makes a skill from a template.
+// NewSkill makes a skill from a template. A folder that is trusted stays so.
 func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
-	file, err := shelf.Create(a.skillHome(workdir, scope), name)
+	home := a.skillHome(workdir, scope)
+	again := a.trustedApart(filepath.Join(home, name, skills.File))
+	file, err := shelf.Create(home, name)
 	if err != nil {
 		return agent.SkillInfo{}, skillProblem(name, err)
 	}
+	again()
 	return a.kept(file, scope)
 }
 

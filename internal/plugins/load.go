@@ -156,6 +156,22 @@ func stranger(full, top string, files []string) (other string) {
 	return other
 }
 
+// missing warns of plugins that a marketplace in a folder has no folder for.
+func (m *Marketplace) missing(dir string) {
+	for _, e := range m.Plugins {
+		if e.Source.Kind != FromRelative {
+			continue
+		}
+		at, err := local(e.Source.Path)
+		if err == nil {
+			_, err = os.Stat(filepath.Join(dir, filepath.FromSlash(at)))
+		}
+		if err != nil {
+			m.Warnings = append(m.Warnings, fmt.Sprintf("%s: there is no %s", e.Name, clip(e.Source.Path)))
+		}
+	}
+}
+
 // Validate reads what is in a folder: a plugin, a marketplace, or both.
 func Validate(dir string) (*Plugin, *Marketplace, error) {
 	var market *Marketplace
@@ -164,10 +180,11 @@ func Validate(dir string) (*Plugin, *Marketplace, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		m.missing(dir)
 		market = &m
 	}
 	p, err := Read(dir, nameOf(Source{Path: dir}))
-	if market != nil && errors.Is(err, ErrNone) {
+	if market != nil && errors.Is(err, ErrMarket) {
 		return nil, market, nil
 	}
 	if err != nil {

@@ -94,6 +94,9 @@ const (
 	maxMarkdown = 1 << 20   // bytes of a skill, command or agent that is looked into
 )
 
+// ErrMarket says that a folder is a marketplace, and no plugin.
+var ErrMarket = errors.New("the folder is a marketplace, which lists plugins, and no plugin")
+
 // ErrNone says that a folder is no plugin.
 var ErrNone = errors.New("the folder is no plugin: it has neither a manifest nor skills, commands, agents, hooks or servers")
 

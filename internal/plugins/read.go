@@ -57,6 +57,9 @@ func read(fsys fs.FS, name string, m manifest) (Plugin, error) {
 	r.entry()
 	r.unknown()
 	if m.file == "" && len(p.Skills)+len(p.Commands)+len(p.Agents)+len(p.Hooks)+len(p.Servers)+len(p.Programs) == 0 {
+		if _, err := fs.Stat(fsys, marketFile); err == nil {
+			return Plugin{}, ErrMarket
+		}
 		return Plugin{}, ErrNone
 	}
 	p.Warnings = m.warn

@@ -171,6 +171,8 @@ var pluggings = [...][2]string{
 	{"{file}: the marketplace says what the plugin brings, and so does its manifest ({key}): one of them has to go", "{file}: 플러그인이 가져오는 것을 마켓플레이스와 매니페스트({key})가 함께 말합니다. 하나를 지우십시오"},
 
 	// What is wrong with a plugin.
+	{"{name}: there is no {path}", "{name}: {path|이/가} 없습니다"},
+	{"the folder is a marketplace, which lists plugins, and no plugin", "플러그인이 아니라 플러그인을 늘어놓은 마켓플레이스 폴더입니다"},
 	{"the folder is no plugin: it has neither a manifest nor skills, commands, agents, hooks or servers", "플러그인 폴더가 아닙니다. 매니페스트도 스킬, 명령, 에이전트, 훅, 서버도 없습니다"},
 	{"it has to be a JSON object", "JSON 객체여야 합니다"},
 	{"something follows the end of the object", "객체가 끝난 뒤에 무엇이 더 있습니다"},
@@ -240,5 +242,6 @@ var pluggings = [...][2]string{
 	{"ask your administrator", "관리자에게 물어보십시오"},
 	{"name a folder, an archive, OWNER/REPOSITORY, an address that begins with https://, npm:PACKAGE or NAME@MARKETPLACE", "폴더, 압축 파일, OWNER/REPOSITORY, https://로 시작하는 주소, npm:PACKAGE, NAME@MARKETPLACE 가운데 하나를 쓰십시오"},
 	{"see what can be set with dure plugin set {id}", "정할 수 있는 것 보기: dure plugin set {id}"},
+	{"add it with dure plugin marketplace add SOURCE, then install NAME@MARKETPLACE", "dure plugin marketplace add SOURCE로 더한 다음 NAME@MARKETPLACE를 설치하십시오"},
 	{"add it with dure plugin marketplace add SOURCE", "dure plugin marketplace add SOURCE로 더하십시오"},
 }
