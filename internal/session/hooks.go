@@ -167,8 +167,11 @@ func (s *Session) steer(ctx context.Context, all bool) (bool, error) {
 		var drop *agent.InputDropped
 		if words && q.Origin != settledOrigin {
 			q.Text, drop = s.parts.Hooks.Heard(ctx, q)
-			if ctx.Err() != nil {
-				return said, context.Cause(ctx)
+			if cause := context.Cause(ctx); cause != nil {
+				if errors.Is(cause, agent.ErrInterrupted) { // else the next turn would ask about it anew, and send it
+					cause = errors.Join(cause, s.rec.append(journal.Batch{}, agent.InputDropped{Input: q.Input, Reason: "the user interrupted", By: "user"}))
+				}
+				return said, cause
 			}
 		}
 		var body agent.Body = agent.InputAdded{Input: q.Input, Text: q.Text, Parts: q.Parts, Origin: q.Origin, Without: q.Without}
