@@ -103,7 +103,19 @@ func (h handoff) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (ag
 	case Event:
 		return toolResult(h.event(ctx, in))
 	}
-	return toolResult(h.delegate(ctx, in, agent.CallEnvOf(ctx)))
+	r, err := toolResult(h.delegate(ctx, in, agent.CallEnvOf(ctx)))
+	return untaken(r), err
+}
+
+// untaken gives a handoff that came to nothing the code for that; where more is known, as
+// that it took too long, that stays.
+func untaken(r agent.Result) agent.Result {
+	if r.Error != nil && r.Error.Code == agent.ErrTool {
+		e := *r.Error
+		e.Code = agent.ErrHandoffFailed
+		r.Error = &e
+	}
+	return r
 }
 
 func (s *Swarm) message(input json.RawMessage) (handoffInput, error) {
@@ -187,7 +199,7 @@ func (s *Swarm) delegate(ctx context.Context, in handoffInput, env agent.CallEnv
 	if s.c.Settle != nil && !s.c.Foreground {
 		return s.launch(ctx, j, child)
 	}
-	r, err := s.work(ctx, j, child, env.Progress)
+	r, err := toolResult(s.work(ctx, j, child, env.Progress))
 	return j.reply(r), err
 }
 
@@ -299,5 +311,5 @@ func (j *job) reply(r agent.Result) agent.Result {
 	m := Message{Type: DelegateResult, From: j.message.To, To: j.message.From, Payload: r.Text, Correlation: j.message.Correlation, Failed: r.Failed()}
 	r.Text = fmt.Sprintf("[%s from %s, correlationId %s]\n%s", m.Type, m.From, m.Correlation, r.Text)
 	r.Output = structured(m)
-	return r
+	return untaken(r)
 }

@@ -84,7 +84,7 @@ func TestAHandoffIsAnswered(t *testing.T) {
 			}
 		}
 		if len(*list) != 4 || got["child:c1"].Correlation != "mine" || !strings.HasPrefix(got["child:c1"].Payload, "The answer.") || got["child:c1"].Failed ||
-			!got["child:c2"].Failed || !strings.HasPrefix(got["child:c2"].Correlation, "h-") || code["child:c3"] != agent.ErrTimeout || code["child:c4"] != agent.ErrAborted {
+			!got["child:c2"].Failed || !strings.HasPrefix(got["child:c2"].Correlation, "h-") || code["child:c2"] != agent.ErrHandoffFailed || code["child:c3"] != agent.ErrTimeout || code["child:c4"] != agent.ErrAborted {
 			t.Errorf("%d answers: %+v, %v", len(*list), got, code)
 		}
 		if p := team.prompts["1"]; !strings.HasPrefix(p, "architect hands this over to you (correlationId mine)") || !strings.HasSuffix(p, "Find it.") {
@@ -99,6 +99,19 @@ func TestAHandoffWaits(t *testing.T) {
 	defer team.Close()
 	if r := team.send(t.Context(), "1", `{"to":"researcher","payload":"Find it."}`); r.Failed() || !strings.HasPrefix(r.Text, "[delegate_result from researcher, correlationId h-") || !strings.Contains(r.Text, "The answer.") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// One that comes to nothing is answered by a message too, and says so in a code of its own.
+func TestAHandoffThatFails(t *testing.T) {
+	team := newTeam(func(context.Context, agent.Child) (agent.Outcome, error) {
+		return agent.Outcome{}, errors.New("no room for it")
+	})
+	defer team.Close()
+	r := team.send(t.Context(), "1", `{"to":"researcher","payload":"Find it.","correlationId":"mine"}`)
+	var m Message
+	if err := json.Unmarshal(r.Output, &m); err != nil || m.Type != DelegateResult || m.Correlation != "mine" || !m.Failed || r.Error == nil || r.Error.Code != agent.ErrHandoffFailed || !strings.Contains(r.Text, "no room for it") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

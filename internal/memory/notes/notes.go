@@ -103,7 +103,8 @@ func (s Store) Save(scope Scope, agent, text string) error {
 	})
 }
 
-// Append adds one note, as a line with the time. What would make the file larger than
+// Append adds one note, as a line with the time, in UTC: notes of a project come from
+// everywhere. What would make the file larger than
 // what is loaded moves to the archive, the oldest notes first.
 func (s Store) Append(scope Scope, agent, text string) error {
 	text = memory.OneLine(text, MaxNote)
@@ -118,7 +119,7 @@ func (s Store) Append(scope Scope, agent, text string) error {
 		if old != "" && !strings.HasSuffix(old, "\n") {
 			old += "\n"
 		}
-		kept, moved := consolidate(old + "- [" + now().Format("2006-01-02 15:04") + "] " + text + "\n")
+		kept, moved := consolidate(old + "- [" + now().UTC().Format("2006-01-02 15:04") + "] " + text + "\n")
 		if moved != "" {
 			before, err := read(filepath.Join(dir, archive), 2*maxArchive)
 			if err != nil {
