@@ -18,7 +18,9 @@ func store(t *testing.T) Store {
 	dir := t.TempDir()
 	return Store{
 		User: filepath.Join(dir, "home/.dure"), Project: filepath.Join(dir, "p/.dure"),
-		Now: func() time.Time { return time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC).In(time.FixedZone("KST", 9*60*60)) },
+		Now: func() time.Time {
+			return time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC).In(time.FixedZone("KST", 9*60*60))
+		},
 	}
 }
 
