@@ -150,6 +150,34 @@ func serverOffers(t text.Catalog, s agent.ServerInfo) (lines []string) {
 	return lines
 }
 
+// forAll are what is done to all servers that are in one of these states, where none is
+// named. Each yes is for one server.
+var forAll = map[string][]string{
+	"enable":    {"off"},
+	"disable":   {"ready", "connecting", "connected", "failed", "login"},
+	"reconnect": {"connecting", "connected", "failed", "login"},
+}
+
+// changeServers does it, and says how it stands with all servers then. What does not work
+// with one is told, and the others are changed nevertheless.
+func (ch *chat) changeServers(ctx context.Context, do string) ([]string, error) {
+	list := agent.ListServers{Session: ch.sess.Info.ID}
+	r, err := client.Query[agent.ServerReport](ctx, ch.Client, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range r.Servers {
+		if !slices.Contains(forAll[do], s.State) {
+			continue
+		}
+		if _, err := client.Query[agent.ServerInfo](ctx, ch.Client, agent.ChangeServer{Session: list.Session, Do: do, Server: s.Name}); err != nil {
+			ch.v.fault(explain(ch.Text, err))
+		}
+	}
+	r, err = client.Query[agent.ServerReport](ctx, ch.Client, list)
+	return serverList(ch.Text, r, ch.s.usable()-2), err
+}
+
 // slashServers lists the servers of the session, shows one, or changes one.
 func (ch *chat) slashServers(ctx context.Context, arg string) {
 	words := strings.Fields(arg)
@@ -164,6 +192,8 @@ func (ch *chat) slashServers(ctx context.Context, arg string) {
 	case len(words) > 2:
 		ch.v.note(yellow, ch.usageOf(ctx, "mcp"))
 		return
+	case len(words) == 1 && forAll[strings.ToLower(words[0])] != nil:
+		lines, err = ch.changeServers(ctx, strings.ToLower(words[0]))
 	default:
 		var r agent.ServerReport
 		r, err = client.Query[agent.ServerReport](ctx, ch.Client, agent.ListServers{Session: ch.sess.Info.ID})

@@ -59,7 +59,7 @@ var builtIns = [...]BuiltIn{
 	{Name: "hooks", Hint: "[EVENT]"},
 	{Name: "init", Hint: "[WHAT MATTERS]", Free: true, Prompt: true},
 	{Name: "link", Hint: "[NAME VALUE...]", Free: true},
-	{Name: "mcp", Hint: "[NAME | enable|disable|reconnect|approve NAME]", Values: []string{"enable", "disable", "reconnect", "approve"}},
+	{Name: "mcp", Hint: "[NAME | enable|disable|reconnect [NAME] | approve NAME]", Values: []string{"enable", "disable", "reconnect", "approve"}},
 	{Name: "memory", Hint: "[SCOPE|undo]", Values: append(slices.Clone(scopes), "global", "undo")},
 	{Name: "mode", Hint: "[MODE]", Values: modes},
 	{Name: "model", Hint: "[MODEL]"},

@@ -88,7 +88,7 @@ var commandHelp = [...]struct {
 	{"hooks", both{"what runs at which moment, and where it is defined", "어느 순간에 무엇이 실행되며 어디에 정의됐는지"}},
 	{"init", both{"have instructions for agents written for this project, or improved", "이 프로젝트의 에이전트 지침을 쓰거나 다듬게 하기"}},
 	{"link", both{"open a link of your own; without one, list them", "나만의 주소 열기. 쓰지 않으면 목록"}},
-	{"mcp", both{"servers of the Model Context Protocol and how it stands with them; or switch one on or off, or connect it anew", "MCP 서버와 그 상태. 켜고 끄기, 다시 연결하기"}},
+	{"mcp", both{"servers of the Model Context Protocol and how it stands with them; or switch one or all on or off, or connect them anew", "MCP 서버와 그 상태. 하나나 전부를 켜고 끄기, 다시 연결하기"}},
 	{"memory", both{"instruction files: list them, or edit one", "지침 파일: 목록, 또는 하나 고치기"}},
 	{"mode", both{"show the permission modes, or use another one", "권한 모드 목록, 또는 바꾸기"}},
 	{"model", both{"show the models, or use another one", "모델 목록, 또는 바꾸기"}},
