@@ -128,3 +128,45 @@ func TestAChildIsToldAtItsEnd(t *testing.T) {
 	}
 	t.Logf("heard %d times", heard)
 }
+
+// A child whose own agents still work when its turn ends is not taken as finished: it ends
+// when it has heard of all of them.
+func TestAChildWaitsForItsAgents(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, say("", call("1", "write", `{}`), call("2", "write", `{}`)), say("handed over"), say("one is back"), say("all is back"))
+		defer r.reg.Shutdown()
+		n := 0
+		r.deep = true
+		r.tools["write"] = tool{"write", agent.Read, func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) {
+			n++
+			return agent.Result{Status: agent.StatusPending, Handle: fmt.Sprint(agent.ChildHandle, n), Text: "it works"}, nil
+		}}
+		r.open(agent.Open{})
+		spawn := r.reach.Spawn
+		ended := make(chan agent.Outcome, 1)
+		go func() {
+			out, _ := spawn(t.Context(), agent.Child{Prompt: "one", Key: "a"})
+			ended <- out
+		}()
+		settle()
+		for i := range 2 {
+			select {
+			case out := <-ended:
+				t.Fatalf("it has ended before %d of its agents: %+v", 2-i, out)
+			default:
+			}
+			if err := r.reach.Settle(t.Context(), agent.Settlement{Handle: fmt.Sprint(agent.ChildHandle, i+1), Result: agent.OK("done")}); err != nil {
+				t.Fatal(err)
+			}
+			settle()
+		}
+		select {
+		case out := <-ended:
+			if out.Text != "all is back" || out.Reason != agent.EndDone {
+				t.Errorf("%+v", out)
+			}
+		default:
+			t.Error("it does not end")
+		}
+	})
+}

@@ -33,7 +33,11 @@ func (r *runner) serve() error {
 	for {
 		select {
 		case e := <-r.inbox:
-			e.reply <- r.take(e.command, nil)
+			err := r.take(e.command, nil)
+			if _, ok := e.command.(settled); ok && r.cancel == nil {
+				r.rest() // it may have been the last thing to come
+			}
+			e.reply <- err
 		case <-r.rec.lease.Mail():
 			r.takeMail()
 		case end := <-r.ended:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"dure/agent"
 	"dure/internal/journal"
@@ -157,7 +158,7 @@ var errBusy = errors.New("it is at work")
 
 // finish ends the session, unless a turn has begun meanwhile.
 func (r *runner) finish() error {
-	if r.cancel != nil {
+	if r.cancel != nil || r.handedOver() {
 		return errBusy
 	}
 	r.left = true
@@ -170,7 +171,21 @@ func (s *Session) idle() (idle bool) {
 	s.rec.read(func(st *transcript.State) {
 		idle = st.Turns > 0 && !st.Turn.Open && !st.Unread && !st.Waits(true)
 	})
-	return idle
+	return idle && !s.handedOver()
+}
+
+// handedOver reports whether agents work for the session whose outcomes begin another turn:
+// those of a turn that was done.
+func (s *Session) handedOver() (some bool) {
+	s.rec.read(func(st *transcript.State) {
+		if st.Turn.Open || st.Turn.Reason != agent.EndDone {
+			return
+		}
+		for handle := range st.Pending {
+			some = some || strings.HasPrefix(handle, ofAgents)
+		}
+	})
+	return some
 }
 
 // rest tells whoever runs the session as a child that nothing is left to do.
