@@ -22,6 +22,8 @@ type outcome struct {
 	denied  []denial
 	allowed map[string]agent.Call // that have not finished, by ID
 	pending []task                // that were not heard of again
+	unread  map[string]bool       // inputs that bring what came of the work of agents
+	rests   bool                  // the turn has ended, and what agents do for it goes on
 	totals  totals                // of the session, this turn included
 	apiTime int64                 // milliseconds
 	ours    bool                  // our input has entered the conversation, or was dropped
@@ -85,15 +87,18 @@ func (o *outcome) deferred(b agent.CallDeferred, input string) (last bool) {
 func (o *outcome) background(e agent.Event) {
 	switch b := e.Body.(type) {
 	case agent.CallDecided:
-		if o.allowed == nil {
-			o.allowed = map[string]agent.Call{}
-		}
 		o.allowed[b.Proposal.Call.ID] = b.Proposal.Call
 	case agent.CallFinished:
 		if b.Result.Status == agent.StatusPending {
 			o.pending = append(o.pending, task{b.Result.Handle, b.Tool, o.allowed[b.Result.ID], b.Result})
 		}
 		delete(o.allowed, b.Result.ID)
+	case agent.InputQueued:
+		if strings.HasPrefix(b.Input, ofAgents) {
+			o.unread[b.Input] = true
+		}
+	case agent.InputAdded:
+		delete(o.unread, b.Input)
 	case agent.CallSettled:
 		o.pending = slices.DeleteFunc(o.pending, func(t task) bool { return t.handle == b.Handle })
 	}
@@ -134,9 +139,21 @@ func (o *outcome) event(e agent.Event, input string) (last bool) {
 	case agent.TurnEnded:
 		o.totals.add(b)
 		o.end = b
-		return o.ours || input == ""
+		o.rests = (o.ours || input == "") && b.Reason == agent.EndDone && o.handedOver()
+		return (o.ours || input == "") && !o.rests
+	case agent.TurnStarted:
+		o.rests = false
 	}
 	return false
+}
+
+// ofAgents begins the input that brings what came of the work of an agent.
+const ofAgents = "settled:" + agent.ChildHandle
+
+// handedOver reports whether agents still work for the turn, or what came of it is not read:
+// another turn follows then. Their own time limits bound that.
+func (o *outcome) handedOver() bool {
+	return len(o.unread) > 0 || slices.ContainsFunc(o.pending, func(t task) bool { return strings.HasPrefix(t.handle, agent.ChildHandle) })
 }
 
 // why says why the turn did not end well, and what to do about it.

@@ -69,6 +69,7 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		return err
 	}
 	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10), calls: map[string]agent.Call{}}
+	p.result.allowed, p.result.unread = map[string]agent.Call{}, map[string]bool{}
 	p.result.session = sess.Info.ID
 	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
 	if warning := c.memoryWarning(ctx, sess.Info.ID); warning != "" {
@@ -111,7 +112,8 @@ func (p *printer) close(ctx context.Context) error {
 	return p.sess.Close(ctx)
 }
 
-// loop takes events until the turn has ended.
+// loop takes events until the turn has ended, with those that follow from what it has handed
+// to agents.
 func (p *printer) loop(ctx context.Context, events <-chan found) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -127,8 +129,8 @@ func (p *printer) loop(ctx context.Context, events <-chan found) error {
 				}
 			}
 		case sig := <-p.Signals:
-			if err := p.signal(ctx, sig); err != nil {
-				return err
+			if err := p.signal(ctx, sig); err != nil || p.result.rests {
+				return err // what has been said stands, and agents are not waited for any more
 			}
 		case <-tick.C:
 			p.line.draw()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,6 +225,41 @@ func TestPrintPending(t *testing.T) {
 	want := "1 background task still ran and was stopped: Bash serve\nLine mode lets them run on while it is open: dure -r s1\n"
 	if d := cmp.Diff(want, p.err); d != "" || p.code != ExitOK {
 		t.Errorf("exit code %d, %s", p.code, d)
+	}
+}
+
+// Agents that a turn has handed work to are waited for, and what is said then is the answer;
+// an interrupt ends that wait, and what has been said stands.
+func TestPrintWaitsForAgents(t *testing.T) {
+	back := func(f *fake) {
+		f.emit(agent.CallSettled{Handle: "child:1", ID: "j1"}, agent.InputAdded{Input: "settled:child:1"}, agent.TurnStarted{}, requested(1), said("It is built."), ended(agent.EndDone))
+	}
+	for name, tt := range map[string]struct {
+		signals  []os.Signal
+		back     bool
+		out, err string
+	}{
+		"comes back":  {nil, true, "It is built.\n", ""},
+		"interrupted": {[]os.Signal{os.Interrupt}, false, "Handed over.\n", "1 background task still ran and was stopped: Agent build\nLine mode lets them run on while it is open: dure -r s1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := printing(t, PrintOptions{Prompt: "go", Format: FormatText}, tt.signals, func(f *fake, c agent.Command) {
+				p, ok := c.(agent.Prompt)
+				if !ok {
+					return
+				}
+				build := call("j1", "Agent", `{"description":"build"}`)
+				f.emit(agent.InputAdded{Input: p.ID}, agent.TurnStarted{}, requested(1), said("", build), decided(build, agent.Allow),
+					agent.CallFinished{Tool: "Agent", Result: agent.Result{ID: "j1", Status: agent.StatusPending, Handle: "child:1"}},
+					said("Handed over."), ended(agent.EndDone))
+				if tt.back {
+					back(f)
+				}
+			})
+			if p.out != tt.out || p.err != tt.err || p.code != ExitOK {
+				t.Errorf("%+v", p)
+			}
+		})
 	}
 }
 
