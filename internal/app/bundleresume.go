@@ -56,6 +56,17 @@ func (a *App) cutShort(ctx context.Context, prefix string) (list []halted, err e
 	return list, nil
 }
 
+// parkBundle leaves the sessions of a swarm as they are, for the next time that it is started:
+// to end the program is not to stop what is done in them.
+func (a *App) parkBundle(prefix string) {
+	a.mu.Lock()
+	reg := a.reg
+	a.mu.Unlock()
+	if reg != nil {
+		reg.Park(func(id string) bool { return strings.HasPrefix(id, prefix) })
+	}
+}
+
 // handedOver reports whether a session waits for work of its agents.
 func handedOver(st *transcript.State) bool {
 	for _, p := range st.Pending {

@@ -229,6 +229,11 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 		},
 	})
 	defer r.Close()
+	defer func() {
+		if ctx.Err() != nil {
+			a.parkBundle(bundle.Sessions(dir, here))
+		}
+	}()
 	left, err := a.cutShort(ctx, bundle.Sessions(dir, here))
 	if err != nil {
 		return err

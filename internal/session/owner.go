@@ -344,6 +344,9 @@ func (r *runner) giveUp(turn transcript.Turn) error {
 func (r *runner) turnEnded(end ended) error {
 	r.cancel(nil)
 	r.cancel = nil
+	if r.rec.isParked() {
+		return nil // it goes on when the session is opened again
+	}
 	if end.aside {
 		return r.asideEnded(end)
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -38,9 +39,10 @@ type record struct {
 
 	filling sync.Mutex // held by whoever fills the state
 
-	mu    sync.Mutex
-	state *transcript.State
-	snap  int64 // head of the last snapshot, or of the last attempt at one
+	mu     sync.Mutex
+	state  *transcript.State
+	snap   int64 // head of the last snapshot, or of the last attempt at one
+	parked bool  // nothing more comes into the log
 }
 
 // openRecord folds the log of a lease.
@@ -165,6 +167,9 @@ func (r *record) appendLocked(b journal.Batch, bodies ...agent.Body) error {
 			}
 		}
 	}
+	if r.parked {
+		return errParked
+	}
 	// An append is never cut short: what is half written is lost.
 	events, err := r.lease.Append(context.Background(), b)
 	if err != nil {
@@ -181,6 +186,22 @@ func (r *record) appendLocked(b journal.Batch, bodies ...agent.Body) error {
 		r.snapshotLocked()
 	}
 	return nil
+}
+
+// errParked says that a session goes on when it is opened again, and not before.
+var errParked = errors.New("the session is parked")
+
+// park has nothing more come into the log.
+func (r *record) park() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parked = true
+}
+
+func (r *record) isParked() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parked
 }
 
 // crossed returns the event for a threshold that an answer takes the

@@ -543,6 +543,27 @@ func (r *Registry) Close(ctx context.Context, id string) error {
 	}
 }
 
+// Park ends the sessions that are meant, and those that work for them, as if the program had
+// ended there: what is not in the log does not come into it any more, so that they go on from
+// there when they are opened again. Which is meant is asked with the ID of the session that a
+// person sees. Calls that run are ended, and are treated by their class then.
+func (r *Registry) Park(meant func(id string) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*Session
+	for _, s := range r.open {
+		if meant(s.front.id) {
+			list = append(list, s)
+		}
+	}
+	for _, s := range list { // all of them, before any ends
+		s.rec.park()
+	}
+	for _, s := range list {
+		s.stop()
+	}
+}
+
 // Shutdown ends all sessions and waits for them.
 func (r *Registry) Shutdown() {
 	r.mu.Lock()
