@@ -224,6 +224,9 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	}
 	r := inbound.NewRouter(inbound.Config{
 		Client: a.Client(), Bundle: dir, Logger: a.opts.Logger, Route: route,
+		Progressed: func(session string, p agent.CrewProgressed) {
+			with.Note(agent.BundleNote{Session: session, Progress: &p})
+		},
 		Open: func(g bundle.Goal) agent.Open {
 			return agent.Open{Workdir: a.opts.Workdir, Agent: agentName(g.Agent), MaxSteps: run.Steps, Title: "bundle " + g.Agent.Name}
 		},

@@ -205,8 +205,8 @@ func reported(output json.RawMessage) (kind, said string) {
 	return out.From, out.Payload
 }
 
-// crewLine says how far a plan is that agents do.
-func crewLine(t text.Catalog, b agent.CrewProgressed) string {
+// CrewLine says how far a plan is that agents do.
+func CrewLine(t text.Catalog, b agent.CrewProgressed) string {
 	return t.Say(text.CrewProgress, "over", b.Over, "of", b.Of, "percent", b.Percent, "task", text.OneLine(b.Task), "agent", text.OneLine(bounded(b.Agent)), "status", text.OneLine(b.Status))
 }
 

@@ -31,10 +31,10 @@ func TestHowTasksEnd(t *testing.T) {
 		}
 	}
 	b := agent.CrewProgressed{Task: "build", Agent: "debugger", Status: "failed", Over: 2, Done: 1, Of: 3, Percent: 66}
-	if got := crewLine(text.For("en"), b); got != "plan: 2 of 3 tasks over (66 %) · build (debugger) failed" {
+	if got := CrewLine(text.For("en"), b); got != "plan: 2 of 3 tasks over (66 %) · build (debugger) failed" {
 		t.Error(got)
 	}
-	if got := crewLine(text.For("ko"), b); got != "계획: 작업 3개 중 2개 끝(66 %) · build(debugger) failed" {
+	if got := CrewLine(text.For("ko"), b); got != "계획: 작업 3개 중 2개 끝(66 %) · build(debugger) failed" {
 		t.Error(got)
 	}
 }

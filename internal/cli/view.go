@@ -283,7 +283,7 @@ func (v *view) agentNote(b agent.Body) {
 		delete(v.children, b.Child)
 	case agent.CrewProgressed:
 		if b.Status != "running" {
-			v.note(dim, crewLine(v.t, b))
+			v.note(dim, CrewLine(v.t, b))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package inbound
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"dure/agent"
@@ -69,5 +71,27 @@ func TestContinue(t *testing.T) {
 	}
 	if _, err := r.Continue(t.Context(), "b2", agent.Open{}, 5); err == nil {
 		t.Error("a session goes on that is not there")
+	}
+}
+
+// How far plans are is told of what comes behind the event from which a session goes on, and
+// once, however many messages of the session are waited for.
+func TestProgressIsTold(t *testing.T) {
+	var told []string
+	r := NewRouter(Config{Progressed: func(session string, p agent.CrewProgressed) {
+		told = append(told, fmt.Sprint(session, " ", p.Task, " ", p.Over, "/", p.Of))
+	}})
+	defer r.Close()
+	var l live
+	for range 2 {
+		h := heard{from: 1, progressed: func(seq int64, p agent.CrewProgressed) { r.progressed("s", &l, seq, p) }}
+		for i, task := range []string{"old", "walls", "roof"} {
+			if ended, err := h.take(agent.Event{Seq: int64(i + 1), Body: agent.CrewProgressed{Task: task, Over: i, Of: 2}}); ended || err != nil {
+				t.Fatal(ended, err)
+			}
+		}
+	}
+	if got := strings.Join(told, ", "); got != "s walls 1/2, s roof 2/2" {
+		t.Errorf("told: %s", got)
 	}
 }

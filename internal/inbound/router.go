@@ -27,6 +27,9 @@ type Config struct {
 	// Open returns how the session of a goal is opened: its agent, its model, its limits.
 	Open   func(bundle.Goal) agent.Open
 	Logger *slog.Logger
+	// Progressed is told, once each, how far the plans are that agents of a session do; nil =
+	// nobody is. It may be called from several goroutines.
+	Progressed func(session string, p agent.CrewProgressed)
 }
 
 // Router gives messages to sessions, see the package.
@@ -49,6 +52,7 @@ type live struct {
 	ready chan struct{} // closed when sess or err is there
 	err   error
 	refs  int
+	told  int64 // the last event that progress was told of
 }
 
 var errClosed = errors.New("the router is closed")
@@ -129,6 +133,7 @@ func (r *Router) deliver(ctx context.Context, id string, o agent.Open, h heard, 
 func (r *Router) wait(d *Delivery, l *live, h heard, mine func(input string) bool) {
 	defer r.all.Done()
 	defer close(d.later)
+	h.progressed = func(seq int64, p agent.CrewProgressed) { r.progressed(d.Session, l, seq, p) }
 	_, err := follow(r.ctx, l.sess, &h, 0, mine)
 	d.text, d.SignIns, d.err = h.text, h.signIns, err
 	lingers := err == nil && len(h.waiting) > 0 && r.lingers(1)
@@ -146,6 +151,20 @@ func (r *Router) wait(d *Delivery, l *live, h heard, mine func(input string) boo
 	defer r.release(d.Session, l)
 	if text, err := linger(r.ctx, l.sess, h); err == nil && text != "" {
 		d.later <- text
+	}
+}
+
+// progressed tells of a plan, unless another message of the session has.
+func (r *Router) progressed(session string, l *live, seq int64, p agent.CrewProgressed) {
+	if r.cfg.Progressed == nil {
+		return
+	}
+	r.mu.Lock()
+	fresh := seq > l.told
+	l.told = max(l.told, seq)
+	r.mu.Unlock()
+	if fresh {
+		r.cfg.Progressed(session, p)
 	}
 }
 

@@ -40,6 +40,8 @@ type heard struct {
 	signIns []SignIn
 	waiting []string // handles of calls that wait for a person
 	seq     int64    // of the last event that was read
+
+	progressed func(seq int64, p agent.CrewProgressed) // is told how far plans of agents are; nil = nobody is
 }
 
 // take takes an event in, and reports whether it ends the turn.
@@ -49,6 +51,10 @@ func (h *heard) take(e agent.Event) (ended bool, err error) {
 	case agent.ModelAnswered:
 		if s := b.Message.Text(); b.Purpose == "" && s != "" {
 			h.text = s
+		}
+	case agent.CrewProgressed:
+		if h.progressed != nil && e.Seq > h.from {
+			h.progressed(e.Seq, b)
 		}
 	case agent.CallSettled:
 		delete(h.handed, b.Handle)

@@ -29,6 +29,7 @@ const (
 	NeedsSignInCode
 	BundleContinues
 	BundleStays
+	BundleProgress
 
 	lendKeys = iota + bundleKeys // where those of the next file begin
 )
@@ -59,6 +60,7 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	BundleFailed - bundleKeys:       {"{name} failed, and is started again in {wait}: {error}", "{name} 실패, {wait} 뒤에 다시 시작: {error}"},
 	BundleContinues - bundleKeys:    {"a conversation that was cut short goes on: {session}", "끊긴 대화를 이어감: {session}"},
 	BundleStays - bundleKeys:        {"a conversation that was cut short does not go on: {session}: {error}", "끊긴 대화를 잇지 못함: {session}: {error}"},
+	BundleProgress - bundleKeys:     {"{session}: {line}", "{session}: {line}"},
 	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
 }
 
