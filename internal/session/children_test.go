@@ -135,11 +135,9 @@ func TestAChildWaitsForItsAgents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("", call("1", "write", `{}`), call("2", "write", `{}`)), say("handed over"), say("one is back"), say("all is back"))
 		defer r.reg.Shutdown()
-		n := 0
 		r.deep = true
-		r.tools["write"] = tool{"write", agent.Read, func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) {
-			n++
-			return agent.Result{Status: agent.StatusPending, Handle: fmt.Sprint(agent.ChildHandle, n), Text: "it works"}, nil
+		r.tools["write"] = tool{"write", agent.Read, func(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
+			return agent.Result{Status: agent.StatusPending, Handle: agent.ChildHandle + c.ID, Text: "it works"}, nil
 		}}
 		r.open(agent.Open{})
 		spawn := r.reach.Spawn
