@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
+	"dure/internal/tools/toolkit"
 )
 
 // envFiles have variables of a bundle; the first one that names a variable counts, and what
@@ -18,30 +19,39 @@ var envFiles = []string{".env.local", ".env"}
 // loadBundle reads the bundle of a folder, or of one file, and returns the folder it lies in.
 // root is to be closed when the bundle is not used any more.
 func (a *App) loadBundle(path string, locking bool) (b *bundle.Bundle, list []bundle.Problem, root *os.Root, err error) {
-	if path == "" {
-		path = "."
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(a.opts.Workdir, path)
-	}
-	info, err := os.Stat(path)
+	dir, file, err := a.bundlePlace(path)
 	if err != nil {
 		return nil, nil, nil, bundleProblem(path, err)
-	}
-	dir, file := path, ""
-	if !info.IsDir() {
-		dir, file = filepath.Split(path)
 	}
 	if root, err = os.OpenRoot(dir); err != nil {
 		return nil, nil, nil, bundleProblem(path, err)
 	}
-	known := toolNames()
-	b, list = bundle.Load(bundle.Options{
-		Sources: []bundle.Source{{FS: root.FS(), File: file}}, Getenv: a.bundleEnv(root), Locking: locking,
-		Builtin:  func(name string) bool { _, ok := known(name); return ok },
-		Compiled: a.compiledVersion,
-	})
+	b, list = bundle.Load(a.bundleOptions(root, root.FS(), file, locking))
 	return b, list, root, nil
+}
+
+// bundlePlace returns the folder of a bundle, and the one file that counts of it; "" = all.
+func (a *App) bundlePlace(path string) (dir, file string, err error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.opts.Workdir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return path, "", err
+	}
+	dir, file = filepath.Split(path)
+	return dir, file, nil
+}
+
+// bundleOptions is how a bundle with these files is loaded. Its variables are those of root.
+func (a *App) bundleOptions(root *os.Root, files fs.FS, file string, locking bool) bundle.Options {
+	known := toolNames()
+	return bundle.Options{
+		Sources: []bundle.Source{{FS: files, File: file}}, Getenv: a.bundleEnv(root), Locking: locking,
+		Builtin:  func(name string) bool { _, ok := known(name); return ok },
+		Kit:      toolkit.Exports,
+		Compiled: a.compiledVersion,
+	}
 }
 
 // bundleEnv returns the variables that values of a bundle may name.

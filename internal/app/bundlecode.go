@@ -26,6 +26,7 @@ import (
 // code that has run.
 type BundleCode struct {
 	dir    string
+	file   string                       // the one file of it that counts; "" = all
 	agents map[string]*bundle.Effective // by the names of their types
 	locks  []bundle.Lock                // packages that code may be from
 	apps   map[string]*oauth.App        // by the tools that sign in with them
@@ -177,8 +178,17 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 // tools registers the tools of an agent.
 func (r *codeRun) tools(c toolConfig, k *BundleCode, e *bundle.Effective) error {
 	var all []agent.Tool
+	kits := r.app.kits(c, k, e)
 	for _, t := range e.Tools {
 		spec := t.Spec.(*bundle.Tool)
+		if spec.Kit {
+			for _, x := range spec.Exports {
+				if one, ok := kits(spec.Entry, x.Name, x.Call, x.Description); ok {
+					all = append(all, one)
+				}
+			}
+			continue
+		}
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			continue
 		}

@@ -45,7 +45,7 @@ func (r *codeRun) requires(p *session.Parts, b session.Build) {
 				continue
 			}
 			call := x.Call
-			if spec.Runtime == bundle.RuntimeBuiltin { // it is called by the name that the program has for it
+			if spec.Runtime == bundle.RuntimeBuiltin && !spec.Kit { // it is called by the name that the program has for it
 				call = spec.Entry
 			}
 			if own, ok := r.cat.Canonical(call); ok {

@@ -60,10 +60,14 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 			Fix: "name one with --swarm",
 		}
 	}
+	_, file, err := a.bundlePlace(path)
+	if err != nil {
+		return run, bundleProblem(path, err)
+	}
 	s := one.Spec.(*bundle.Swarm)
 	types := map[string]map[string]any{}
 	code := &BundleCode{
-		dir: filepath.Clean(root.Name()), agents: map[string]*bundle.Effective{}, locks: b.Locks, apps: map[string]*oauth.App{},
+		dir: filepath.Clean(root.Name()), file: file, agents: map[string]*bundle.Effective{}, locks: b.Locks, apps: map[string]*oauth.App{},
 		ran: map[string]string{}, subjects: map[string]string{}, parents: map[string]string{},
 	}
 	for _, ref := range s.Agents {
@@ -113,6 +117,9 @@ func (a *App) bundleAgent(b *bundle.Bundle, ref bundle.Ref, s *bundle.Swarm, cod
 			return nil, err
 		}
 		code.apps[t.ID()] = app
+		if spec.Kit {
+			continue
+		}
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			tools = append(tools, spec.Entry)
 			continue

@@ -47,6 +47,10 @@ type Options struct {
 	// Builtin reports whether a tool that the program has may be named by bundles; nil = none.
 	Builtin func(name string) bool
 
+	// Kit returns what a kit of tools of the program has, by the names of its exports;
+	// none = there is no such kit.
+	Kit func(name string) []string
+
 	// Compiled reports whether an extension is compiled into the program, and its version;
 	// nil = none is.
 	Compiled func(name string) (version string, ok bool)

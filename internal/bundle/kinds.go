@@ -158,6 +158,7 @@ type Tool struct {
 	ErrorLimit int      `json:"errorMessageLimit"`
 	Auth       Auth     `json:"auth,omitzero"`
 	Exports    []Export `json:"exports"`
+	Kit        bool     `json:"-"` // its exports are tools of the program, of the kit of its entry
 	entry      *node
 }
 

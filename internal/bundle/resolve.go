@@ -239,6 +239,9 @@ func (l *loader) tool(r *Resource, t *Tool) {
 	switch t.Runtime {
 	case RuntimeHTTP, RuntimeMCP:
 	case RuntimeBuiltin:
+		if l.kit(t) {
+			break
+		}
 		if t.Entry != "" && (l.opts.Builtin == nil || !l.opts.Builtin(t.Entry)) {
 			l.at(agent.BundleEntry, t.entry, "spec.entry", "name a tool that the program has", "the program has no tool %s", t.Entry)
 		}
@@ -254,6 +257,30 @@ func (l *loader) tool(r *Resource, t *Tool) {
 			l.at(agent.BundleSchema, t.Auth.n, index(join(t.Auth.path, "scopes"), i), "add it to the scopes of the OAuthApp", "the scope %q is none of those of %s", s, app.ID())
 		}
 	}
+}
+
+// kit reports whether a tool is a kit of the program, and checks what it exports of that.
+func (l *loader) kit(t *Tool) bool {
+	if l.opts.Kit == nil {
+		return false
+	}
+	has := l.opts.Kit(t.Entry)
+	if len(has) == 0 {
+		return false
+	}
+	t.Kit = true
+	for _, x := range t.Exports {
+		name := x.Name[strings.LastIndexByte(x.Name, '.')+1:]
+		if slices.Contains(has, name) {
+			continue
+		}
+		fix := "name one of: " + strings.Join(has, ", ")
+		if like := near.Nearest(name, has); like != "" {
+			fix = "did you mean " + like + "?"
+		}
+		l.at(agent.BundleEntry, x.n, join(x.path, "name"), fix, "the kit %s has no %s", t.Entry, x.Name)
+	}
+	return true
 }
 
 // entry checks that a file of a resource is there, and in its folder.

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dure/agent"
+	"dure/internal/bundle"
+	"dure/internal/bundle/changeset"
+	"dure/internal/guard"
+	"dure/internal/tools/toolkit"
+)
+
+// kits makes the tools of the program that an agent of a bundle has by names of the bundle.
+func (a *App) kits(c toolConfig, k *BundleCode, e *bundle.Effective) func(entry, export, name, description string) (agent.Tool, bool) {
+	cfg := toolkit.Config{Workspace: c.ws, Home: a.opts.UserHome, Masked: guard.Masked}
+	cfg.Changes = changeset.New(changeset.Config{
+		Dir: k.dir, Records: filepath.Join(a.cfg.Data, "changesets"), Workspace: c.ws,
+		Allowed: e.Agent.Spec.(*bundle.Agent).Allowed,
+		Load: func(files fs.FS) []bundle.Problem {
+			root, err := os.OpenRoot(k.dir)
+			if err != nil {
+				return []bundle.Problem{{Code: agent.BundleParse, Severity: agent.BundleError, Message: "the folder of the bundle cannot be read"}}
+			}
+			defer root.Close()
+			_, list := bundle.Load(a.bundleOptions(root, files, k.file, false))
+			return list
+		},
+	})
+	if c.skills != nil {
+		cfg.Skills = func() (list []toolkit.Skill) {
+			for _, s := range c.skills.set.List() {
+				if s.Off != "" || s.NoModel {
+					continue
+				}
+				one := toolkit.Skill{Name: s.Name}
+				if !s.Bare {
+					one.Description = s.Described()
+				}
+				list = append(list, one)
+			}
+			return list
+		}
+	}
+	return toolkit.New(cfg)
+}

@@ -1,0 +1,143 @@
+package toolkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/bundle/changeset"
+	"dure/internal/tools/kit"
+)
+
+const (
+	openText = `Begin to change the bundle that you are part of: its agents, prompts, tools and code. Its files are copied into a folder of the workspace; change them there with your file tools, then commit the changeset.`
+
+	commitText = `Bring the files of a changeset back into the bundle, all or none. Nothing is written while the bundle would have mistakes, which you are told of, or when somebody has changed the same files meanwhile. What was committed counts when the bundle is started again.`
+)
+
+type openInput struct {
+	Reason string `json:"reason"`
+}
+
+type opened struct {
+	ID     string `json:"changesetId"`
+	Folder string `json:"folder"`
+	Files  int    `json:"files"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type commitInput struct {
+	ID      string `json:"changesetId"`
+	Message string `json:"message"`
+}
+
+type committed struct {
+	ID       string   `json:"changesetId"`
+	Message  string   `json:"message,omitempty"`
+	Written  []string `json:"written"`
+	Removed  []string `json:"removed"`
+	Warnings []string `json:"warnings,omitempty"`
+	Counts   string   `json:"counts"`
+}
+
+// there refuses where a session has no bundle to change.
+func (t *tools) there() error {
+	if t.Changes == nil {
+		return kit.Refuse(changeset.ErrUnknown, "there is no bundle to change here", "")
+	}
+	return nil
+}
+
+func (t *tools) open() kit.Tool {
+	return kit.Tool{
+		About: agent.Spec{
+			Description: openText, Class: agent.Unsafe, Group: "toolkit", Risk: agent.RiskMedium,
+			Input: json.RawMessage(`{"type":"object","properties":{"reason":{"type":"string","description":"what the change is for"}},"additionalProperties":false}`),
+		},
+		Touches: func(_ agent.ToolContext, c agent.Call) (agent.Effects, error) {
+			if err := t.there(); err != nil {
+				return agent.Effects{}, err
+			}
+			_, err := kit.Decode[openInput](c)
+			return agent.Effects{Writes: []string{t.Changes.Place("")}}, err
+		},
+		Does: func(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
+			in, err := kit.Decode[openInput](c)
+			if err != nil {
+				return agent.Result{}, err
+			}
+			if err := t.there(); err != nil {
+				return agent.Result{}, err
+			}
+			id, n, err := t.Changes.Open()
+			if err != nil {
+				return agent.Result{}, err
+			}
+			return answer(opened{ID: id, Folder: t.Changes.Place(id), Files: n, Reason: in.Reason}), nil
+		},
+	}
+}
+
+func (t *tools) commit() kit.Tool {
+	return kit.Tool{
+		About: agent.Spec{
+			Description: commitText, Class: agent.Unsafe, Group: "toolkit", Risk: agent.RiskHigh,
+			Input: json.RawMessage(`{"type":"object","properties":{"changesetId":{"type":"string"},"message":{"type":"string","description":"what was changed, and why"}},"required":["changesetId"],"additionalProperties":false}`),
+		},
+		Touches: func(_ agent.ToolContext, c agent.Call) (agent.Effects, error) {
+			change, err := t.look(c)
+			if err != nil {
+				return agent.Effects{}, err
+			}
+			t.pins.Set(c.ID, change.Digest)
+			return agent.Effects{Writes: append(change.Paths, t.Changes.Place(change.ID))}, nil
+		},
+		Does: func(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
+			in, err := kit.Decode[commitInput](c)
+			if err != nil {
+				return agent.Result{}, err
+			}
+			change, err := t.look(c)
+			if err != nil {
+				return agent.Result{}, err
+			}
+			digest := change.Digest
+			if planned, moved := t.pins.Moved(c.ID, digest); moved {
+				digest = planned
+			}
+			if change, err = t.Changes.Commit(ctx, in.ID, digest); err != nil {
+				return agent.Result{}, err
+			}
+			done := committed{
+				ID: in.ID, Message: in.Message, Written: change.Written(), Removed: change.Removed(),
+				Counts: "when the bundle is started again; code that has run and was changed is not run until then",
+			}
+			for _, p := range change.Warnings {
+				done.Warnings = append(done.Warnings, changeset.Tell(p))
+			}
+			r := answer(done)
+			r.Text = fmt.Sprintf("Committed %s.", in.ID)
+			if len(done.Written) > 0 {
+				r.Text += "\nWritten: " + strings.Join(done.Written, ", ")
+			}
+			if len(done.Removed) > 0 {
+				r.Text += "\nRemoved: " + strings.Join(done.Removed, ", ")
+			}
+			r.Text += "\nIt counts " + done.Counts + "."
+			return r, nil
+		},
+	}
+}
+
+func (t *tools) look(c agent.Call) (*changeset.Change, error) {
+	in, err := kit.Decode[commitInput](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.there(); err != nil {
+		return nil, err
+	}
+	return t.Changes.Look(in.ID)
+}
