@@ -58,7 +58,7 @@ func TestToolkitExample(t *testing.T) {
 		`"name":"`, `"changesetId":"cs-1"`, "written", "written", "may not change: goondan.yaml", `"changesetId":"cs-2"`, "written", "Written: prompts/helper.md",
 	}
 	if len(results) != len(want) {
-		t.Fatalf("%d results: %+v", len(results), results)
+		t.Fatalf("%d results", len(results))
 	}
 	for i, r := range results {
 		got := r.Result.Text + string(r.Result.Output)

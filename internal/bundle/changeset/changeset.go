@@ -129,6 +129,9 @@ func (c *Changesets) Open() (id string, n int, err error) {
 	if err := ordinary(root, Folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", 0, err
 	}
+	if err := os.MkdirAll(c.recordsDir(), 0o700); err != nil {
+		return "", 0, err
+	}
 	if id, err = c.fresh(root); err != nil {
 		return "", 0, err
 	}
@@ -183,14 +186,12 @@ func ordinary(root *os.Root, name string) error {
 	return err
 }
 
-// records returns the folder of what the bundle was, which is made.
-func (c *Changesets) records() (*os.Root, error) {
+// records opens the folder of what the bundle was.
+func (c *Changesets) records() (*os.Root, error) { return os.OpenRoot(c.recordsDir()) }
+
+func (c *Changesets) recordsDir() string {
 	sum := sha256.Sum256([]byte(c.c.Dir))
-	dir := filepath.Join(c.c.Records, hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(dir)
+	return filepath.Join(c.c.Records, hex.EncodeToString(sum[:8]))
 }
 
 // remember keeps what the bundle was, and forgets the oldest ones that were not committed.
@@ -235,7 +236,9 @@ func (c *Changesets) recorded(id string) (r record, err error) {
 		return r, unknown(id)
 	}
 	root, err := c.records()
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, unknown(id)
+	} else if err != nil {
 		return r, err
 	}
 	defer root.Close()
