@@ -252,12 +252,17 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	if slices.ContainsFunc(lines, func(l line) bool { return l.visitors }) {
 		again.visited = run.Code.visited
 	}
+	return again.serve(ctx, lines)
+}
+
+// serve runs the connections until all have ended, and the turns that went on before them.
+func (r *resumed) serve(ctx context.Context, lines []line) error {
 	var all sync.WaitGroup
 	ended := make([]error, len(lines))
 	for i, l := range lines {
 		first := func() {}
 		if l.typed {
-			first = again.before(ctx, l.name)
+			first = r.before(ctx, l.name)
 		}
 		all.Go(func() {
 			first()
@@ -266,16 +271,16 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 				if err != nil {
 					return err
 				}
-				with.Note(agent.BundleNote{Connection: l.name, Where: where})
+				r.with.Note(agent.BundleNote{Connection: l.name, Where: where})
 				return c.Run(ctx, func(ctx context.Context, m bundle.Message) (*inbound.Delivery, error) {
-					return r.Deliver(ctx, l.name, m)
+					return r.router.Deliver(ctx, l.name, m)
 				})
 			}, func(err error, n int, wait time.Duration) {
-				with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})
+				r.with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})
 			})
 		})
 	}
-	again.rest(ctx, &all)
+	r.rest(ctx, &all)
 	all.Wait()
 	return errors.Join(ended...)
 }
