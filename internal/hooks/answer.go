@@ -52,7 +52,8 @@ type Answer struct {
 	Warn    []string
 	Invalid string // why the answer does not count
 
-	said string // by a process that ended with 2: its error output, or else its output
+	barred bool   // it could not be started, by no fault of what it is to start
+	said   string // by a process that ended with 2: its error output, or else its output
 }
 
 // reply is what a process or a server has answered with.

@@ -34,7 +34,7 @@ func (s *Set) command(ctx context.Context, h Hook, m Moment, r running, input []
 	})
 	if err != nil {
 		stop()
-		return Answer{Outcome: agent.HookFailed, Invalid: "it could not be started: " + err.Error()}
+		return Answer{Outcome: agent.HookFailed, Invalid: "it could not be started: " + err.Error(), barred: !errors.Is(err, sandbox.ErrProgram)}
 	}
 	answer := func() Answer {
 		exit, err := p.Wait()

@@ -92,11 +92,15 @@ func broken(e Event, err error) Answer {
 	if err == nil {
 		return a
 	}
-	if a.Invalid = err.Error(); e == PreToolUse || e == PermissionRequest {
+	if a.Invalid = err.Error(); e.guards() {
 		a.block(err.Error())
 	}
 	return a
 }
+
+// guards reports whether a call goes on to run when the hooks of an event say nothing:
+// what keeps one of them from being asked at all then forbids the call.
+func (e Event) guards() bool { return e == PreToolUse || e == PermissionRequest }
 
 // closing is what the hooks at the end of a session have together.
 func (s *Set) closing(all []choice) time.Duration {
@@ -288,12 +292,12 @@ func (s *Set) one(ctx context.Context, h Hook, m Moment, r running, input []byte
 }
 
 // failing says what it means that a hook has not answered: nothing, unless that is to
-// forbid what it was asked about.
+// forbid what it was asked about, or it was us who could not start it.
 func (h Hook) failing(e Event, a Answer) Answer {
 	if a.Outcome != agent.HookFailed && a.Outcome != agent.HookTimedOut {
 		return a
 	}
-	block := h.Block && kinds[e].blocks != never && !h.Async
+	block := !h.Async && (h.Block && kinds[e].blocks != never || a.barred && e.guards())
 	switch e {
 	case Stop, SubagentStop, TaskCompleted, TeammateIdle:
 		block = false

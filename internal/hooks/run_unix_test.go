@@ -609,6 +609,54 @@ func TestBrokenMatcher(t *testing.T) {
 	}
 }
 
+// A hook that its confinement keeps from being started forbids the call that it was to be
+// asked about, whoever defined it. One that is nothing to be started has failed, and no more.
+func TestHooksThatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "guard")
+	if err := os.WriteFile(script, []byte("#!"+dir+"/missing\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	unfit := func(c *Config) {
+		c.Box = sandbox.New(sandbox.Config{
+			Confine: &sandbox.Confinement{Roots: []string{dir}},
+			Prepare: func(*sandbox.Confinement) ([]string, error) { return nil, errors.New("no caches") },
+		})
+	}
+	const barred = `failed, verdict "deny", reason "a hook failed that has to pass: it could not be started: starting SH: no caches", message "it could not be started: starting SH: no caches"`
+	for _, tt := range []struct {
+		name, event, hook string
+		change            func(*Config)
+		want              string
+		block             bool
+	}{
+		{"a guard", "PreToolUse", `"command": "exit 0"`, unfit, barred, true},
+		{"a guard that may fail", "PreToolUse", `"command": "exit 0", "onFailure": "continue"`, unfit, barred, true},
+		{"who answers for a person", "PermissionRequest", `"command": "exit 0"`, unfit, barred, true},
+		{"one that nobody waits for", "PreToolUse", `"command": "exit 0", "async": true`, unfit, `failed, message "it could not be started: starting SH: no caches"`, false},
+		{"one that looks on", "PostToolUse", `"command": "exit 0"`, unfit, `failed, message "it could not be started: starting SH: no caches"`, false},
+		{"no program", "PreToolUse", `"command": "/no/guard", "args": []`, nil, `failed, message "it could not be started: starting /no/guard: WHY"`, false},
+		{"no interpreter", "PreToolUse", `"command": "` + script + `", "args": []`, nil, `failed, message "it could not be started: starting ` + script + `: WHY"`, false},
+		{"a name that nothing has", "PreToolUse", `"command": "no-guard-of-that-name", "args": []`, unfit, `failed, message "it could not be started: starting no-guard-of-that-name: WHY"`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.change, fmt.Sprintf(`{%q: [{"hooks": [{"type": "command", %s}]}]}`, tt.event, tt.hook))
+			out := w.Fire(t.Context(), Moment{Event: Event(tt.event)})
+			sh, err := exec.LookPath("sh")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ReplaceAll(runLine(<-w.ran), "starting "+sh, "starting SH")
+			if before, ok := strings.CutSuffix(tt.want, `WHY"`); ok {
+				got = got[:min(len(got), len(before))] + `WHY"`
+			}
+			if got != tt.want || out.Block != tt.block || tt.block != (out.Verdict == agent.Deny) {
+				t.Errorf("ran %s, %+v; want %s", got, out, tt.want)
+			}
+		})
+	}
+}
+
 // What a hook takes, beyond its process.
 func BenchmarkHook(b *testing.B) {
 	b.Run("process", func(b *testing.B) {

@@ -257,3 +257,25 @@ func TestFoldersThatDoNotCount(t *testing.T) {
 		})
 	}
 }
+
+// What its confinement hides from a command is not the fault of what it would start; what
+// is not there, or nothing that anybody could start, is.
+func TestBlameInside(t *testing.T) {
+	hidden := t.TempDir()
+	for _, m := range mechanisms {
+		t.Run(m, func(t *testing.T) {
+			b, root := confined(t, m, func(c *Confinement) { c.Hide = []string{hidden} })
+			for name, text := range map[string]string{root + "/script": "#!" + root + "/missing\n", root + "/text": "hello", hidden + "/guard": "#!/bin/sh\n"} {
+				if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for program, want := range map[string]bool{root + "/script": true, root + "/text": true, root + "/missing": true, "./missing": true, hidden + "/guard": false} {
+				_, err := b.Start(t.Context(), Cmd{Argv: []string{program}, Dir: root})
+				if err == nil || errors.Is(err, ErrProgram) != want {
+					t.Errorf("%s: %v, to blame: %v", program, err, errors.Is(err, ErrProgram))
+				}
+			}
+		})
+	}
+}

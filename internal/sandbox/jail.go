@@ -46,7 +46,7 @@ func (p *Process) confine(c Cmd) error {
 		return nil
 	}
 	if p.cmd.Err != nil {
-		return p.cmd.Err
+		return blame{p.cmd.Err}
 	}
 	vars, err := p.box.prepare()
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Process) confine(c Cmd) error {
 // makes another one.
 func (p *Process) begin(again func() (jail, error)) error {
 	if p.jail == nil {
-		return p.group.start(p.cmd)
+		return blamed(p.group.start(p.cmd), p.cmd.Dir, p.cmd.Path)
 	}
 	for tries := 1; ; tries++ {
 		cmd, err := p.jail.start(&p.group, p.cmd)

@@ -204,6 +204,9 @@ func (p *Process) connect(c Cmd) error {
 	if err := p.confine(c); err != nil {
 		return err
 	}
+	if p.cmd.Err != nil {
+		return blame{p.cmd.Err}
+	}
 	return p.begin(func() (jail, error) { return p.box.jail(p.cmd, c) })
 }
 

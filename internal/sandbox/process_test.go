@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -31,6 +33,46 @@ func start(t *testing.T, b *Box, c Cmd) *Process {
 	}
 	t.Cleanup(func() { _, _ = p.Stop() })
 	return p
+}
+
+// A program that is missing, or that nothing can run, is to blame that it does not start;
+// where and in what it was to run is not.
+func TestWhoIsToBlame(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, tt := range []struct {
+		name, program, dir string
+		blame              bool
+	}{
+		{"a name that nothing has", "no-program-of-that-name", dir, true},
+		{"a path that is not there", dir + "/missing", dir, true},
+		{"a path from the folder", "./missing", dir, true},
+		{"a file that may not be run", file("plain", "#!/bin/sh\n", 0o600), dir, true},
+		{"a file that is no program", file("text", "hello", 0o700), dir, true},
+		{"an interpreter that is not there", file("script", "#! "+dir+"/missing -x\n", 0o700), dir, true},
+		{"a line that names none", file("empty", "#!\n", 0o700), dir, true},
+		{"a folder that is not there", "/bin/sh", dir + "/missing", false},
+		{"a folder that is none", "/bin/sh", filepath.Join(dir, "plain"), false},
+	} {
+		_, err := newBox(t).Start(t.Context(), Cmd{Argv: []string{tt.program}, Dir: tt.dir})
+		if err == nil || errors.Is(err, ErrProgram) != tt.blame {
+			t.Errorf("%s: %v, to blame: %v", tt.name, err, errors.Is(err, ErrProgram))
+		}
+	}
+	unfit := New(Config{
+		Confine: &Confinement{Roots: []string{dir}},
+		Prepare: func(*Confinement) ([]string, error) { return nil, fs.ErrNotExist },
+	})
+	defer unfit.Close()
+	if _, err := unfit.Start(t.Context(), Cmd{Argv: []string{"/bin/sh"}, Dir: dir}); err == nil || errors.Is(err, ErrProgram) {
+		t.Errorf("a confinement that cannot be made: %v", err)
+	}
 }
 
 // ended waits for a process and compares how it ended, but for how long it took.

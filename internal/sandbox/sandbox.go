@@ -14,10 +14,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"dure/agent"
@@ -37,6 +43,59 @@ var ErrStuck = errors.New("the process does not die")
 
 // ErrClosed says that a command was to be started in a box that is closed.
 var ErrClosed = errors.New("the box is closed")
+
+// ErrProgram says that a command could not be started for what its program is: it is
+// missing, or nothing that the user could start either. Whatever else keeps a command
+// from being started is no fault of it.
+var ErrProgram = errors.New("the program cannot be started")
+
+// A blame is an error of a program that counts as [ErrProgram], and says what it said.
+type blame struct{ error }
+
+func (b blame) Unwrap() error { return b.error }
+
+func (blame) Is(target error) bool { return target == ErrProgram }
+
+// blamed has an error of starting a program be blamed on it where it could not be
+// started without confinement.
+func blamed(err error, dir, program string) error {
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	switch i, statErr := os.Stat(dir); {
+	case err == nil || statErr != nil || !i.IsDir():
+		return err
+	case errors.Is(err, syscall.ENOEXEC), (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) && !startable(program):
+		return blame{err}
+	}
+	return err
+}
+
+// startable reports whether a program can be started as far as its file tells: it is
+// there, and what its first line names to run it.
+func startable(path string) bool {
+	if _, err := exec.LookPath(path); err != nil {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true // it needs not be readable
+	}
+	defer f.Close()
+	head := make([]byte, 256) // what the kernel reads of it
+	n, _ := f.Read(head)
+	line, script := strings.CutPrefix(string(head[:n]), "#!")
+	if !script {
+		return true
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return false
+	}
+	_, err = exec.LookPath(words[0])
+	return err == nil
+}
 
 // Config configures a [Box]. The zero value works.
 type Config struct {

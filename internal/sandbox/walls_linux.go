@@ -253,6 +253,9 @@ func (w *walls) occupy(s *spare) error {
 			_ = w.control.SetDeadline(time.Time{})
 			return nil
 		case inner.Failed:
+			if m.doing() == inner.Starting {
+				return blamed(m.failure(), w.spec.Dir, w.spec.Path)
+			}
 			return m.failure()
 		}
 	}
@@ -361,16 +364,19 @@ func fileOf(rights []byte) *os.File {
 	return os.NewFile(uintptr(fds[0]), "from inside")
 }
 
+// doing is what a report says that failed.
+func (m message) doing() string { return string(m.text[min(len(m.text), 4):]) }
+
 // failure is the error of a report that something failed.
 func (m message) failure() error {
 	if len(m.text) < 4 {
 		return errors.New("confining the command: it failed")
 	}
 	errno := unix.Errno(binary.LittleEndian.Uint32(m.text))
-	if doing := string(m.text[4:]); errno == unix.ENOENT && (strings.HasPrefix(doing, "opening ") || strings.HasPrefix(doing, "mounting ")) {
+	if doing := m.doing(); errno == unix.ENOENT && (strings.HasPrefix(doing, "opening ") || strings.HasPrefix(doing, "mounting ")) {
 		return fmt.Errorf("confining the command: %s: %w: %w", doing, errno, errShifted)
 	}
-	return fmt.Errorf("confining the command: %s: %w", m.text[4:], errno)
+	return fmt.Errorf("confining the command: %s: %w", m.doing(), errno)
 }
 
 // pidOf returns the number of a process, as seen from here, or 0 if it has ended.

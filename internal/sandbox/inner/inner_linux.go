@@ -190,7 +190,7 @@ func fork(s *Spec, ends []int) (pid, pidfd int, err error) {
 	}
 	pid, err = syscall.ForkExec(s.Path, s.Argv, attr)
 	if err != nil {
-		return 0, 0, failing("starting the program", err)
+		return 0, 0, failing(Starting, err)
 	}
 	if pidfd < 0 {
 		return 0, 0, failing("holding the program", unix.ENOSYS)

@@ -34,6 +34,10 @@ const (
 	Failed   = 'E' // errno, four bytes, and what failed
 )
 
+// Starting is what an inner program reports to have failed at when it could not start the
+// command within its walls.
+const Starting = "starting the program"
+
 // A MountKind says what comes to stand at a path.
 type MountKind byte
 
