@@ -124,6 +124,11 @@ type Effects struct {
 	Transactional bool `json:"transactional,omitempty"`
 	Sensitive     bool `json:"sensitive,omitempty"`
 
+	// Powers says what the call has run later that its paths do not tell, such as the tools
+	// that an agent will have. No rule for paths allows that, and of the modes only
+	// [ModeBypass]: a rule for the tool itself does.
+	Powers string `json:"powers,omitempty"`
+
 	// User means that the call cannot be served without the user, whose answer
 	// arrives as a rewritten input.
 	User bool `json:"user,omitempty"`

@@ -81,6 +81,8 @@ func (ch *chat) showApproval(ask agent.ApprovalAsked) {
 	}
 	if e := &p.Effects; e.Unreadable != "" && strings.HasSuffix(ask.Reason, e.Unreadable) {
 		e.Unreadable = "" // it has been said
+	} else if e.Powers != "" && strings.HasSuffix(ask.Reason, e.Powers) {
+		e.Powers = ""
 	}
 	for _, line := range effects(t, p, ch.v.workdir) {
 		ch.s.line(4, part{dim, "  " + line})
@@ -279,6 +281,9 @@ func effects(t text.Catalog, p agent.Proposal, workdir string) []string {
 	}
 	if e.Sensitive {
 		lines = append(lines, t.Say(text.ApproveSecret))
+	}
+	if e.Powers != "" {
+		lines = append(lines, t.Say(text.ApprovePowers, "what", text.OneLine(t.Phrase(e.Powers))))
 	}
 	return lines
 }

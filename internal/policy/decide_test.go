@@ -439,6 +439,7 @@ var pool = struct {
 		for _, change := range []func(*agent.Effects){
 			func(e *agent.Effects) { e.Unreadable = "?" }, func(e *agent.Effects) { e.Unparsed = "?" }, func(e *agent.Effects) { e.Transactional = true },
 			func(e *agent.Effects) { e.Sensitive = true }, func(e *agent.Effects) { e.Destructive = "?" },
+			func(e *agent.Effects) { e.Powers = "?" },
 		} {
 			p := line(a, cat)
 			change(&p.Effects)

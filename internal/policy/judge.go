@@ -485,6 +485,8 @@ func (l *look) rest(commands int, outside bool) {
 	switch {
 	case len(e.Runs) > 0 && (commands == 0 || !l.lines()):
 		p.why = "it runs a command"
+	case e.Powers != "":
+		p.why = "it changes what runs later: " + printable(e.Powers)
 	case e.Sensitive:
 		p.why = "it reads what is private"
 	case strings.HasPrefix(l.Call.Tool, "mcp__"): // what it says of itself is the word of its server

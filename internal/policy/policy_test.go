@@ -94,6 +94,8 @@ func TestModes(t *testing.T) {
 		{"touches nothing, it says", prop("x__y", agent.Unsafe, agent.Effects{}), "ask ask ask deny allow"},
 		{"reads inside, may not be repeated", prop("x__y", agent.Unsafe, agent.Effects{Reads: []string{"/w/a"}}), "ask ask ask deny allow"},
 		{"reads what is private", with(reads("/w/a"), func(e *agent.Effects) { e.Sensitive = true }), "ask ask ask deny allow"},
+		{"gives powers", with(edits("/w/a"), func(e *agent.Effects) { e.Powers = "?" }), "ask ask deny deny allow"},
+		{"gives powers, allowed", allowed(with(edits("/w/a"), func(e *agent.Effects) { e.Powers = "?" })), "allow allow allow allow allow"},
 		{"a server's tool that says it reads", prop("mcp__a__b", agent.Read, agent.Effects{}), "ask ask ask deny allow"},
 		{"edits inside", edits("/w/a"), "ask allow deny deny allow"},
 		{"edits inside by a command", with(runs("x"), func(e *agent.Effects) { e.Writes = []string{"/w/a"} }), "ask ask deny deny allow"},

@@ -46,9 +46,9 @@ func (p *Policy) Suggest(prop agent.Proposal) []agent.Choice {
 }
 
 // offers returns rules that would allow what is open, and whether they may hold
-// for ever; none when one of the pieces has none.
+// for ever; none when one of the pieces has none, or what runs later changes.
 func (l *look) offers(sum *summary) (rules []string, always bool) {
-	if sum.unreadable != "" {
+	if sum.unreadable != "" || l.Effects.Powers != "" { // a yes to one such call is none to the next
 		return nil, false
 	}
 	always = true

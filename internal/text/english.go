@@ -170,6 +170,7 @@ var english = [careKeys]string{
 	AnyHost:           "any public host",
 	ApproveMoney:      "moves money or the like",
 	ApproveSecret:     "touches what is private",
+	ApprovePowers:     "changes what runs later: {what}",
 	ApproveChild:      "asked for by {agent}",
 	ApproveKeys:       "y = yes, once   n = no (say why behind it)",
 	ApproveSession:    "{key} = yes, for this session: {rules}",

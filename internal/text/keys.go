@@ -172,6 +172,7 @@ const (
 	AnyHost
 	ApproveMoney
 	ApproveSecret
+	ApprovePowers
 	ApproveChild
 	ApproveKeys
 	ApproveSession

@@ -170,6 +170,7 @@ var korean = [careKeys]string{
 	AnyHost:           "공개된 모든 호스트",
 	ApproveMoney:      "돈 등을 옮깁니다",
 	ApproveSecret:     "민감한 정보를 다룹니다",
+	ApprovePowers:     "나중에 실행될 것을 바꿉니다: {what}",
 	ApproveChild:      "요청한 쪽: {agent}",
 	ApproveKeys:       "y = 이번만 허용   n = 거부(뒤에 이유를 쓸 수 있음)",
 	ApproveSession:    "{key} = 이 세션 동안 허용: {rules}",

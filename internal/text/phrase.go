@@ -86,6 +86,8 @@ var phrases = [...][2]string{
 	{"another program is changing settings", "다른 프로그램이 설정을 바꾸고 있습니다"},
 	{"it contacts {host}", "{host}에 접속합니다"},
 	{"it reads what is private", "민감한 정보를 읽습니다"},
+	{"it changes what runs later: {Why}", "나중에 실행될 것을 바꿉니다: {Why}"},
+	{"what the bundle has its agents, tools and code do", "번들의 에이전트와 도구, 코드가 하는 일"},
 	{"it is not known to be harmless", "해가 없는지 알 수 없습니다"},
 	{"what the call would touch contains a NUL character", "건드릴 대상에 NUL 문자가 있습니다"},
 	{"it needs approval ({Why}), and nobody is there to ask", "승인이 필요하지만 물어볼 사람이 없습니다({Why})"},

@@ -17,6 +17,9 @@ const (
 	commitText = `Bring the files of a changeset back into the bundle, all or none. Nothing is written while the bundle would have mistakes, which you are told of, or when somebody has changed the same files meanwhile. What was committed counts when the bundle is started again.`
 )
 
+// powers is what a commit changes beside files.
+const powers = "what the bundle has its agents, tools and code do"
+
 type openInput struct {
 	Reason string `json:"reason"`
 }
@@ -92,22 +95,19 @@ func (t *tools) commit() kit.Tool {
 				return agent.Effects{}, err
 			}
 			t.pins.Set(c.ID, change.Digest)
-			return agent.Effects{Writes: append(change.Paths, t.Changes.Place(change.ID))}, nil
+			return agent.Effects{Writes: append(change.Paths, t.Changes.Place(change.ID)), Powers: powers}, nil
 		},
 		Does: func(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
 			in, err := kit.Decode[commitInput](c)
 			if err != nil {
 				return agent.Result{}, err
 			}
-			change, err := t.look(c)
-			if err != nil {
+			if err := t.there(); err != nil {
 				return agent.Result{}, err
 			}
-			digest := change.Digest
-			if planned, moved := t.pins.Moved(c.ID, digest); moved {
-				digest = planned
-			}
-			if change, err = t.Changes.Commit(ctx, in.ID, digest); err != nil {
+			agreed, _ := t.pins.Moved(c.ID, "") // what is not known any more is agreed to by nobody
+			change, err := t.Changes.Commit(ctx, in.ID, agreed)
+			if err != nil {
 				return agent.Result{}, err
 			}
 			done := committed{
