@@ -93,6 +93,8 @@ func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return kit.Refuse(files.ErrFileMissing, "there is no file "+path, "Look for it, or name another one.")
+	case errors.Is(err, workspace.ErrNoFolder):
+		return kit.Refuse(files.ErrFileType, "a file stands where "+path+" needs a folder", "Name another path.")
 	case errors.Is(err, workspace.ErrReadOnly):
 		return kit.Refuse(files.ErrFileReadOnly, path+" is read-only", "Ask the user before you change its mode.")
 	case errors.Is(err, fs.ErrPermission):
@@ -128,7 +130,7 @@ func (t *tools) read() kit.Tool {
 			}
 			most := int64(usualRead)
 			if in.MaxBytes != nil {
-				most = min(int64(*in.MaxBytes), workspace.MaxText)
+				most = max(0, min(int64(*in.MaxBytes), workspace.MaxText))
 			}
 			f, err := t.Workspace.Open(resolved)
 			if err != nil {
@@ -165,11 +167,9 @@ func encoded(data []byte, encoding string, cut bool) (string, error) {
 		return hex.EncodeToString(data), nil
 	}
 	for n := range min(utf8.UTFMax, len(data)+1) {
-		if utf8.Valid(data[:len(data)-n]) {
-			return string(data[:len(data)-n]), nil
-		}
-		if !cut {
-			break
+		text, rest := data[:len(data)-n], data[len(data)-n:]
+		if utf8.Valid(text) && (n == 0 || cut && !utf8.FullRune(rest)) {
+			return string(text), nil
 		}
 	}
 	return "", errors.New("not UTF-8")
