@@ -150,12 +150,13 @@ func serverOffers(t text.Catalog, s agent.ServerInfo) (lines []string) {
 	return lines
 }
 
-// forAll are what is done to all servers that are in one of these states, where none is
-// named. Each yes is for one server.
-var forAll = map[string][]string{
-	"enable":    {"off"},
-	"disable":   {"ready", "connecting", "connected", "failed", "login"},
-	"reconnect": {"connecting", "connected", "failed", "login"},
+// forAll say of the state of a server whether a thing that is done to all of them, where
+// none is named, is done to it. Off are those too that nobody has agreed to yet. Each yes
+// is for one server.
+var forAll = map[string]func(state string) bool{
+	"enable":    func(state string) bool { return state == "off" },
+	"disable":   func(state string) bool { return state != "off" },
+	"reconnect": func(state string) bool { return slices.Contains([]string{"connecting", "connected", "failed", "login"}, state) },
 }
 
 // changeServers does it, and says how it stands with all servers then. What does not work
@@ -167,7 +168,7 @@ func (ch *chat) changeServers(ctx context.Context, do string) ([]string, error) 
 		return nil, err
 	}
 	for _, s := range r.Servers {
-		if !slices.Contains(forAll[do], s.State) {
+		if !forAll[do](s.State) {
 			continue
 		}
 		if _, err := client.Query[agent.ServerInfo](ctx, ch.Client, agent.ChangeServer{Session: list.Session, Do: do, Server: s.Name}); err != nil {
