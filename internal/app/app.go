@@ -118,7 +118,6 @@ type App struct {
 	open     func() (*session.Registry, error) // opens the store, once
 	families families                          // of sessions, by the snapshots that they share
 	plugged  inForce                           // plugins
-	bringers []bringer                         // of tools that are not built in
 	members  members                           // sessions that are open, by whom they work for
 	servers  connections                       // of sessions that are open
 	agents   []swarm.Definition                // agents of the command line

@@ -7,19 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/journal"
 	"dure/internal/session"
 	"dure/internal/worktree"
 )
-
-// Bring has tools of others in each session: set is called with what sets those of an owner.
-func (a *App) Bring(join func(session string, set func(source catalog.Source, from string, tools []agent.Tool)) (leave func())) {
-	a.bringers = append(a.bringers, func(b session.Build, cat *catalog.Catalog) func() {
-		return join(b.Session, func(source catalog.Source, from string, tools []agent.Tool) { cat.Set(source, from, tools) })
-	})
-}
 
 // Watch lets a test see what sessions are built from. It comes before the first
 // session is opened.

@@ -67,9 +67,7 @@ func namedTools(cat *catalog.Catalog, only []string) (func(agent.Spec) bool, err
 	names := map[string]bool{}
 	for _, name := range only {
 		canonical, ok := cat.Canonical(name)
-		known := ok && slices.ContainsFunc(cat.List(), func(e catalog.Entry) bool {
-			return lendable(e.Spec) && (e.Spec.Name == canonical || "group:"+e.Spec.Group == canonical)
-		})
+		known := ok && slices.ContainsFunc(cat.Meant(canonical), func(e catalog.Entry) bool { return lendable(e.Spec) })
 		if !known {
 			fix := "dure prompt --tools lists the tools"
 			var all []string

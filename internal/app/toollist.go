@@ -61,15 +61,15 @@ func (a *App) listTools(q agent.ListTools) (agent.ToolReport, error) {
 		}
 		return t.report(means), nil
 	}
-	r := t.report(func(catalog.Entry) bool { return true })
+	r := t.report(t.cat.List())
 	for _, l := range t.cat.Refused() {
 		r.Left = append(r.Left, agent.ToolLeft{Name: l.Name, Source: string(l.Source), From: l.From, Why: l.Err.Error()})
 	}
 	return r, nil
 }
 
-// report is what is told of those tools that are wanted.
-func (t toolsIn) report(wanted func(catalog.Entry) bool) agent.ToolReport {
+// report is what is told of tools.
+func (t toolsIn) report(list []catalog.Entry) agent.ToolReport {
 	r := agent.ToolReport{Tools: []agent.ToolInfo{}}
 	step, states := t.cat.Step(both(t.has, t.d.gives)), map[string]string{}
 	for _, s := range step.Specs() {
@@ -78,10 +78,7 @@ func (t toolsIn) report(wanted func(catalog.Entry) bool) agent.ToolReport {
 	for _, s := range step.Named() {
 		states[s.Name] = "named"
 	}
-	for _, e := range t.cat.List() {
-		if !wanted(e) {
-			continue
-		}
+	for _, e := range list {
 		i := agent.ToolInfo{
 			Name: e.Spec.Name, Shown: t.cat.Shown(e.Spec.Name), Description: e.Spec.Description, Input: e.Spec.Input, Group: e.Spec.Group,
 			Class: cmp.Or(e.Spec.Class, agent.Unsafe), Risk: cmp.Or(e.Spec.Risk, agent.RiskMedium),
@@ -138,20 +135,18 @@ func (a *App) switchTool(q agent.SwitchTool) (agent.ToolReport, error) {
 	return r, nil
 }
 
-// means returns the tool, or the group, that a spelling means here.
-func (t toolsIn) means(word string) (name string, means func(catalog.Entry) bool, err error) {
+// means returns the tool, or those of the group, that a spelling means here.
+func (t toolsIn) means(word string) (name string, means []catalog.Entry, err error) {
 	name, ok := t.cat.Canonical(word)
 	var names []string
-	found := false
 	for _, e := range t.cat.List() {
 		if !ok && strings.EqualFold(t.cat.Shown(e.Spec.Name), word) {
 			name, ok = e.Spec.Name, true
 		}
-		found = found || ok && (e.Spec.Name == name || "group:"+e.Spec.Group == name)
 		names = append(names, t.cat.Shown(e.Spec.Name), e.Spec.Name)
 	}
-	if found {
-		return name, func(e catalog.Entry) bool { return e.Spec.Name == name || "group:"+e.Spec.Group == name }, nil
+	if means = t.cat.Meant(name); len(means) > 0 {
+		return name, means, nil
 	}
 	word = servers.Clip(word)
 	fix := "dure tools list, or /tools in a session"

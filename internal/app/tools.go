@@ -115,7 +115,6 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	if err != nil {
 		return toolSet{}, err
 	}
-	leave := a.bring(c)
 	return toolSet{
 		code:  code,
 		wrap:  wrap,
@@ -123,7 +122,6 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		todos: list,
 		crew:  crew,
 		close: func() {
-			leave()
 			code.close()
 			crew.Close()
 			sh.Close()

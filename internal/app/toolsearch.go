@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 
 	"dure/agent"
 	"dure/internal/catalog"
@@ -20,26 +19,6 @@ const (
 	usualWindow = 200_000
 	tokenBytes  = 3
 )
-
-// A bringer puts tools of others into the catalog of a session that is being built, and
-// keeps them as they are from then on, until it is told to leave.
-type bringer func(b session.Build, cat *catalog.Catalog) (leave func())
-
-// bring has all who have tools for a session bring them.
-func (a *App) bring(c toolConfig) (leave func()) {
-	if c.Session == "" { // it is only looked at
-		return func() {}
-	}
-	var all []func()
-	for _, by := range a.bringers {
-		all = append(all, by(c.Build, c.cat))
-	}
-	return func() {
-		for _, leave := range slices.Backward(all) {
-			leave()
-		}
-	}
-}
 
 // offers returns the tools of the next step of a session, of the role that it has by then.
 // Those that others bring are named where they are too many, but for those that it has

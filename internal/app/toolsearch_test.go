@@ -3,57 +3,81 @@
 package app_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/app"
-	"dure/internal/catalog"
 	"dure/internal/models/script"
 )
 
-// foreign is a tool of a server.
-type foreign struct{ name, about string }
+// shelf is a server as a shell script: its tools stand in a file.
+const shelf = `#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  case "$line" in
+  *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+  *'"method":"tools/list"'*) answer "$(cat "$1")" ;;
+  *'"method":"tools/call"'*) answer '{"content":[{"type":"text","text":"done"}]}' ;;
+  *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
+  esac
+done
+`
 
-func (f foreign) Spec() agent.Spec {
-	return agent.Spec{Name: f.name, Description: f.about, Input: json.RawMessage(`{"type":"object"}`), Class: agent.Read}
+// shelved is a program whose sessions have a server of each name, with so many tools.
+func (w *world) shelved(sizes map[string]int) *app.App {
+	w.t.Helper()
+	w.write("server.sh", shelf)
+	servers := fields{}
+	for name, n := range sizes {
+		var tools []fields
+		for i := range n {
+			about := fmt.Sprintf("does the work of number %d ", i) + strings.Repeat("well ", 200)
+			tools = append(tools, fields{"name": fmt.Sprint("t", i), "description": about, "inputSchema": fields{"type": "object"}})
+		}
+		w.write(name+".json", string(input(fields{"tools": tools})))
+		servers[name] = fields{"command": "sh", "args": []string{"server.sh", name + ".json"}}
+	}
+	f := app.Flags{Skip: true, Servers: []string{string(input(fields{"mcpServers": servers}))}}
+	return w.program(options(w.work, w.home, w.model.URL(), f))
 }
 
-func (foreign) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effects, error) {
-	return agent.Effects{}, nil
-}
-
-func (f foreign) Run(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) {
-	return agent.OK("this is " + f.name), nil
-}
-
-// shelf brings tools to all sessions of a program.
-type shelf struct {
-	mu   sync.Mutex
-	sets map[string]func(catalog.Source, string, []agent.Tool)
-}
-
-func (s *shelf) join(session string, set func(catalog.Source, string, []agent.Tool)) func() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sets[session] = set
-	set(catalog.MCP, "big", many("big", 100))
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.sets, session)
+// await waits until it stands so with the servers of a session.
+func (k *talk) await(want string) {
+	k.t.Helper()
+	look, over := time.NewTicker(20*time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for {
+		r, err := client.Query[agent.ServerReport](k.t.Context(), k.Client, agent.ListServers{Session: k.Info.ID})
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		var states []string
+		for _, s := range r.Servers {
+			states = append(states, s.Name+" "+s.State)
+		}
+		got := strings.Join(states, ", ")
+		if got == want {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-over:
+			k.t.Fatalf("servers %q, want %q", got, want)
+		}
 	}
 }
 
-func many(server string, n int) (list []agent.Tool) {
-	for i := range n {
-		list = append(list, foreign{fmt.Sprintf("mcp__%s__t%d", server, i), fmt.Sprintf("does the work of number %d ", i) + strings.Repeat("well ", 200)})
+// change does something to a server of a session.
+func (k *talk) change(do, server string) {
+	k.t.Helper()
+	if _, err := client.Query[agent.ServerInfo](k.t.Context(), k.Client, agent.ChangeServer{Session: k.Info.ID, Do: do, Server: server}); err != nil {
+		k.t.Fatal(err)
 	}
-	return list
 }
 
 // Of many tools the model reads the names alone, loads one that it needs, calls it, and
@@ -69,23 +93,20 @@ func TestToolsThatAreLoaded(t *testing.T) {
 		call("mcp__big__t7", fields{}),
 		{Text: "third"},
 	}}, script.Options{})
-	s := &shelf{sets: map[string]func(catalog.Source, string, []agent.Tool){}}
-	how := options(w.work, w.home, w.model.URL(), app.Flags{Skip: true})
-	a := w.program(how)
-	a.Bring(s.join)
+	a := w.shelved(map[string]int{"big": 100, "small": 2})
 	k := w.talkTo(a, agent.Open{})
+	k.await("big connected, small connected")
+	k.change("disable", "small")
 	k.turn("go")
-	s.mu.Lock()
-	s.sets[k.Info.ID](catalog.MCP, "small", many("small", 2))
-	s.mu.Unlock()
+	k.change("enable", "small")
+	k.await("big connected, small connected")
 	k.turn("on")
 	id := k.Info.ID
 	if err := k.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a = w.program(how)
-	a.Bring(s.join)
-	again := w.talkTo(a, agent.Open{Session: id})
+	again := w.talkTo(w.shelved(map[string]int{"big": 100}), agent.Open{Session: id})
+	again.await("big connected")
 	again.turn("and on")
 
 	var results []string

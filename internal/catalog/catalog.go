@@ -179,6 +179,18 @@ func (c *Catalog) ByGroup(group string) []Entry {
 	return slices.DeleteFunc(c.List(), func(e Entry) bool { return e.Spec.Group != group })
 }
 
+// Meant returns the tools that a word means as [Catalog.Canonical] returns it: one, or those
+// of a group.
+func (c *Catalog) Meant(canonical string) []Entry {
+	if group, ok := strings.CutPrefix(canonical, "group:"); ok {
+		return c.ByGroup(group)
+	}
+	if e, ok := c.Get(canonical); ok {
+		return []Entry{e}
+	}
+	return nil
+}
+
 // Shown returns the name under which the model sees a tool.
 func (c *Catalog) Shown(canonical string) string { return c.dialect.Name(canonical) }
 

@@ -100,6 +100,11 @@ func TestRegistry(t *testing.T) {
 	if got := len(c.ByGroup("files")); got != 2 {
 		t.Errorf("%d tools in group files", got)
 	}
+	for word, want := range map[string]int{"group:files": 2, "group:none": 0, "bash__exec": 1, "bash__none": 0, "": 0} {
+		if got := len(c.Meant(word)); got != want {
+			t.Errorf("%q means %d tools, want %d", word, got, want)
+		}
+	}
 	if !c.Unregister("weather__now") || c.Unregister("weather__now") || c.Has("weather__now") || len(c.List()) != 4 {
 		t.Error("unregistering")
 	}
