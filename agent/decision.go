@@ -27,6 +27,10 @@ type Decision struct {
 	// Stop ends the turn after a denial.
 	Stop bool `json:"stop,omitempty"`
 
+	// Code says to the model what a denial is, where it is no [ErrDenied]:
+	// [ErrBlockedByHook] or [ErrApprovalTimeout].
+	Code ErrorCode `json:"code,omitempty"`
+
 	// Defer asks to put the call aside until somebody goes on with the session. Where
 	// that cannot be, a person is asked.
 	Defer bool `json:"-"`

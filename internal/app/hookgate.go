@@ -143,7 +143,7 @@ func wordOf(out hooks.Outcome) agent.Decision {
 	d := agent.Decision{Verdict: out.Verdict, Input: out.Input}
 	switch {
 	case out.Stop, out.Block, out.Verdict == agent.Deny:
-		d = agent.Decision{Verdict: agent.Deny, Stop: out.Stop}
+		d = agent.Decision{Verdict: agent.Deny, Code: agent.ErrBlockedByHook, Stop: out.Stop}
 	case out.Defer:
 		d.Verdict, d.Defer, d.Input = agent.AskUser, true, nil
 	}
@@ -258,7 +258,9 @@ func (h *hooked) speaking(ctx context.Context, p agent.Proposal, d agent.Decisio
 	}
 	switch {
 	case out.Stop, out.Verdict == agent.Deny:
-		return agent.Decision{Verdict: agent.Deny, By: by(out), Reason: h.masked(reason(out)), Stop: out.Interrupt || out.Stop}, true
+		return agent.Decision{
+			Verdict: agent.Deny, Code: agent.ErrBlockedByHook, By: by(out), Reason: h.masked(reason(out)), Stop: out.Interrupt || out.Stop,
+		}, true
 	case out.Verdict == agent.Allow && onlyPerson(d) && !(p.Effects.User && len(out.Input) > 0):
 		h.note("info", "a hook has allowed what only a person may: "+d.Reason)
 		return agent.Decision{}, false

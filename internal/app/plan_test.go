@@ -232,6 +232,10 @@ func TestHookRefusesPlan(t *testing.T) {
 			if d := decided[0]; d.Plan != made[0].Plan || d.Verdict != agent.PlanRejected || !strings.HasPrefix(d.By, "hook:") || !strings.Contains(d.Reason, "not today") {
 				t.Errorf("decided %+v", d)
 			}
+			results := all[agent.CallFinished](k.seen)
+			if r := results[len(results)-1].Result; r.Error == nil || r.Error.Code != agent.ErrBlockedByHook || !strings.Contains(r.Text, "not today") {
+				t.Errorf("the call: %+v", r)
+			}
 			err := k.Send(t.Context(), agent.DecidePlan{Verdict: agent.PlanApproved})
 			if p := agent.ProblemOf(err); p == nil || p.Code != agent.ProblemNoPlan {
 				t.Errorf("a plan that was refused was approved: %v", err)

@@ -280,6 +280,7 @@ var advice = map[agent.ErrorCode]string{
 	"E_EDIT_NO_MATCH":       "Copy the text to replace exactly from a fresh reading.",
 	"E_EDIT_AMBIGUOUS":      "Name enough lines around a place for it to be the only one.",
 	agent.ErrDenied:         "Do without what needs permission, or say early why it is needed.",
+	agent.ErrBlockedByHook:  "Do without what the hooks forbid.",
 	agent.ErrTimeout:        "Run what takes long in the background, or bound it.",
 	agent.ErrRepeating:      "Do not repeat a call that has failed in the same way.",
 	agent.ErrInput:          "Look at the schema of a tool before calling it again.",

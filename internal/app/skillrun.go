@@ -221,7 +221,7 @@ func outputOf(r agent.Result) skills.Output {
 	switch r.Error.Code {
 	case agent.ErrTimeout:
 		out.TimedOut = true
-	case agent.ErrDenied:
+	case agent.ErrDenied, agent.ErrBlockedByHook, agent.ErrApprovalTimeout:
 		out.Denied = strings.TrimSpace(r.Error.Message)
 	default:
 		if out.Code == 0 {

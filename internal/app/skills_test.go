@@ -84,6 +84,19 @@ func distinct(replies ...script.Reply) script.Script {
 	return script.Script{ByStep: true, Replies: replies}
 }
 
+// What a hook denies in the text of a skill was not allowed, as what a rule denies.
+func TestSkillWhoseCommandAHookDenies(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Refused."}), script.Options{})
+	w.lay(map[string]string{"home/dure/skills/asks/SKILL.md": "---\nname: asks\ndescription: Asks.\nallowed-tools: Bash(touch *)\n---\nIt is !`touch owned`.\n"})
+	w.chooses(fields{"hooks": fields{"PreToolUse": hso("PreToolUse", fields{"permissionDecision": "deny", "permissionDecisionReason": "nothing is touched"})}})
+	k := w.unasked(app.Flags{}, agent.Open{})
+	k.turn("/asks")
+	got, want := told(t, w.model.Requests()[0]), `its command "touch owned" was not allowed`
+	if !strings.Contains(got, want) || !strings.Contains(got, "nothing is touched") || fileThere(w, "owned") {
+		t.Errorf("no %q:\n%s", want, got)
+	}
+}
+
 // What a person types calls a skill once, with its commands; an argument is never one. A
 // skill of a session of its own gives back its answer, and what was allowed for the turn
 // holds no longer.

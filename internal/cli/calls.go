@@ -218,7 +218,7 @@ func summary(t text.Catalog, f agent.CallFinished) string {
 	}
 	if e := r.Error; r.Failed() && e != nil {
 		switch e.Code {
-		case agent.ErrDenied:
+		case agent.ErrDenied, agent.ErrBlockedByHook, agent.ErrApprovalTimeout:
 			return whyDenied(t, e.Message)
 		case agent.ErrTool, "":
 		default:

@@ -376,7 +376,7 @@ func TestLineMode(t *testing.T) {
 				denied := agent.Failure(agent.ErrDenied, `Tool "WebFetch" denied`, "")
 				denied.ID = "c1"
 				g.emit(decided(call, agent.Deny), agent.CallFinished{Tool: "web__fetch", Result: denied})
-				why := agent.Failure(agent.ErrDenied, `Tool "WebFetch" denied: not now`, "")
+				why := agent.Failure(agent.ErrBlockedByHook, `Tool "WebFetch" denied: not now`, "")
 				why.ID = "c1"
 				g.emit(agent.CallFinished{Tool: "web__fetch", Result: why})
 			},

@@ -154,9 +154,11 @@ func serverOffers(t text.Catalog, s agent.ServerInfo) (lines []string) {
 // none is named, is done to it. Off are those too that nobody has agreed to yet. Each yes
 // is for one server.
 var forAll = map[string]func(state string) bool{
-	"enable":    func(state string) bool { return state == "off" },
-	"disable":   func(state string) bool { return state != "off" },
-	"reconnect": func(state string) bool { return slices.Contains([]string{"connecting", "connected", "failed", "login"}, state) },
+	"enable":  func(state string) bool { return state == "off" },
+	"disable": func(state string) bool { return state != "off" },
+	"reconnect": func(state string) bool {
+		return slices.Contains([]string{"connecting", "connected", "failed", "login"}, state)
+	},
 }
 
 // changeServers does it, and says how it stands with all servers then. What does not work

@@ -165,9 +165,11 @@ func (t *turn) deny(j *job, d agent.Decision) {
 	if d.Reason != "" {
 		what += ": " + d.Reason
 	}
-	r := agent.Failure(agent.ErrDenied, what,
-		"Do not try to get around this. Go on without it, or tell the user what you need and why.")
-	j.refuse(r)
+	next := "Do not try to get around this. Go on without it, or tell the user what you need and why."
+	if d.Code == agent.ErrApprovalTimeout {
+		next = "Go on without it, or ask again later."
+	}
+	j.refuse(agent.Failure(cmp.Or(d.Code, agent.ErrDenied), what, next))
 }
 
 func (j *job) refuse(r agent.Result) { j.refused = &r }

@@ -3,6 +3,7 @@ package mcpserve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -41,7 +42,11 @@ func (s *Server) approve(ctx context.Context, p person, by string, a agent.Appro
 	}
 	content, err := p.ask(ctx, s.form(a))
 	if err != nil {
-		return deny("it needs approval: " + err.Error())
+		no := deny("it needs approval: " + err.Error())
+		if errors.Is(err, errNobody) {
+			no.Decision.Code = agent.ErrApprovalTimeout
+		}
+		return no
 	}
 	said, _ := content["answer"].(string)
 	yes := agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Allow, By: by, Reason: "the client's user has agreed"}}

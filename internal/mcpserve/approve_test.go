@@ -3,6 +3,7 @@ package mcpserve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +23,7 @@ func TestOnlyAYesAllows(t *testing.T) {
 		choices []agent.Choice
 		want    agent.Verdict
 		hold    string
+		code    agent.ErrorCode
 	}{
 		{name: "yes", content: map[string]any{"answer": "allow_once"}, want: agent.Allow},
 		{name: "for the session", content: map[string]any{"answer": "allow_session"}, choices: session, want: agent.Allow, hold: agent.RememberSession},
@@ -32,11 +34,12 @@ func TestOnlyAYesAllows(t *testing.T) {
 		{name: "something else", content: map[string]any{"allow_once": true}, want: agent.Deny},
 		{name: "nothing", want: agent.Deny},
 		{name: "a failure", content: map[string]any{"answer": "allow_once"}, err: errors.New("gone"), want: agent.Deny},
+		{name: "an answer that does not come", err: fmt.Errorf("asking: %w", errNobody), want: agent.Deny, code: agent.ErrApprovalTimeout},
 	} {
 		p := person{ask: func(context.Context, *mcp.ElicitParams) (map[string]any, error) { return tt.content, tt.err }}
 		a := agent.ApprovalAsked{ID: "ap", Choices: tt.choices, Proposal: agent.Proposal{Call: agent.Call{Tool: "bash__exec", Input: []byte(`{"command":"x"}`)}}}
 		got := s.approve(t.Context(), p, "mcp:test", a)
-		if got.ID != "ap" || got.Decision.Verdict != tt.want || got.Remember != tt.hold || got.Decision.By != "mcp:test" {
+		if got.ID != "ap" || got.Decision.Verdict != tt.want || got.Remember != tt.hold || got.Decision.By != "mcp:test" || got.Decision.Code != tt.code {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
 	}

@@ -476,6 +476,9 @@ func (r *runner) answer(c agent.Resolve, refused agent.PlanVerdict, batch journa
 	if c.Decision.By == "" {
 		c.Decision.By = "user"
 	}
+	if c.Decision.Verdict == agent.Allow || c.Decision.Code != agent.ErrApprovalTimeout { // the others are not for who answers
+		c.Decision.Code = ""
+	}
 	c.Remember, c.Rules = remembered(asked, c)
 	facts := r.planAnswer(asked, &c, refused)
 	answer := agent.ApprovalResolved(c)
