@@ -140,16 +140,25 @@ func model(ts *testscript.TestScript, neg bool, args []string) {
 type modelKey struct{}
 
 // ends SIGNAL CODE PROGRAM ARG... runs a program until the model has a request
-// of it, sends it the signal, and wants the exit code within five seconds.
+// of it, sends it the signal, and wants the exit code within a minute. With -at FILE in
+// front it waits for the file instead, and takes it away.
 func ends(ts *testscript.TestScript, neg bool, args []string) {
+	at := ""
+	if len(args) > 1 && args[0] == "-at" {
+		at, args = ts.MkAbs(args[1]), args[2:]
+	}
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: ends signal code program [arg...]")
+		ts.Fatalf("usage: ends [-at file] signal code program [arg...]")
 	}
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[0]]
 	srv := *ts.Value(modelKey{}).(**script.Server)
 	before := len(srv.Requests())
+	ready := func() bool { return len(srv.Requests()) > before }
+	if at != "" {
+		ready = func() bool { return os.Remove(at) == nil }
+	}
 
 	var out, stderr bytes.Buffer
 	cmd := exec.Command(lookPath(ts, args[2]), args[3:]...)
@@ -167,14 +176,14 @@ func ends(ts *testscript.TestScript, neg bool, args []string) {
 	asked := time.NewTicker(5 * time.Millisecond)
 	defer asked.Stop()
 	limit := time.After(runLimit)
-	for len(srv.Requests()) == before {
+	for !ready() {
 		select {
 		case <-asked.C:
 		case <-done:
-			ts.Fatalf("it ended before it asked the model\n%s%s", out.Bytes(), stderr.Bytes())
+			ts.Fatalf("it ended before its time\n%s%s", out.Bytes(), stderr.Bytes())
 		case <-limit:
 			_ = cmd.Process.Kill()
-			ts.Fatalf("it did not ask the model\n%s%s", out.Bytes(), stderr.Bytes())
+			ts.Fatalf("it did not get as far as that\n%s%s", out.Bytes(), stderr.Bytes())
 		}
 	}
 	ts.Check(cmd.Process.Signal(signal))
