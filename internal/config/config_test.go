@@ -242,11 +242,11 @@ func TestRepositoryOnlyTightens(t *testing.T) {
 		{`{}`, `{"permissionMode":"plan","maxSteps":9}`, agent.ModePlan, 9, 0},
 		{`{"permissionMode":"bypassPermissions"}`, `{"permissionMode":"default"}`, agent.ModeDefault, 0, 0},
 		{`{"permissionMode":"acceptEdits"}`, `{"permissionMode":"dontAsk"}`, agent.ModeDontAsk, 0, 0},
-		{`{"permissionMode":"plan"}`, `{"permissionMode":"default"}`, agent.ModePlan, 0, 1},
-		{`{"permissionMode":"plan"}`, `{"permissionMode":"manual"}`, agent.ModePlan, 0, 1},
+		{`{"permissionMode":"plan"}`, `{"permissionMode":"default"}`, agent.ModePlan, 0, 0},
+		{`{"permissionMode":"plan"}`, `{"permissionMode":"manual"}`, agent.ModePlan, 0, 0},
 		{`{"permissionMode":"plan"}`, `{"permissionMode":"dontAsk"}`, agent.ModeDontAsk, 0, 0},
-		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"default"}`, agent.ModeDontAsk, 0, 1},
-		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"plan"}`, agent.ModeDontAsk, 0, 1},
+		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"default"}`, agent.ModeDontAsk, 0, 0},
+		{`{"permissionMode":"dontAsk"}`, `{"permissionMode":"plan"}`, agent.ModeDontAsk, 0, 0},
 		{`{"maxSteps":10}`, `{"maxSteps":5}`, agent.ModeDefault, 5, 0},
 		{`{}`, `{"checkpoints":false}`, agent.ModeDefault, 0, 1},
 		{`{"checkpoints":false}`, `{"checkpoints":true}`, agent.ModeDefault, 0, 0},
@@ -262,6 +262,46 @@ func TestRepositoryOnlyTightens(t *testing.T) {
 		c, err := Load(machine{files: map[string]string{userFile: tt.user, projectFile: tt.project}}.sources())
 		if err != nil || c.Mode != tt.mode || c.MaxSteps != tt.steps || len(c.Notes) != tt.notes {
 			t.Errorf("%s, then %s: %s, %d steps, %v, %v", tt.user, tt.project, c.Mode, c.MaxSteps, c.Notes, err)
+		}
+	}
+}
+
+// A repository that is trusted may choose a mode that asks less, and never the one that
+// asks nothing. For a kind of work, what the user has chosen for it stays where that is
+// stricter.
+func TestTrustedRepositoryEases(t *testing.T) {
+	skipWindows(t)
+	for _, tt := range []struct {
+		user, project string
+		trusted       bool
+		mode, work    agent.Mode
+		inert         string
+	}{
+		{`{}`, `{"permissions":{"defaultMode":"acceptEdits"}}`, false, agent.ModeDefault, agent.ModeDefault, "permissions.defaultMode untrusted"},
+		{`{}`, `{"permissions":{"defaultMode":"acceptEdits"}}`, false, agent.ModeDefault, agent.ModeDefault, "permissions.defaultMode untrusted"},
+		{`{}`, `{"permissions":{"defaultMode":"acceptEdits"}}`, true, agent.ModeAcceptEdits, agent.ModeAcceptEdits, ""},
+		{`{"permissionMode":"dontAsk"}`, `{"permissions":{"defaultMode":"manual"}}`, true, agent.ModeDefault, agent.ModeDefault, ""},
+		{`{"permissionMode":"dontAsk"}`, `{"permissions":{"defaultMode":"plan"}}`, false, agent.ModeDontAsk, agent.ModeDontAsk, "permissions.defaultMode untrusted"},
+		{`{}`, `{"permissions":{"defaultMode":"bypassPermissions"}}`, false, agent.ModeDefault, agent.ModeDefault, "permissions.defaultMode repository"},
+		{`{"permissionMode":"acceptEdits"}`, `{"permissions":{"defaultMode":"bypassPermissions"}}`, true, agent.ModeAcceptEdits, agent.ModeAcceptEdits, "permissions.defaultMode repository"},
+		{`{"profiles":{"code":{"mode":"dontAsk"}}}`, `{"permissions":{"defaultMode":"acceptEdits"}}`, true, agent.ModeAcceptEdits, agent.ModeDontAsk, ""},
+		{`{"profiles":{"code":{"mode":"acceptEdits"}}}`, `{"permissions":{"defaultMode":"plan"}}`, true, agent.ModePlan, agent.ModePlan, ""},
+	} {
+		for _, project := range []string{projectFile, theirProject} {
+			src := machine{files: map[string]string{userFile: tt.user, project: tt.project}}.sources()
+			src.Trusted = tt.trusted
+			c, err := Load(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, _ := c.Work("code")
+			inert := ""
+			for _, i := range c.Inert {
+				inert += i.Key + " " + string(i.Why)
+			}
+			if c.Mode != tt.mode || w.Mode != tt.work || inert != tt.inert {
+				t.Errorf("%s, then %s (trusted %v): %s, in code %s, inert %q", tt.user, tt.project, tt.trusted, c.Mode, w.Mode, inert)
+			}
 		}
 	}
 }

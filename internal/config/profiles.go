@@ -101,8 +101,8 @@ func (p Profile) over(base Profile) Profile {
 
 // Work returns what holds for a kind of work, and false when there is no such one.
 // What a flag, a variable or the administrator says for all work is stronger than a
-// profile; so is what a repository says of modes, plans, steps and budgets, which it can
-// only tighten.
+// profile; so is what a repository says of modes, plans, steps and budgets to tighten
+// them.
 func (c Config) Work(name string) (Work, bool) {
 	p, kind := c.profile(name)
 	if kind == "" {
@@ -123,7 +123,8 @@ func (c Config) Work(name string) (Work, bool) {
 	if p.Fallback != nil && !general("fallbackModel") {
 		w.Fallback = names(*p.Fallback)
 	}
-	if p.Mode != nil && !tight("permissions.defaultMode") && !(c.NoBypass && *p.Mode == string(agent.ModeBypass)) {
+	const mode = "permissions.defaultMode"
+	if p.Mode != nil && (!tight(mode) || !general(mode) && loosens(string(c.Mode), agent.Mode(*p.Mode))) && !(c.NoBypass && *p.Mode == string(agent.ModeBypass)) {
 		w.Mode = agent.Mode(*p.Mode)
 	}
 	if p.Plan != nil && !tight("plan.mode") {

@@ -14,7 +14,7 @@ func (ly layer) own() bool { return ly.kind != Project && ly.kind != Local }
 
 // permits reports whether a layer may allow what is asked about otherwise: the
 // user's own, and those of a repository that he trusts. Where a key is sent, how
-// commands are confined and which mode holds, no repository decides.
+// commands are confined and that nothing is asked at all, no repository decides.
 func (l *loader) permits(ly layer) bool { return ly.own() || l.src.Trusted && !ly.outside }
 
 // An Inert is a setting that says something, and is not in force.
@@ -62,14 +62,7 @@ func (l *loader) restrict(ly layer, s *Settings) {
 	s.Permissions = &p
 	l.untrusted(ly, "permissions.additionalDirectories", &p.AddDirs)
 	l.untrusted(ly, "permissions.safeVars", &p.SafeVars)
-	if p.DefaultMode != nil && l.loosens(*p.DefaultMode) {
-		key := "permissions.defaultMode"
-		if ly.where(key) == 0 {
-			key = "permissionMode"
-		}
-		drop(key)
-		p.DefaultMode = nil
-	}
+	l.restrictMode(ly, &p)
 	if n := s.MaxSteps; n != nil && l.cfg.MaxSteps > 0 && (*n == 0 || *n > l.cfg.MaxSteps) {
 		drop("maxSteps")
 		s.MaxSteps = nil
@@ -135,6 +128,27 @@ func (l *loader) restrict(ly layer, s *Settings) {
 	l.restrictNetwork(s, drop)
 }
 
+// restrictMode leaves a mode that asks less to repositories that are trusted, and the one
+// that asks nothing to none.
+func (l *loader) restrictMode(ly layer, p *Permissions) {
+	if p.DefaultMode == nil || !loosens(*p.DefaultMode, l.cfg.Mode) {
+		return
+	}
+	why := Untrusted
+	switch {
+	case agent.Mode(*p.DefaultMode) == agent.ModeBypass:
+		why = Foreign
+	case l.permits(ly):
+		return
+	}
+	key := "permissions.defaultMode"
+	if ly.where(key) == 0 {
+		key = "permissionMode"
+	}
+	l.inert(ly, key, ly.where(key), why, "")
+	p.DefaultMode = nil
+}
+
 // untrusted empties a list that only a trusted folder may set.
 func (l *loader) untrusted(ly layer, key string, list *[]string) {
 	if l.permits(ly) {
@@ -147,18 +161,18 @@ func (l *loader) untrusted(ly layer, key string, list *[]string) {
 }
 
 // loosens reports whether a mode runs more than the default one does, or asks
-// about more than the mode that the layers before have chosen: plan and dontAsk
-// deny what others ask about. What is no mode at all is reported as such later.
-func (l *loader) loosens(mode string) bool {
+// about more than the mode that was chosen before: plan and dontAsk deny what others
+// ask about. What is no mode at all is reported as such later.
+func loosens(mode string, before agent.Mode) bool {
 	switch agent.Mode(mode) {
 	case agent.ModeAcceptEdits, agent.ModeBypass:
 		return true
 	case agent.ModePlan:
-		return l.cfg.Mode == agent.ModeDontAsk
+		return before == agent.ModeDontAsk
 	case agent.ModeDontAsk:
 		return false
 	}
-	return l.cfg.Mode == agent.ModePlan || l.cfg.Mode == agent.ModeDontAsk
+	return before == agent.ModePlan || before == agent.ModeDontAsk
 }
 
 // secretWords mark the name of a variable as that of a secret.

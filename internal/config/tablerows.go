@@ -92,7 +92,7 @@ func talkKeys() []Key {
 // accessKeys are about what may be done.
 func accessKeys() []Key {
 	return []Key{
-		row("permissions.defaultMode", Text, TighterOnly, `"default"`, "what is asked about", "무엇을 묻는지", modes...),
+		row("permissions.defaultMode", Text, TrustedOnly, `"default"`, "what is asked about", "무엇을 묻는지", modes...),
 		row("permissions.deny", RuleSet, AnyLayer, "", "rules of what is denied", "거부할 것의 규칙").live(),
 		row("permissions.ask", RuleSet, AnyLayer, "", "rules of what is asked about", "물어볼 것의 규칙").live(),
 		row("permissions.allow", RuleSet, TrustedOnly, "", "rules of what is allowed", "허용할 것의 규칙").live(),
