@@ -50,7 +50,10 @@ type HookFault struct {
 // HooksOff is a source whose hooks do not run.
 type HooksOff struct {
 	Source string `json:"source"`
-	Why    string `json:"why"`
+	Why    string `json:"why"` // untrusted, changed, disabled or managed
+
+	// Changed are the files by which the folder is another one than was trusted.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // HookTrial is what hooks of an event do, tried without a session.
@@ -58,6 +61,7 @@ type HookTrial struct {
 	Event  string          `json:"event"`
 	Match  string          `json:"match,omitempty"` // what matchers have looked at
 	Hooks  []TriedHook     `json:"hooks"`
+	Off    []HooksOff      `json:"off,omitempty"`
 	Effect HookEffect      `json:"effect"`
 	Told   json.RawMessage `json:"told"` // what hooks are told
 }

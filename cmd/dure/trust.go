@@ -92,6 +92,8 @@ func (p *program) showFolder(f app.Folder, asJSON bool) error {
 		fmt.Fprintln(&b, p.text.Say(text.TrustYes, "path", path))
 	case f.State.Nothing:
 		fmt.Fprintln(&b, p.text.Say(text.TrustNothing, "path", path))
+	case f.Stale() != nil:
+		fmt.Fprintln(&b, p.text.Say(text.TrustStale, "path", path))
 	default:
 		fmt.Fprintln(&b, p.text.Say(text.TrustNo, "path", path))
 	}

@@ -490,6 +490,8 @@ func (d *diagnosis) trust() {
 		d.say("trust", good, "trust.yes", args{"path": f.Path})
 	case f.State.Nothing:
 		d.say("trust", good, "trust.nothing", args{"path": f.Path})
+	case f.Stale() != nil:
+		d.say("trust", warn, "trust.stale", args{"path": f.Path, "list": text.Some(f.Stale())})
 	default:
 		d.say("trust", warn, "trust.no", args{"path": f.Path, "n": strconv.Itoa(len(f.Files))})
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"dure/agent"
 	"dure/internal/keys"
 	"dure/internal/text"
+	"dure/internal/trust"
 )
 
 // lockedRing is a keychain that cannot be asked.
@@ -111,6 +113,47 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("%s: %s fails, and nothing says what to do", tt.name, f.Name)
 			}
 		}
+	}
+}
+
+// Of a folder that has changed since it was trusted, it is said what has.
+func TestDiagnoseTrust(t *testing.T) {
+	dir := t.TempDir()
+	state := func() string {
+		a, err := New(Options{Workdir: dir, UserHome: dir, Environ: []string{"HOME=" + dir, "DURE_HOME=" + filepath.Join(dir, "home")}, Mechanisms: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		d := &diagnosis{app: a}
+		d.trust()
+		return d.list[0].Code + " " + d.list[0].Args["list"]
+	}
+	put := func(text string) {
+		if err := os.MkdirAll(filepath.Join(dir, ".dure"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".dure", "settings.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("{}")
+	if got := state(); got != "trust.no " {
+		t.Errorf("before: %s", got)
+	}
+	f, err := folderOf(dir, trust.Store{Path: filepath.Join(dir, "home", "trust.json")})
+	if err == nil {
+		err = f.Trust("test")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := state(); got != "trust.yes " {
+		t.Errorf("trusted: %s", got)
+	}
+	put(`{"hooks": {}}`)
+	if got := state(); got != "trust.stale .dure/settings.json" {
+		t.Errorf("changed: %s", got)
 	}
 }
 

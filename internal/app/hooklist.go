@@ -48,16 +48,21 @@ func (a *App) listHooks(q agent.ListHooks) (agent.HookReport, error) {
 	for _, f := range faults {
 		r.Faults = append(r.Faults, agent.HookFault{Source: config.PlaceOf(f.File, f.At), At: f.At, Message: f.Message, Fix: f.Fix})
 	}
-	r.Off = hooksOff(cfg, a.moreHooks(workdir), sources)
+	r.Off = a.hooksOff(cfg, a.moreHooks(workdir), sources)
 	return r, nil
 }
 
 // hooksOff returns the sources whose hooks do not run.
-func hooksOff(cfg config.Config, more, on []hookSource) (off []agent.HooksOff) {
+func (a *App) hooksOff(cfg config.Config, more, on []hookSource) (off []agent.HooksOff) {
 	for _, i := range cfg.Inert {
-		if i.Key == "hooks" {
-			off = append(off, agent.HooksOff{Source: i.Origin.Where, Why: string(i.Why)})
+		if i.Key != "hooks" {
+			continue
 		}
+		o := agent.HooksOff{Source: i.Origin.Where, Why: string(i.Why)}
+		if f, err := a.Folder(a.opts.Workdir); err == nil && i.Why == config.Untrusted && f.Stale() != nil {
+			o.Why, o.Changed = "changed", f.Stale()
+		}
+		off = append(off, o)
 	}
 	running := map[string]bool{}
 	for _, s := range on {
@@ -117,7 +122,8 @@ func (a *App) TryHooks(ctx context.Context, event string, told []byte, dry bool)
 			m.Proposal = &x.Proposal
 		}
 	}
-	set, done, err := a.trialSet()
+	sources := hookSources(a.cfg, a.moreHooks(a.opts.Workdir)...)
+	set, done, err := a.trialSet(sources)
 	if err != nil {
 		return agent.HookTrial{}, err
 	}
@@ -126,7 +132,7 @@ func (a *App) TryHooks(ctx context.Context, event string, told []byte, dry bool)
 	if err != nil {
 		return agent.HookTrial{}, err
 	}
-	t := agent.HookTrial{Event: string(e), Match: m.Match, Hooks: []agent.TriedHook{}, Effect: effectOf(e, out)}
+	t := agent.HookTrial{Event: string(e), Match: m.Match, Hooks: []agent.TriedHook{}, Off: a.hooksOff(a.cfg, a.moreHooks(a.opts.Workdir), sources), Effect: effectOf(e, out)}
 	if t.Told, err = set.Told(m); err != nil {
 		return agent.HookTrial{}, err
 	}
@@ -158,13 +164,13 @@ func toldFields(told []byte) (map[string]json.RawMessage, error) {
 }
 
 // trialSet returns the hooks of the working folder, to be tried.
-func (a *App) trialSet() (*hooks.Set, func(), error) {
+func (a *App) trialSet(sources []hookSource) (*hooks.Set, func(), error) {
 	workdir := a.opts.Workdir
 	ws, err := workspace.New(workspace.Config{Root: workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
 		return nil, nil, workdirProblem(workdir, err)
 	}
-	all, _ := readHooks(hookSources(a.cfg, a.moreHooks(workdir)...))
+	all, _ := readHooks(sources)
 	h := &hooked{app: a, workdir: workdir, dialect: catalog.Dialect(a.cfg.Dialect), cfg: a.cfg.Hooks, reach: reachOf(a.cfg.Hooks, all)}
 	box, _ := a.newBox(ws, workdir, nil)
 	root := workdir

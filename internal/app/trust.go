@@ -69,6 +69,18 @@ func folderOf(dir string, store trust.Store) (Folder, error) {
 	return f, nil
 }
 
+// Stale returns the files that have changed since the folder was trusted, which is why it
+// is not any more; nil = that is not why.
+func (f Folder) Stale() (files []string) {
+	if f.State.Trusted || f.State.Replaced || f.State.Unfit != "" {
+		return nil
+	}
+	for _, c := range f.State.Changed {
+		files = append(files, c.Path)
+	}
+	return files
+}
+
 // Trust records that the user trusts what was found in the folder, and not what may
 // be there by now.
 func (f Folder) Trust(by string) error {

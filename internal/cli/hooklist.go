@@ -73,19 +73,25 @@ func hookLines(t text.Catalog, r agent.HookReport, columns int) (lines []string)
 		squeeze(rows, 3, columns, least/2)
 		lines = append(lines, rowLines(rows)...)
 	}
-	for _, o := range r.Off {
-		why := map[string]text.Key{"untrusted": text.HooksOffUntrusted, "managed": text.HooksOffManaged}[o.Why]
-		if why == 0 {
-			why = text.HooksOffDisabled
-		}
-		lines = append(lines, t.Say(text.HooksOff, "source", text.OneLine(o.Source), "why", t.Say(why)))
-	}
+	lines = append(lines, offLines(t, r.Off)...)
 	for _, f := range r.Faults {
 		l := t.Say(text.HooksFault, "source", text.OneLine(f.Source), "at", text.OneLine(f.At), "message", t.Phrase(text.OneLine(bounded(f.Message))))
 		if f.Fix != "" {
 			l += " – " + t.Phrase(text.OneLine(bounded(f.Fix)))
 		}
 		lines = append(lines, l)
+	}
+	return lines
+}
+
+// offLines say whose hooks do not run, and why.
+func offLines(t text.Catalog, off []agent.HooksOff) (lines []string) {
+	for _, o := range off {
+		why := map[string]text.Key{"untrusted": text.HooksOffUntrusted, "changed": text.HooksOffChanged, "managed": text.HooksOffManaged}[o.Why]
+		if why == 0 {
+			why = text.HooksOffDisabled
+		}
+		lines = append(lines, t.Say(text.HooksOff, "source", text.OneLine(o.Source), "why", t.Say(why, "list", text.Some(o.Changed))))
 	}
 	return lines
 }
@@ -169,7 +175,11 @@ func (c *CLI) HookTrial(r agent.HookTrial, asJSON bool) error {
 
 func trialLines(t text.Catalog, r agent.HookTrial) (lines []string) {
 	if len(r.Hooks) == 0 {
-		return []string{t.Say(text.HookTestNone, "event", r.Event)}
+		none := text.HookTestNone
+		if len(r.Off) > 0 {
+			none = text.HookTestLeft
+		}
+		return append([]string{t.Say(none, "event", r.Event)}, offLines(t, r.Off)...)
 	}
 	runs := 0
 	for _, h := range r.Hooks {
@@ -190,10 +200,10 @@ func trialLines(t text.Catalog, r agent.HookTrial) (lines []string) {
 			lines = append(lines, "    "+l)
 		}
 	}
-	if dry {
-		return lines
+	if !dry {
+		lines = append(lines, effectLines(t, r.Effect)...)
 	}
-	return append(lines, effectLines(t, r.Effect)...)
+	return append(lines, offLines(t, r.Off)...)
 }
 
 // triedLines are what one hook has done.

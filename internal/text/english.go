@@ -675,6 +675,8 @@ var english = [careKeys]string{
 	TrustYes:        "{path} is trusted.",
 	TrustNo:         "{path} is not trusted.",
 	TrustUnfit:      "{path} cannot be trusted: {why}",
+	TrustStale:      "{path} is not trusted any more: it has changed since. Trust it again with: dure trust",
+	TrustLeftStale:  "{path} has changed since you trusted it ({changed}), so this was left out: {list}. Look with dure trust show; dure trust, or --trust, takes it in again.",
 	TrustLeft:       "{path} is not trusted, so this was left out: {list}. dure trust, or --trust, takes it in.",
 
 	ManName:        "NAME",

@@ -146,6 +146,7 @@ var findings = [...]said{
 	{"egress.hosts", "{list}", "", "{list}", ""},
 	{"trust.yes", "{path} is trusted: what it brings counts", "", "{path} 신뢰함: 가져온 것이 쓰임", ""},
 	{"trust.nothing", "{path} brings nothing that would need trust", "", "{path|은/는} 신뢰가 필요한 것을 가져오지 않음", ""},
+	{"trust.stale", "{path} has changed since it was trusted: {list}", "look with dure trust show, then dure trust", "{path|이/가} 신뢰한 뒤 바뀜: {list}", "dure trust show로 살펴보고 dure trust로 다시 신뢰하세요"},
 	{"trust.no", "{path} is not trusted: {n} files that it brings do not count", "look at them with dure trust show, then dure trust", "{path} 신뢰하지 않음: 가져온 파일 {n}개가 쓰이지 않음", "dure trust show로 살펴보고 dure trust로 신뢰하세요"},
 	{"root", "dure runs as root: what is allowed has no other bound than the sandbox", "run it as an ordinary user", "root로 실행 중: 허용된 일은 샌드박스 말고 막을 것이 없음", "일반 사용자로 실행하세요"},
 	{"mode.default", "default, from {where}: reading in the workspace runs, all else is asked about", "", "default, 출처 {where}: 작업 폴더 안 읽기는 그대로, 나머지는 물어봄", ""},

@@ -674,6 +674,8 @@ const (
 	TrustNo
 	TrustUnfit
 	TrustLeft
+	TrustStale
+	TrustLeftStale
 
 	// The manual page.
 	ManName

@@ -38,6 +38,8 @@ const (
 	HookTestInput
 	HookTestHead
 	HookTestNone
+	HookTestLeft
+	HooksOffChanged
 	HookSkipMatcher
 	HookSkipIf
 	HookSkipOnce
@@ -110,6 +112,8 @@ var hookTexts = [skillKeys - hookKeys]both{
 	HookTestInput - hookKeys:     {"What hooks are to be told is read from the input until its end (Ctrl-D).", "훅에 알릴 것을 입력 끝(Ctrl-D)까지 읽습니다."},
 	HookTestHead - hookKeys:      {"{event}: {n} defined, {run} would run", "{event}: 정의 {n}개, 실행 {run}개"},
 	HookTestNone - hookKeys:      {"No hook is defined for {event}.", "{event}에 정의된 훅이 없습니다."},
+	HookTestLeft - hookKeys:      {"No hook for {event} is in force.", "{event}에 쓰이는 훅이 없습니다."},
+	HooksOffChanged - hookKeys:   {"changed since the folder was trusted: {list}; look with dure trust show, then trust it again with: dure trust", "폴더를 신뢰한 뒤 바뀜: {list}. dure trust show로 살펴보고 다시 신뢰하려면: dure trust"},
 	HookSkipMatcher - hookKeys:   {"does not run: its matcher {matcher} does not fit {value}", "실행 안 함: 매처 {matcher}이(가) {value}에 맞지 않음"},
 	HookSkipIf - hookKeys:        {"does not run: its condition does not hold: {if}", "실행 안 함: 조건이 맞지 않음: {if}"},
 	HookSkipOnce - hookKeys:      {"does not run: it has run once", "실행 안 함: 이미 한 번 실행됨"},

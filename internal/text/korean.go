@@ -675,6 +675,8 @@ var korean = [careKeys]string{
 	TrustYes:        "{path|을/를} 신뢰합니다.",
 	TrustNo:         "{path|을/를} 신뢰하지 않습니다.",
 	TrustUnfit:      "{path|은/는} 신뢰할 수 없습니다: {why}",
+	TrustStale:      "{path|을/를} 더는 신뢰하지 않습니다. 신뢰한 뒤에 바뀌었습니다. 다시 신뢰하려면: dure trust",
+	TrustLeftStale:  "{path|이/가} 신뢰한 뒤 바뀌어({changed}) 뺀 것: {list}. dure trust show로 살펴보고 dure trust나 --trust로 다시 받아들입니다.",
 	TrustLeft:       "{path|을/를} 신뢰하지 않으므로 뺀 것: {list}. dure trust나 --trust로 받아들입니다.",
 
 	ManName:        "이름",

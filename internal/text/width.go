@@ -1,6 +1,7 @@
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -202,6 +203,22 @@ func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " "
 
 // ExactLine is [OneLine] for what a person decides about, see [Exact].
 func ExactLine(s string) string { return Exact(strings.Join(strings.Fields(s), " ")) }
+
+// maxSome is how many names a message has.
+const maxSome = 5
+
+// Some is a list of names that a person decides about, on one line: the first of them,
+// and how many more there are.
+func Some(names []string) string {
+	var all []string
+	for _, n := range names[:min(len(names), maxSome)] {
+		all = append(all, ExactLine(n))
+	}
+	if more := len(names) - maxSome; more > 0 {
+		all = append(all, "… +"+strconv.Itoa(more))
+	}
+	return strings.Join(all, ", ")
+}
 
 // Wrap breaks s, which is one line, into lines of at most cells: at blanks where
 // it can, else between characters. It returns at least one line.
