@@ -112,6 +112,26 @@ func TestAnAgentFromAFile(t *testing.T) {
 	}
 }
 
+// An agent reads the context that comes with its task behind it, by whatever names both are
+// given; one that is only white space is none.
+func TestAnAgentsContext(t *testing.T) {
+	for context, want := range map[string]string{
+		"The API is in api.go.": `Document the API.\n\n## Context\n\nThe API is in api.go.`, " \n": "Document the API.\"",
+	} {
+		w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} },
+			hand("a1", fields{"agent_type": "Explore", "task": "Document the API.", "context": context})))
+		k := w.talk(app.Flags{}, agent.Open{})
+		k.turn(whole)
+		if r := k.result("a1"); r.Failed() || len(w.ofAgents()) != 1 {
+			t.Fatalf("%q: %+v", context, r)
+		}
+		if body := string(w.ofAgents()[0].Body); !strings.Contains(body, want) || strings.Contains(body, "## Context") != strings.Contains(want, "## Context") {
+			t.Errorf("%q: no %q in\n%s", context, want, body)
+		}
+		k.sound()
+	}
+}
+
 // What an agent may do is never more than what the session may that starts it.
 func TestAgentsAreNeverWider(t *testing.T) {
 	write := fields{"file_path": "out.txt", "content": "x"}

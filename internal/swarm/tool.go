@@ -27,6 +27,7 @@ var about string
 const schema = `{"type":"object","properties":{` +
 	`"description":{"type":"string","description":"3 to 5 words"},` +
 	`"prompt":{"type":"string","minLength":1},` +
+	`"context":{"type":"string"},` +
 	`"subagent_type":{"type":"string"},` +
 	`"model":{"type":"string"},` +
 	`"run_in_background":{"type":"boolean"},` +
@@ -36,7 +37,7 @@ const schema = `{"type":"object","properties":{` +
 
 // Bounds of the work that is handed over.
 const (
-	maxPrompt = 256 << 10          // bytes
+	maxPrompt = 256 << 10          // bytes, with the context
 	maxTitle  = 200                // bytes of a description
 	longest   = 7 * 24 * time.Hour // of a call: an agent may have to wait for a person
 	report    = 100_000            // characters of a report
@@ -47,6 +48,7 @@ const (
 type Task struct {
 	Title      string `json:"description,omitempty"`
 	Prompt     string `json:"prompt"`
+	Context    string `json:"context,omitempty"` // what to know for it
 	Type       string `json:"subagent_type,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Background *bool  `json:"run_in_background,omitempty"`
@@ -239,7 +241,7 @@ func (s *Swarm) prepare(ctx context.Context, d Definition, in Task, key, dir str
 	if err != nil {
 		return nil, child, refuse(agent.ErrTool, "the agent "+d.Name+" cannot be started: "+err.Error(), "")
 	}
-	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.Prompt
+	child.Agent, child.Title, child.Prompt = d.Name, in.title(), in.brief()
 	child.Key, child.Resume, child.Apart = key, in.Resume, in.ownProcess(d)
 	where, err := s.apart(ctx, d, in, key, dir)
 	if err != nil {
@@ -320,6 +322,14 @@ func (t Task) kind() string {
 	return t.Type
 }
 
+// brief is what the agent reads.
+func (t Task) brief() string {
+	if strings.TrimSpace(t.Context) == "" {
+		return t.Prompt
+	}
+	return t.Prompt + "\n\n## Context\n\n" + t.Context
+}
+
 // title is what people see of a task.
 func (t Task) title() string {
 	text := t.Title
@@ -346,8 +356,8 @@ func decode(input json.RawMessage) (Task, error) {
 	switch in.Type = strings.TrimSpace(in.Type); {
 	case strings.TrimSpace(in.Prompt) == "":
 		return in, refuse(agent.ErrInput, "the prompt is empty", "Say what the agent is to do; it knows nothing of this conversation.")
-	case len(in.Prompt) > maxPrompt:
-		return in, refuse(agent.ErrInput, fmt.Sprintf("the prompt has more than %d bytes", maxPrompt), "Name files that the agent can read.")
+	case len(in.Prompt)+len(in.Context) > maxPrompt:
+		return in, refuse(agent.ErrInput, fmt.Sprintf("the prompt and its context have more than %d bytes", maxPrompt), "Name files that the agent can read.")
 	}
 	return in, nil
 }
