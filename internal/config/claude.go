@@ -220,7 +220,30 @@ func (f *theirs) key(t translation, m jsonc.Member) {
 			return // it means nothing here
 		}
 	}
-	f.tell(t, at, f.apply(t, raw))
+	err := f.apply(t, raw)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && (k.Type == Strings || k.Type == Switches) && m.Value.Kind == '{' {
+		f.entries(t, m)
+		return
+	}
+	f.tell(t, at, err)
+}
+
+// entries applies those entries of an object that can be taken.
+func (f *theirs) entries(t translation, m jsonc.Member) {
+	for i, one := range m.Value.Members {
+		at := int64(one.Start) + 1
+		if i == maxTried {
+			f.odd(at, fmt.Sprintf("%s has more than %d entries", t.path, maxTried))
+			return
+		}
+		raw := slices.Concat([]byte("{"), f.ly.data[one.Start:one.Value.End], []byte("}"))
+		err := f.apply(t, raw)
+		if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			f.odd(at, fmt.Sprintf("%s.%s is %s and has to be %s", t.path, clip(one.Key, maxText), kindOf(te.Value), wanted(te.Type)))
+			continue
+		}
+		f.tell(t, at, err)
+	}
 }
 
 // maxTried bounds the entries of a list with a fault that are tried one by one.

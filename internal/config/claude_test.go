@@ -28,7 +28,7 @@ func TestTheirSettings(t *testing.T) {
 			theirUser: `{
   "$schema": "https://json.schemastore.org/claude-code-settings.json",
   "model": "opus[1m]", "effortLevel": "xhigh", "language": "korean", "cleanupPeriodDays": 7, "theme": "dark", "apiKeyHelper": "key.sh",
-  "env": {"ANTHROPIC_SMALL_FAST_MODEL": "haiku", "FOO": "1"},
+  "env": {"ANTHROPIC_SMALL_FAST_MODEL": "haiku", "NUMBER": 5, "FOO": "1"},
   "fallbackModel": ["sonnet", "haiku"],
   "permissions": {"allow": ["Bash(npm test)"], "deny": ["Read(.env)", 7, "("], "defaultMode": "plan"},
   "sandbox": {"enabled": false, "network": {"allowedDomains": ["example.com"]}, "filesystem": {"denyRead": ["~/.ssh"], "denyWrite": ["/x/**"]}},
@@ -73,6 +73,7 @@ func TestTheirSettings(t *testing.T) {
 		t.Error(d)
 	}
 	notes := []string{
+		theirUser + ":4:50: env.NUMBER is a number and has to be a string",
 		theirUser + ":6:71: the rule 7 cannot be read",
 		theirUser + ":6:74: the rule \"(\" cannot be read",
 		theirUser + `:7:134: sandbox.filesystem.denyWrite is "/x/**" and has to be one of: a path; patterns are not understood here`,

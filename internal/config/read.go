@@ -92,6 +92,7 @@ func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
 	if err := json.Unmarshal(f.out.Bytes(), &s); err != nil {
 		if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			te.Offset = f.source(te.Offset)
+			te.Field = field(root, te.Field, int(te.Offset))
 		}
 		return Settings{}, nil, ly.decodeProblem(err)
 	}
@@ -102,6 +103,30 @@ func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
 		unknown = append(unknown, fmt.Sprintf("%s: %d more keys mean nothing here", ly.place(0), more))
 	}
 	return s, unknown, nil
+}
+
+// field is the key of a value that ends at an offset, as a file of ours spells it.
+// Encoding/json knows it but for the names in objects whose keys are anything.
+func field(root jsonc.Value, known string, at int) string {
+	var path []string
+	for in := root.Members; in != nil; {
+		i := slices.IndexFunc(in, func(m jsonc.Member) bool { return m.Value.Start < at && at <= m.Value.End })
+		if i < 0 {
+			break
+		}
+		path, in = append(path, in[i].Key), in[i].Value.Members
+	}
+	if len(path) == 0 {
+		return known
+	}
+	if _, key, _ := Find(strings.Join(path, ".")); key != "" {
+		return clip(key, maxText)
+	}
+	last := len(path) - 1
+	if k, key, _ := Find(strings.Join(path[:last], ".")); k.Type == Strings || k.Type == Switches {
+		return clip(key+"."+path[last], maxText)
+	}
+	return known
 }
 
 func (ly *layer) unknown(path string, at int64) string {
