@@ -100,7 +100,12 @@ func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
 	again := a.trustedApart(filepath.Join(home, name, skills.File))
 	file, err := shelf.Create(home, name)
 	if err != nil {
-		return agent.SkillInfo{}, skillProblem(name, err)
+		problem := skillProblem(name, err)
+		if skills.CheckName(name) != nil {
+			right := cmp.Or(skills.RightName(name), "my-skill")
+			problem.Args["right"], problem.Fix = right, "dure skills new "+right
+		}
+		return agent.SkillInfo{}, problem
 	}
 	again()
 	return a.kept(file, scope)
@@ -156,7 +161,7 @@ func toolNames() func(string) (string, bool) {
 	}
 }
 
-func skillProblem(name string, err error) error {
+func skillProblem(name string, err error) *agent.Problem {
 	what := err
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		what = pe.Err

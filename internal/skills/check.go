@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/text/unicode/norm"
@@ -126,6 +127,21 @@ func (s *Skill) named(d front.Doc, folder string) {
 	if strings.HasPrefix(name, reserved) {
 		s.Faults = append([]front.Fault{{Line: f.Line, Column: f.At, Key: "name", Message: "names that begin with " + reserved + " are reserved", Fix: "choose another one"}}, s.Faults...)
 	}
+}
+
+// RightName is the name that a new skill can have in the place of one that it cannot have;
+// "" = none is near.
+func RightName(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(norm.NFKC.String(name)), func(r rune) bool { return !nameRune(r) || r == '-' })
+	right := strings.TrimPrefix(strings.Join(words, "-"), reserved)
+	for units(right) > maxName {
+		_, last := utf8.DecodeLastRuneInString(right)
+		right = right[:len(right)-last]
+	}
+	if right = strings.Trim(right, "-"); CheckName(right) != nil {
+		return ""
+	}
+	return right
 }
 
 // nameRune reports whether a name may have a character, capital letters apart: Latin,

@@ -30,6 +30,7 @@ const (
 	ColWhatFor
 	ProblemSkill
 	FixSkill
+	FixSkillName
 
 	toolKeys = iota + skillKeys // where those of the next file begin
 )
@@ -63,5 +64,6 @@ var skillTexts = [toolKeys - skillKeys]both{
 	SkillDone - skillKeys:          {"skill {name} has ended in {steps?a step/{steps} steps}", "스킬 {name} 끝: {steps}단계"},
 	ColWhatFor - skillKeys:         {"WHAT FOR", "쓰임"},
 	ProblemSkill - skillKeys:       {"skill {name}: {error}", "스킬 {name}: {error}"},
+	FixSkillName - skillKeys:       {"dure skills new {right}", "dure skills new {right}"},
 	FixSkill - skillKeys:           {"dure skills list shows those that there are.", "dure skills list로 있는 것을 볼 수 있습니다."},
 }

@@ -106,6 +106,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	if p.Code == agent.ProblemTool {
 		keys, known = pair{ProblemTool, FixTool}, true
 	}
+	if p.Args["right"] != "" {
+		keys.fix = FixSkillName
+	}
 	if !known {
 		keys, known = planProblem(p.Code)
 	}
