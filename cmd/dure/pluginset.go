@@ -32,7 +32,8 @@ func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bo
 			return err
 		}
 	}
-	told, err := p.readValues(id, options, args[1:], func(o app.PluginOption) (string, error) {
+	again := "dure plugin set " + shellWord(id) + " "
+	told, err := p.readValues(id, again, options, args[1:], func(o app.PluginOption) (string, error) {
 		return p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", o.Key))
 	})
 	if err != nil {
@@ -89,7 +90,7 @@ type pluginValue struct{ key, value string }
 // and from whoever sits there what else it needs. Nothing is set by it.
 func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command string, options, needs []app.PluginOption, flags []string, asJSON bool) ([]pluginValue, error) {
 	ask := func(o app.PluginOption) (string, error) { return p.askValue(ctx, c, o) }
-	told, err := p.readValues(id, options, flags, ask)
+	told, err := p.readValues(id, command+" --set ", options, flags, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 			missing = append(missing, o)
 			continue
 		}
-		v, err := p.pluginValue(id, o, "", ask)
+		v, err := p.pluginValue(id, command+" --set ", o, "", ask)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,8 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 }
 
 // readValues reads KEY=VALUE, or KEY, of which ask has the value. Nothing is set by it.
-func (p *program) readValues(id string, options []app.PluginOption, words []string, ask func(app.PluginOption) (string, error)) (told []pluginValue, err error) {
+// Behind again an option can be said once more.
+func (p *program) readValues(id, again string, options []app.PluginOption, words []string, ask func(app.PluginOption) (string, error)) (told []pluginValue, err error) {
 	for _, word := range words {
 		key, value, given := strings.Cut(word, "=")
 		if err := p.knownOption(id, options, key); err != nil {
@@ -130,7 +132,7 @@ func (p *program) readValues(id string, options []app.PluginOption, words []stri
 		if given {
 			asks = nil
 		}
-		v, err := p.pluginValue(id, options[i], value, asks)
+		v, err := p.pluginValue(id, again, options[i], value, asks)
 		if err != nil {
 			return nil, err
 		}
@@ -158,29 +160,34 @@ func (p *program) askValue(ctx context.Context, c *cli.CLI, o app.PluginOption) 
 // setFlags are the flags that say what is missing.
 func setFlags(missing []app.PluginOption) (flags string) {
 	for _, o := range missing {
-		flags += " --set " + o.Key
-		if !o.Sensitive {
-			flags += "=VALUE"
-		}
+		flags += valueFix(" --set ", o)
 	}
 	return flags
 }
 
 // pluginValue is the value of one option, checked: as it was given, or else as ask has it.
 // A secret is not taken from a command line.
-func (p *program) pluginValue(id string, o app.PluginOption, value string, ask func(app.PluginOption) (string, error)) (v pluginValue, err error) {
+func (p *program) pluginValue(id, again string, o app.PluginOption, value string, ask func(app.PluginOption) (string, error)) (v pluginValue, err error) {
 	if ask != nil {
 		value, err = ask(o)
 	} else if o.Sensitive {
-		err = p.usage(p.text.Say(text.PluginSecretInArgs, "key", o.Key), "dure plugin set "+id+" "+o.Key)
+		err = p.usage(p.text.Say(text.PluginSecretInArgs, "key", o.Key), p.text.Say(text.FixPluginSecret, "command", again+o.Key))
 	}
 	if err != nil {
 		return v, err
 	}
 	if value == "" && ask != nil {
-		return v, p.usage(p.text.Say(text.PluginNoValue, "key", o.Key), "dure plugin set "+id+" "+o.Key+"=VALUE")
+		return v, p.usage(p.text.Say(text.PluginNoValue, "key", o.Key), valueFix(again, o))
 	}
 	return pluginValue{o.Key, value}, p.opened.CheckPluginValue(id, o, value)
+}
+
+// valueFix is how to say the value of an option.
+func valueFix(again string, o app.PluginOption) string {
+	if o.Sensitive {
+		return again + o.Key
+	}
+	return again + o.Key + "=VALUE"
 }
 
 // askOption is the question for an option, in the plugin's words.

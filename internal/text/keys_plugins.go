@@ -72,6 +72,7 @@ const (
 	PluginPrompt
 	PluginNeeds
 	FixPluginNeeds
+	FixPluginSecret
 	PluginNoOption
 	PluginUnknownScope
 	FixPluginScope
@@ -164,6 +165,7 @@ var pluginTexts = [commandKeys - pluginKeys]both{
 	PluginNoValue - pluginKeys:      {"{key} has no value", "{key}의 값이 없습니다"},
 	PluginPrompt - pluginKeys:       {"{key}:", "{key}:"},
 	PluginNeeds - pluginKeys:        {"nothing was done: {id} has to be told first: {list}", "아무것도 하지 않았습니다. {id|은/는} 먼저 정해야 할 것이 있습니다: {list}"},
+	FixPluginSecret - pluginKeys:    {"It is kept with the keys, and never in settings: {command}   (or: {command} < FILE)", "키와 함께 보관하며 설정에는 쓰지 않습니다: {command}   (또는: {command} < 파일)"},
 	FixPluginNeeds - pluginKeys:     {"Say it: {command}", "이렇게 정하십시오: {command}"},
 	PluginNoOption - pluginKeys:     {"{id} has no option {key}", "{id}에는 {key} 설정이 없습니다"},
 	PluginUnknownScope - pluginKeys: {"the scope {scope} is not known here", "{scope} 범위는 없습니다"},
