@@ -3,6 +3,8 @@
 package app_test
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/workspace"
 )
 
 // mighty is a bundle whose agent can change it, and grown what a model makes of it to have
@@ -86,18 +89,7 @@ func TestChangesetsWidenNothing(t *testing.T) {
 		for _, reload := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				w := newWorld(t, growing(), script.Options{})
-				home := filepath.Join(w.home, "dure")
-				if err := os.MkdirAll(home, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"permissions": {"allow": [`+tt.settings+`]}}`), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				dir := filepath.Join(w.work, "desk")
-				if err := os.Mkdir(dir, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				w.write("desk/goondan.yaml", mighty)
+				dir := w.desk(tt.settings)
 				a, run := w.swarm(dir, tt.flags)
 				run.Code.Reload = reload
 				k := w.talkTo(a, agent.Open{Agent: run.Entry, Approver: tt.yes})
@@ -143,5 +135,95 @@ func (w *world) startsAgain(dir string) {
 	k.turn("Use it.")
 	if r := k.result("r1c1"); r.Error == nil || r.Error.Code != agent.ErrDenied || w.read("owned") != "" {
 		w.t.Errorf("a shell that nobody has allowed: %+v", r)
+	}
+}
+
+// desk puts the bundle into the workspace, and rules into the user's settings.
+func (w *world) desk(rules string) (dir string) {
+	w.t.Helper()
+	home, dir := filepath.Join(w.home, "dure"), filepath.Join(w.work, "desk")
+	if err := errors.Join(os.MkdirAll(home, 0o700), os.Mkdir(dir, 0o700)); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"permissions": {"allow": [`+rules+`]}}`), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("desk/goondan.yaml", mighty)
+	w.write("desk/old.md", "Old.")
+	return dir
+}
+
+// A commit is taken back as a whole by a checkpoint: what it changed, made and removed is what
+// it was.
+func TestCommitIsRewound(t *testing.T) {
+	w := newWorld(t, distinct(
+		calls(tool("self__openChangeset", fields{})),
+		calls(tool("file__write", fields{"path": ".changesets/cs-1/goondan.yaml", "content": strings.Replace(mighty, fewer, more, 1)})),
+		calls(tool("file__write", fields{"path": ".changesets/cs-1/prompts/new.md", "content": "New."})),
+		calls(tool("Bash", fields{"command": "rm .changesets/cs-1/old.md"})),
+		script.Reply{Text: "Ready."},
+		calls(tool("self__commitChangeset", fields{"changesetId": "cs-1"})),
+		script.Reply{Text: "Done."},
+	), script.Options{})
+	dir := w.desk("")
+	w.write("desk/goondan.yaml", strings.Replace(mighty, fewer, more, 1)+"# more\n") // it has a shell
+	a, run := w.swarm(dir, app.Flags{Skip: true})
+	k := w.talkTo(a, agent.Open{Agent: run.Entry})
+	k.turn("Change it.")
+	before, to := looks(t, w.work), last(k)
+	k.turn("Commit it.")
+	if r := k.result("r6c1"); r.Status != agent.StatusOK || w.read("desk/old.md") != "" || w.read("desk/prompts/new.md") != "New." {
+		t.Fatalf("%+v", r)
+	}
+	k.send(agent.Rewind{To: to, Files: true})
+	if done := body[agent.FilesRewound](k); done.Leaves != 0 {
+		t.Errorf("%+v", done)
+	}
+	if got := looks(t, w.work); got != before {
+		t.Errorf("after the rewind:\n%s\nwant\n%s", got, before)
+	}
+}
+
+// A bundle that a dead program has committed to in part is what it was before when it is
+// started again; while that cannot be told, it is not started.
+func TestTornCommitOfABundle(t *testing.T) {
+	w := newWorld(t, distinct(calls(tool("self__openChangeset", fields{})), script.Reply{Text: "Opened."}), script.Options{})
+	dir := w.desk("")
+	a, run := w.swarm(dir, app.Flags{Skip: true})
+	w.talkTo(a, agent.Open{Agent: run.Entry}).turn("Open it.")
+	found, err := filepath.Glob(filepath.Join(w.home, "dure", "*", "changesets", "*", "cs-1"))
+	if found2, _ := filepath.Glob(filepath.Join(w.home, "dure", "changesets", "*", "cs-1")); err != nil || len(found)+len(found2) != 1 {
+		t.Fatalf("the changeset is remembered in %q, %v", found, err)
+	} else if len(found) == 0 {
+		found = found2
+	}
+	sum := func(s string) string { return workspace.Sum([]byte(s)) }
+	next := strings.Replace(mighty, fewer, more, 1)
+	journal, err := json.Marshal([]any{
+		fields{"name": "goondan.yaml", "old": []byte(mighty), "mode": 0o600, "was": sum(mighty), "next": sum(next)},
+		fields{"name": "new.md", "next": sum("New.")},
+		fields{"name": "old.md", "old": []byte("Old."), "mode": 0o600, "was": sum("Old.")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(filepath.Dir(found[0]), "commit")
+	if err := os.WriteFile(at, journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.write("desk/goondan.yaml", next)
+	w.write("desk/new.md", "New.")
+	again := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	if _, err := again.RunBundle(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	if w.read("desk/goondan.yaml") != mighty || w.read("desk/new.md") != "" || w.read("desk/old.md") != "Old." {
+		t.Errorf("the bundle has a part of the commit: %q", w.read("desk/goondan.yaml"))
+	}
+	if err := os.WriteFile(at, journal[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.RunBundle(dir, ""); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("it was started: %v", err)
 	}
 }

@@ -40,6 +40,9 @@ type BundleRun struct {
 // one. The folder of the bundle has to be trusted: its prompts are read by a model that has
 // tools. Where Info is not OK, the rest is empty.
 func (a *App) RunBundle(path, name string) (BundleRun, error) {
+	if err := a.restoreBundle(path); err != nil {
+		return BundleRun{}, err
+	}
 	b, list, root, err := a.loadBundle(path, false)
 	if err != nil {
 		return BundleRun{}, err

@@ -117,6 +117,9 @@ func (c *Changesets) Place(id string) string {
 func (c *Changesets) Open() (id string, n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, err := Restore(c.c.Dir, c.c.Records); err != nil {
+		return "", 0, stuck(err)
+	}
 	files, err := c.current()
 	if err != nil {
 		return "", 0, err
@@ -189,9 +192,15 @@ func ordinary(root *os.Root, name string) error {
 // records opens the folder of what the bundle was.
 func (c *Changesets) records() (*os.Root, error) { return os.OpenRoot(c.recordsDir()) }
 
-func (c *Changesets) recordsDir() string {
-	sum := sha256.Sum256([]byte(c.c.Dir))
-	return filepath.Join(c.c.Records, hex.EncodeToString(sum[:8]))
+func (c *Changesets) recordsDir() string { return recordsOf(c.c.Dir, c.c.Records) }
+
+// recordsOf is where the records of a bundle are, however its folder is called.
+func recordsOf(dir, records string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(records, hex.EncodeToString(sum[:8]))
 }
 
 // remember keeps what the bundle was, and forgets the oldest ones that were not committed.
@@ -210,6 +219,7 @@ func (c *Changesets) remember(id string, r record) error {
 		return err
 	}
 	list, err := fs.ReadDir(root.FS(), ".")
+	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return !idForm().MatchString(e.Name()) })
 	if err != nil || len(list) <= maxRecords {
 		return err
 	}

@@ -319,3 +319,142 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+// torn is a commit of three files that the program has died in after some of them.
+func torn(t *testing.T, after int) (o *office, id string, change *Change) {
+	t.Helper()
+	o = newOffice(t)
+	id, in := o.open()
+	o.write(in+"prompts/clerk.md", "Sort letters by date.")
+	o.write(in+"new.md", "New.")
+	if err := os.Remove(filepath.Join(o.work, filepath.FromSlash(in+"old.md"))); err != nil {
+		t.Fatal(err)
+	}
+	change, err := o.c.Look(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.c.note(change); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range append(change.write, change.remove...) {
+		do := o.c.put
+		if i >= len(change.write) {
+			do = o.c.drop
+		}
+		if i == after {
+			break
+		}
+		if err := do(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o, id, change
+}
+
+// A commit that was cut short, wherever that was, is taken back as a whole, once, when the
+// bundle is started or changed again; it can be made anew.
+func TestTorn(t *testing.T) {
+	for after := range 4 {
+		o, id, change := torn(t, after)
+		names, err := Restore(o.c.c.Dir, o.c.c.Records)
+		if err != nil || len(names) != after {
+			t.Errorf("after %d: %q, %v", after, names, err)
+		}
+		if o.read("desk/prompts/clerk.md") != "Sort letters." || !o.gone("desk/new.md") || o.read("desk/old.md") != "Not used." {
+			t.Errorf("after %d the bundle is not what it was", after)
+		}
+		o.write("desk/old.md", "Theirs.")
+		if names, err := Restore(o.c.c.Dir, o.c.c.Records); err != nil || len(names) > 0 || o.read("desk/old.md") != "Theirs." {
+			t.Errorf("after %d, again: %q, %v", after, names, err)
+		}
+		o.write("desk/old.md", "Not used.")
+		if _, err := o.c.Commit(t.Context(), id, change.Digest); err != nil || o.read("desk/new.md") != "New." {
+			t.Errorf("after %d, anew: %v", after, err)
+		}
+	}
+}
+
+// Whoever opens or commits a changeset next finds the bundle whole, too.
+func TestTornAndChanged(t *testing.T) {
+	o, id, change := torn(t, 2)
+	if _, err := o.c.Commit(t.Context(), id, change.Digest); err != nil {
+		t.Fatal(err)
+	}
+	if o.read("desk/prompts/clerk.md") != "Sort letters by date." || o.read("desk/new.md") != "New." || !o.gone("desk/old.md") {
+		t.Error("the commit is not whole")
+	}
+	if names, err := Restore(o.c.c.Dir, o.c.c.Records); err != nil || len(names) > 0 {
+		t.Errorf("what was committed is taken back: %q, %v", names, err)
+	}
+	o, _, _ = torn(t, 2)
+	_, in := o.open()
+	if !o.gone(in+"new.md") || o.read(in+"old.md") != "Not used." {
+		t.Error("the changeset has a part of a commit")
+	}
+}
+
+// What somebody has changed since a commit was cut short stays, whatever it had done.
+func TestTornAndTheirs(t *testing.T) {
+	o, _, _ := torn(t, 3)
+	o.write("desk/new.md", "Theirs.")
+	o.write("desk/old.md", "Theirs, too.")
+	names, err := Restore(o.c.c.Dir, o.c.c.Records)
+	if err != nil || strings.Join(names, " ") != "prompts/clerk.md" || o.read("desk/new.md") != "Theirs." || o.read("desk/old.md") != "Theirs, too." {
+		t.Errorf("%q, %v: %q, %q", names, err, o.read("desk/new.md"), o.read("desk/old.md"))
+	}
+}
+
+// What is written down cannot be read: nothing is started or committed on a bundle that may
+// have a part of a commit.
+func TestTornAndDamaged(t *testing.T) {
+	o, id, change := torn(t, 1)
+	if err := os.WriteFile(filepath.Join(o.c.recordsDir(), undoFile), []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(o.c.c.Dir, o.c.c.Records); err == nil {
+		t.Error("it was restored from nothing")
+	}
+	if _, _, err := o.c.Open(); err == nil {
+		t.Error("it was opened")
+	}
+	if _, err := o.c.Commit(t.Context(), id, change.Digest); err == nil {
+		t.Error("it was committed")
+	}
+}
+
+// Two that commit at a time, in two sessions, leave what one of them has made, and the other
+// is told.
+func TestRivals(t *testing.T) {
+	o := newOffice(t)
+	other := New(o.c.c)
+	first, in := o.open()
+	o.write(in+"prompts/clerk.md", "First.")
+	o.write(in+"old.md", "First.")
+	second, in := o.open()
+	o.write(in+"old.md", "Second.")
+	o.write(in+"prompts/clerk.md", "Second.")
+	errs := make(chan error, 2)
+	for id, c := range map[string]*Changesets{first: o.c, second: other} {
+		change, err := c.Look(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := c.Commit(t.Context(), id, change.Digest)
+			errs <- err
+		}()
+	}
+	lost := <-errs
+	if e := <-errs; lost == nil {
+		lost = e
+	} else if e != nil {
+		t.Errorf("both failed: %v, %v", lost, e)
+	}
+	if te, ok := errors.AsType[*agent.ToolError](lost); !ok || te.Code != ErrConflict {
+		t.Errorf("the other was told %v", lost)
+	}
+	if a, b := o.read("desk/old.md"), o.read("desk/prompts/clerk.md"); a != b || a != "First." && a != "Second." {
+		t.Errorf("the bundle has %q and %q", a, b)
+	}
+}

@@ -117,8 +117,7 @@ func (c *Changesets) folder(id string) (*os.Root, error) {
 	return top.OpenRoot(filepath.Join(Folder, id))
 }
 
-// compare returns what changes. What is there already as it shall be is no change: a commit
-// that was cut short is made whole by another one.
+// compare returns what changes. What is there already as it shall be is no change.
 func (c *Changesets) compare(id string, r record, now, next map[string]file) (*Change, error) {
 	change := &Change{ID: id}
 	var conflicts, beyond []string
@@ -165,12 +164,24 @@ func (c *Changesets) compare(id string, r record, now, next map[string]file) (*C
 }
 
 // Commit makes a change of the bundle. Digest is that of the change that was agreed to.
-// Either all of it is made, or nothing.
-func (c *Changesets) Commit(ctx context.Context, id, digest string) (*Change, error) {
+// Either all of it is made, or nothing; when the program dies meanwhile, [Restore] takes back
+// what was.
+func (c *Changesets) Commit(ctx context.Context, id, digest string) (change *Change, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	change, err := c.look(id)
+	if _, err := c.recorded(id); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(c.recordsDir())
 	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	at := filepath.Join(c.recordsDir(), undoFile)
+	if _, err := restore(c.c.Workspace, c.c.Dir, at); err != nil {
+		return nil, stuck(err)
+	}
+	if change, err = c.look(id); err != nil {
 		return nil, err
 	}
 	if digest != change.Digest {
@@ -179,27 +190,40 @@ func (c *Changesets) Commit(ctx context.Context, id, digest string) (*Change, er
 			Suggestion: "Commit it again, as it is now.",
 		}
 	}
-	var done []func() error
-	for _, e := range change.write {
-		if err = ctx.Err(); err == nil {
-			err = c.put(e)
-		}
-		if err != nil {
-			return nil, undo(err, done)
-		}
-		done = append(done, func() error { return c.back(e) })
+	if err := c.note(change); err != nil {
+		return nil, err
 	}
-	for _, e := range change.remove {
-		if err = ctx.Err(); err == nil {
-			err = c.drop(e.Name, e.old.info)
-		}
-		if err != nil {
-			return nil, undo(err, done)
-		}
-		done = append(done, func() error { return c.back(e) })
+	if err := c.make(ctx, change); err != nil {
+		_, failed := restore(c.c.Workspace, c.c.Dir, at)
+		return nil, undone(err, failed)
+	}
+	if err := os.Remove(at); err != nil {
+		_, failed := restore(c.c.Workspace, c.c.Dir, at)
+		return nil, undone(err, failed)
 	}
 	c.over(id)
 	return change, nil
+}
+
+// make writes and removes the files of a change.
+func (c *Changesets) make(ctx context.Context, change *Change) error {
+	for _, e := range change.write {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.put(e); err != nil {
+			return err
+		}
+	}
+	for _, e := range change.remove {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.drop(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // over ends a changeset that was committed. What cannot be removed of it stays, and changes
@@ -221,48 +245,38 @@ func (c *Changesets) path(name string) string {
 
 func (c *Changesets) put(e edit) error {
 	_, err := c.c.Workspace.Write(c.path(e.Name), e.next.data, workspace.WriteOptions{
-		Old: e.old.info, Create: e.old.info == nil, Mode: e.next.info.Mode().Perm(),
+		Old: e.old.info, Create: e.old.info == nil, Mode: e.next.info.Mode().Perm(), Key: writeKey,
 	})
 	return err
 }
 
-func (c *Changesets) drop(name string, old fs.FileInfo) error {
-	_, place, err := c.c.Workspace.Place(c.path(name))
+func (c *Changesets) drop(e edit) error {
+	_, place, err := c.c.Workspace.Place(c.path(e.Name))
 	if err != nil {
 		return err
 	}
-	return c.c.Workspace.Remove(place, old, "")
+	return c.c.Workspace.Remove(place, e.old.info, writeKey)
 }
 
-// back makes a file what it was.
-func (c *Changesets) back(e edit) error {
-	if e.old.info == nil {
-		return c.drop(e.Name, nil)
-	}
-	_, err := c.c.Workspace.Write(c.path(e.Name), e.old.data, workspace.WriteOptions{Mode: e.old.info.Mode().Perm()})
-	return err
-}
-
-// undo takes back what was done, newest first.
-func undo(why error, done []func() error) error {
-	var failed []error
-	for _, back := range slices.Backward(done) {
-		if err := back(); err != nil {
-			failed = append(failed, err)
-		}
-	}
+// undone is why nothing was changed, or what was not taken back.
+func undone(why, failed error) error {
 	e := &agent.ToolError{
 		Code: ErrRefused, Message: "a file cannot be written, and nothing of the changeset was: " + why.Error(),
 		Suggestion: "Look at what stands in the way; tell the user if you cannot change that.",
 	}
 	switch {
-	case len(failed) > 0:
-		e.Message = "a file cannot be written: " + why.Error() + "; and what was written before cannot be taken back: " + errors.Join(failed...).Error()
-		e.Suggestion = "Tell the user: the bundle is changed in part."
+	case failed != nil:
+		e.Message = "a file cannot be written: " + why.Error() + "; and what was written before cannot be taken back: " + failed.Error()
+		e.Suggestion = "Tell the user: the bundle is changed in part until it is started again, or committed to."
 	case errors.Is(why, workspace.ErrChanged):
 		e.Code, e.Suggestion = ErrConflict, "Open another changeset, and make your changes on what the files are now."
 	}
 	return e
+}
+
+// stuck is a commit that was cut short, and cannot be taken back.
+func stuck(err error) error {
+	return refused("an earlier commit was cut short, and cannot be taken back: "+err.Error(), "Tell the user what stands in the way.")
 }
 
 // Bounds of what is told.
