@@ -45,33 +45,35 @@ var lent = map[string]string{
 // the program's own, or what its user has asked for on the command line. Tools are
 // not among them.
 var ours = map[string]string{
-	"dure/cmd/dure":               "writes what its user names: the manual page, the demo's folder",
-	"dure/internal/app":           "keeps caches of its own, asks for updates when told to, runs the demo",
-	"dure/internal/archive/index": "keeps an index of the sessions",
-	"dure/internal/cli":           "keeps the history of the input line",
-	"dure/internal/journal":       "keeps the logs",
-	"dure/internal/checkpoint":    "keeps what the workspace looks like; puts files back when its user says so",
-	"dure/internal/keys":          "keeps keys where the user wants them",
-	"dure/internal/launch":        "keeps the snippets and links that its user writes",
-	"dure/internal/mcpserve":      "listens on this machine for the agents that its user lets in",
-	"dure/internal/memory":        "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
-	"dure/internal/skills/shelf":  "makes and copies the skills that its user names",
-	"dure/internal/oauth":         "signs in where its user has configured it, keeps grants, and listens for the browser",
-	"dure/internal/plugins":       "keeps the plugins that its user installs from the command line, in a folder of its own",
-	"dure/internal/worktree":      "mends what a kill has left of the work trees that it has made; see works for what it does besides",
-	"dure/internal/trust":         "keeps which folders are trusted, and what is allowed in them",
-	"dure/internal/models/script": "is the demo's model, on loopback",
-	"dure/internal/models/wire":   "asks models",
-	"dure/internal/mcp":           "connects to servers that somebody has said yes to; what their tools do passes the gate",
-	"dure/internal/cron/tab":      "keeps what its user has scheduled, with the user's own data",
-	"dure/internal/inbound":       "takes requests, and makes none",
-	"dure/internal/models/chat":   "looks for model servers on this machine",
-	"dure/internal/sandbox":       "confines, watches and ends processes; starting one is an effect by itself",
+	"dure/cmd/dure":                  "writes what its user names: the manual page, the demo's folder",
+	"dure/internal/app":              "keeps caches of its own, asks for updates when told to, runs the demo",
+	"dure/internal/archive/index":    "keeps an index of the sessions",
+	"dure/internal/bundle/changeset": "takes back what a kill has left of a commit to a bundle; see works for what it does besides",
+	"dure/internal/cli":              "keeps the history of the input line",
+	"dure/internal/journal":          "keeps the logs",
+	"dure/internal/checkpoint":       "keeps what the workspace looks like; puts files back when its user says so",
+	"dure/internal/keys":             "keeps keys where the user wants them",
+	"dure/internal/launch":           "keeps the snippets and links that its user writes",
+	"dure/internal/mcpserve":         "listens on this machine for the agents that its user lets in",
+	"dure/internal/memory":           "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
+	"dure/internal/skills/shelf":     "makes and copies the skills that its user names",
+	"dure/internal/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
+	"dure/internal/plugins":          "keeps the plugins that its user installs from the command line, in a folder of its own",
+	"dure/internal/worktree":         "mends what a kill has left of the work trees that it has made; see works for what it does besides",
+	"dure/internal/trust":            "keeps which folders are trusted, and what is allowed in them",
+	"dure/internal/models/script":    "is the demo's model, on loopback",
+	"dure/internal/models/wire":      "asks models",
+	"dure/internal/mcp":              "connects to servers that somebody has said yes to; what their tools do passes the gate",
+	"dure/internal/cron/tab":         "keeps what its user has scheduled, with the user's own data",
+	"dure/internal/inbound":          "takes requests, and makes none",
+	"dure/internal/models/chat":      "looks for model servers on this machine",
+	"dure/internal/sandbox":          "confines, watches and ends processes; starting one is an effect by itself",
 }
 
 // works are the functions of one of ours that are effects of tools all the same.
 var works = []string{
 	"(*dure/internal/worktree.Store).Create", "(*dure/internal/worktree.Store).Commit", "(*dure/internal/worktree.Store).Merge",
+	"(*dure/internal/bundle/changeset.Changesets).Open", "(*dure/internal/bundle/changeset.Changesets).Commit",
 }
 
 // asks are the functions by which a plan asks git what is there. Git is hardened
@@ -414,6 +416,7 @@ func (g *graph) follow(f *ssa.Function, in ssa.Instruction) {
 		}
 	default:
 		g.callShape(shape(c.Signature()), f)
+		g.hand(c.Args, f) // it may be of another module, as the iterators of loops are
 	}
 }
 

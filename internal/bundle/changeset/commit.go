@@ -178,7 +178,7 @@ func (c *Changesets) Commit(ctx context.Context, id, digest string) (change *Cha
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	at := filepath.Join(c.recordsDir(), undoFile)
-	if _, err := restore(c.c.Workspace, c.c.Dir, at); err != nil {
+	if _, err := restore(c.c.Dir, at); err != nil {
 		return nil, stuck(err)
 	}
 	if change, err = c.look(id); err != nil {
@@ -194,11 +194,11 @@ func (c *Changesets) Commit(ctx context.Context, id, digest string) (change *Cha
 		return nil, err
 	}
 	if err := c.make(ctx, change); err != nil {
-		_, failed := restore(c.c.Workspace, c.c.Dir, at)
+		_, failed := restore(c.c.Dir, at)
 		return nil, undone(err, failed)
 	}
 	if err := os.Remove(at); err != nil {
-		_, failed := restore(c.c.Workspace, c.c.Dir, at)
+		_, failed := restore(c.c.Dir, at)
 		return nil, undone(err, failed)
 	}
 	c.over(id)

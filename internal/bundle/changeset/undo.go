@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	facts "dure/internal/trust/record"
-	"dure/internal/workspace"
 )
 
 // Names beside the records of changesets.
@@ -66,17 +66,13 @@ func Restore(dir, records string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws, err := workspace.New(workspace.Config{Root: dir})
-	var names []string
-	if err == nil {
-		names, err = restore(ws, dir, at)
-	}
+	names, err := restore(dir, at)
 	return names, errors.Join(err, unlock())
 }
 
 // restore takes back what the file at a path says, newest first, and removes it. Whoever
-// calls it has the lock.
-func restore(ws *workspace.Workspace, dir, at string) (names []string, err error) {
+// calls it has the lock. Links are not followed out of the folder.
+func restore(dir, at string) (names []string, err error) {
 	data, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -103,7 +99,7 @@ func restore(ws *workspace.Workspace, dir, at string) (names []string, err error
 		if now.sum == r.Was || now.sum != r.Next {
 			continue // it was not made yet, or is somebody else's
 		}
-		if err := r.back(ws, filepath.Join(dir, filepath.FromSlash(r.Name)), now.info); err != nil {
+		if err := r.back(root); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -115,15 +111,31 @@ func restore(ws *workspace.Workspace, dir, at string) (names []string, err error
 	return names, os.Remove(at)
 }
 
-// back makes one file what it was.
-func (r replaced) back(ws *workspace.Workspace, path string, now fs.FileInfo) error {
+// back makes one file what it was, at once.
+func (r replaced) back(root *os.Root) error {
 	if r.Was == "" {
-		_, place, err := ws.Place(path)
-		if err != nil {
-			return err
-		}
-		return ws.Remove(place, now, writeKey)
+		return root.Remove(r.Name)
 	}
-	_, err := ws.Write(path, r.Old, workspace.WriteOptions{Old: now, Create: now == nil, Mode: r.Mode, Key: writeKey})
-	return err
+	if err := root.MkdirAll(path.Dir(r.Name), 0o755); err != nil {
+		return err
+	}
+	fresh := path.Join(path.Dir(r.Name), ".changeset-"+path.Base(r.Name))
+	if err := root.RemoveAll(fresh); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, r.Mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(r.Old)
+	if err = errors.Join(err, f.Chmod(r.Mode)); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(fresh, r.Name)
+	}
+	if err != nil {
+		return errors.Join(err, root.RemoveAll(fresh))
+	}
+	return nil
 }
