@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 //
 //	see TEXT   waits until the program has shown it, since the last one
 //	type TEXT  types a line
+//	stop FILE  waits until the file is there, takes it away, and presses Ctrl-C
 //
 // The program has to end by itself, with success.
 func talk(ts *testscript.TestScript, neg bool, args []string) {
@@ -42,6 +44,12 @@ func talk(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(err)
 			continue
 		}
+		if word == "stop" {
+			await(ts, cmd, ts.MkAbs(what))
+			_, err := io.WriteString(f, "\x03")
+			ts.Check(err)
+			continue
+		}
 		for !bytes.Contains(screen[from:], []byte(what)) {
 			n, err := f.Read(room)
 			screen = append(screen, room[:n]...)
@@ -54,4 +62,20 @@ func talk(ts *testscript.TestScript, neg bool, args []string) {
 	rest, _ := io.ReadAll(f) // ends with an error when the terminal is gone
 	ts.Logf("%s%s", screen, rest)
 	ts.Check(cmd.Wait())
+}
+
+// await waits until a program has made a file, and takes it away. The program is killed
+// where that takes too long.
+func await(ts *testscript.TestScript, cmd *exec.Cmd, file string) {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(runLimit)
+	for os.Remove(file) != nil {
+		select {
+		case <-look.C:
+		case <-limit:
+			_ = cmd.Process.Kill()
+			ts.Fatalf("%s was not made", file)
+		}
+	}
 }

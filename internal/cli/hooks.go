@@ -63,6 +63,9 @@ func (v *view) hookRan(b agent.HookRan) {
 
 // droppedLine says why an input was not sent.
 func droppedLine(t text.Catalog, b agent.InputDropped) string {
+	if b.By == "user" {
+		return t.Say(text.HookTakenBack)
+	}
 	return t.Say(text.HookDropped, "by", text.Cut(text.OneLine(bounded(b.By)), 80), "reason", text.Clean(bounded(b.Reason)))
 }
 

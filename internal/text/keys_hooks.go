@@ -10,6 +10,7 @@ const (
 	HookLate
 	HookBlocked
 	HookDropped
+	HookTakenBack
 	HookAsks
 	HookIdle
 	HelpHooks
@@ -83,6 +84,7 @@ var hookTexts = [skillKeys - hookKeys]both{
 	HookFailed - hookKeys:        {"the hook {hook} failed at {event}: {message}", "{event}에서 {hook} 훅이 실패했습니다: {message}"},
 	HookLate - hookKeys:          {"the hook {hook} was stopped at {event}: {message}", "{event}에서 {hook} 훅을 중단했습니다: {message}"},
 	HookBlocked - hookKeys:       {"the hook {hook} objects at {event}: {message}", "{event}에서 {hook} 훅이 막았습니다: {message}"},
+	HookTakenBack - hookKeys:     {"not sent: you interrupted while hooks looked at it", "보내지 않음: 훅이 살펴보는 동안 중단했습니다"},
 	HookDropped - hookKeys:       {"not sent, by {by}: {reason}", "보내지 않음({by}): {reason}"},
 	HookAsks - hookKeys:          {"dure needs your permission to use {tool}", "dure가 {tool} 사용 허락을 기다립니다"},
 	HookIdle - hookKeys:          {"dure is waiting for your input", "dure가 입력을 기다립니다"},
