@@ -34,7 +34,7 @@ type BundleCode struct {
 	Reload bool                         // code that has changed is run as it is then; set before anything runs
 
 	mu       sync.Mutex
-	ran      map[string]string // hash of each entry that has run; guarded by mu
+	ran      map[string]string // hash of each entry as it was at the start, or first ran; guarded by mu
 	subjects map[string]string // for whom sessions act, but for those of the person here; guarded by mu
 	parents  map[string]string // of sessions that work for others; guarded by mu
 }
@@ -55,9 +55,9 @@ func runs(r *bundle.Resource, runtime string, known ...string) error {
 	return unrunnable(r.ID(), runtime)
 }
 
-// approves keeps code as it was when it first ran: what has changed since is not what
-// somebody has looked at, and may be the work of a model. Who works on a bundle says that
-// they want that run too.
+// approves keeps code as it was when the bundle was started: what has changed since is not
+// what somebody has looked at, and may be the work of a model. Who works on a bundle says
+// that they want that run too.
 func (k *BundleCode) approves(entry, hash string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,6 +65,8 @@ func (k *BundleCode) approves(entry, hash string) error {
 	switch {
 	case ran && before == hash:
 		return nil
+	case ran && before == unseen && !k.Reload:
+		return errors.New("it could not be looked at when the bundle was started; look at it, and start the bundle again")
 	case ran && !k.Reload:
 		return errors.New("it was changed since the bundle was started; look at it, and start the bundle again")
 	case !k.locked(entry):

@@ -87,7 +87,7 @@ func (a *App) RunBundle(path, name string) (BundleRun, error) {
 	}
 	run.Agents, run.Entry, run.Steps = string(data), agentName(s.Entry), s.MaxSteps
 	run.Code = code
-	return run, nil
+	return run, code.pin(a, b, one)
 }
 
 func untrusted(dir string) error {

@@ -1,6 +1,7 @@
 package exthost
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -43,6 +44,23 @@ func (h *Host) approved(entry, program string) error {
 	}
 	if err := h.c.Approve(filepath.ToSlash(filepath.Clean(entry)), hex.EncodeToString(sum.Sum(nil))); err != nil {
 		return fmt.Errorf("%s is not run: %w", entry, err)
+	}
+	return nil
+}
+
+// Look has code approved as it is now, and runs none of it. That of other runtimes has nothing
+// to look at.
+func (h *Host) Look(ctx context.Context, runtime Runtime, entry string) error {
+	switch runtime {
+	case Node:
+		_, err := h.node.modules.get(ctx, entry)
+		return err
+	case Process:
+		program, err := h.below(entry)
+		if err != nil {
+			return err
+		}
+		return h.approved(entry, program)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (t *tools) commit() kit.Tool {
 			}
 			done := committed{
 				ID: in.ID, Message: in.Message, Written: change.Written(), Removed: change.Removed(),
-				Counts: "when the bundle is started again; code that has run and was changed is not run until then",
+				Counts: "when the bundle is started again; code that was changed is not run until then",
 			}
 			for _, p := range change.Warnings {
 				done.Warnings = append(done.Warnings, changeset.Tell(p))
