@@ -319,6 +319,9 @@ func (p *program) whether(counts bool, why, by string, left []string) string {
 		switch why {
 		case "untrusted":
 			said = p.text.Say(text.ConfigNotFolder)
+			if f, err := p.folder(nil); err == nil && f.Stale() != nil {
+				said = p.text.Say(text.ConfigNotAnyMore, "list", text.Some(f.Stale()))
+			}
 		case "managed":
 			said = p.text.Say(text.ConfigNotOthers)
 		case "overridden":

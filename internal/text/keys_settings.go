@@ -30,6 +30,7 @@ const (
 	ConfigStart
 	ConfigOver
 	ConfigNotFolder
+	ConfigNotAnyMore
 	ConfigNotRepo
 	ConfigNotOthers
 	ConfigLess
@@ -77,6 +78,7 @@ var settingTexts = [launchKeys - settingKeys]both{
 	ConfigLive - settingKeys:        {"It holds from the next call on.", "다음 호출부터 적용됩니다."},
 	ConfigStart - settingKeys:       {"It holds from the next start on.", "다음 시작부터 적용됩니다."},
 	ConfigOver - settingKeys:        {"stronger is {by}", "{by} 쪽이 더 셉니다"},
+	ConfigNotAnyMore - settingKeys:  {"not in force: changed since the folder was trusted: {list} (dure trust show, then dure trust)", "적용되지 않음: 폴더를 신뢰한 뒤 바뀜: {list} (dure trust show, 그다음 dure trust)"},
 	ConfigNotFolder - settingKeys:   {"not in force: the folder is not trusted (dure trust)", "적용되지 않음: 믿지 않는 폴더(dure trust)"},
 	ConfigNotRepo - settingKeys:     {"not in force: no repository may set it, or not like this", "적용되지 않음: 저장소가 정할 수 없거나 이렇게는 정할 수 없음"},
 	ConfigNotOthers - settingKeys:   {"not in force: it is left to the administrator", "적용되지 않음: 관리자만 정할 수 있음"},

@@ -39,3 +39,17 @@ func TestCleanInParts(t *testing.T) {
 		}
 	}
 }
+
+func TestSome(t *testing.T) {
+	for want, names := range map[string][]string{
+		"":                       nil,
+		"a, b":                   {"a", "b"},
+		"a, b, c, d, e":          {"a", "b", "c", "d", "e"},
+		"a, b, c, d, e, … +2":    {"a", "b", "c", "d", "e", "f", "g"},
+		ExactLine("x\u202ey.md"): {"x\u202ey.md"},
+	} {
+		if got := Some(names); got != want {
+			t.Errorf("%q: %q", names, got)
+		}
+	}
+}
