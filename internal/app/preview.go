@@ -3,13 +3,16 @@ package app
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
+	"dure/internal/bundle/changeset"
 	"dure/internal/workspace"
 )
 
@@ -18,6 +21,45 @@ const (
 	maxPreviewed = 1 << 20  // of a file
 	maxPreview   = 64 << 10 // of a difference
 )
+
+// changing is a tool that says itself what a call would make of files.
+type changing interface {
+	Change(agent.Call) (*changeset.Change, error)
+}
+
+// preview returns what a call would change, in unified form, or "".
+func (d *decider) preview(c agent.Call) string {
+	if e, ok := d.cat.Get(c.Tool); ok {
+		if by, ok := e.Tool.(changing); ok {
+			change, err := by.Change(c)
+			if err != nil {
+				return ""
+			}
+			return previewChange(change)
+		}
+	}
+	return preview(d.ws, c)
+}
+
+// previewChange returns what a commit to a bundle would change; "" where that is more than is
+// shown.
+func previewChange(change *changeset.Change) string {
+	var b strings.Builder
+	for name, content := range change.Contents() {
+		if !utf8.Valid(content.Old) || !utf8.Valid(content.New) {
+			fmt.Fprintf(&b, "%s: %d bytes, no text\n", name, len(content.New))
+			continue
+		}
+		if len(content.Old)+len(content.New) > maxPreviewed {
+			return ""
+		}
+		b.Write(diff.Diff(name, content.Old, name, content.New))
+		if b.Len() > maxPreview {
+			return ""
+		}
+	}
+	return b.String()
+}
 
 // preview returns what an edit would change, in unified form, or "". It is for the
 // eyes: whether the edit fits the file is for the tool to say.

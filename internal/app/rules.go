@@ -317,7 +317,7 @@ func (d *decider) grant(remember string, rules []string) error {
 
 // offer is what a question shows beside the call.
 func (d *decider) offer(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
-	return d.pol.Suggest(p), preview(d.ws, p.Call)
+	return d.pol.Suggest(p), d.preview(p.Call)
 }
 
 // patternsOf compiles the secrets of the user's own.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,6 +43,20 @@ func (c *Change) Written() []string { return names(c.write) }
 
 // Removed are the files that a change removes.
 func (c *Change) Removed() []string { return names(c.remove) }
+
+// Content is what a file holds before and after a change; nothing where it is made or removed.
+type Content struct{ Old, New []byte }
+
+// Contents are the files of a change, the removed ones behind the others.
+func (c *Change) Contents() iter.Seq2[string, Content] {
+	return func(yield func(string, Content) bool) {
+		for _, e := range slices.Concat(c.write, c.remove) {
+			if !yield(e.Name, Content{e.old.data, e.next.data}) {
+				return
+			}
+		}
+	}
+}
 
 func names(list []edit) []string {
 	all := make([]string, len(list))

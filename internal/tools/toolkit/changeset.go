@@ -131,6 +131,24 @@ func (t *tools) commit() kit.Tool {
 	}
 }
 
+// committing is the tool that commits: it says what it would change.
+type committing struct {
+	kit.Tool
+	t *tools
+}
+
+// Change is what a call would make of the bundle, as it was planned.
+func (c committing) Change(call agent.Call) (*changeset.Change, error) {
+	change, err := c.t.look(call)
+	if err != nil {
+		return nil, err
+	}
+	if _, moved := c.t.pins.Moved(call.ID, change.Digest); moved {
+		return nil, kit.Refuse(changeset.ErrConflict, "the changeset is not what it was when the call was planned", "")
+	}
+	return change, nil
+}
+
 func (t *tools) look(c agent.Call) (*changeset.Change, error) {
 	in, err := kit.Decode[commitInput](c)
 	if err != nil {

@@ -85,6 +85,9 @@ func New(c Config) func(entry, export, name, description string) (agent.Tool, bo
 		if description != "" {
 			one.About.Description = description
 		}
+		if last(export) == "commitChangeset" {
+			return committing{one, t}, true
+		}
 		return one, true
 	}
 }
