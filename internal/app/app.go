@@ -268,7 +268,7 @@ func (a *App) openStore() (*session.Registry, error) {
 	reg := session.New(session.Config{
 		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Apart: a.apart, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
-		Lanes: session.NewLanes(map[string]session.LaneConfig{session.LaneCron: {Concurrency: cronTurns}}),
+		Lanes: session.NewLanes(a.lanes()),
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()

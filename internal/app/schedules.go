@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -24,6 +25,17 @@ const (
 // brings any.
 func (a *App) tab() *tab.Tab {
 	return &tab.Tab{Path: filepath.Join(a.cfg.Data, schedulesF), Now: time.Now}
+}
+
+// lanes are the lanes as the settings have them.
+func (a *App) lanes() map[string]session.LaneConfig {
+	all := map[string]session.LaneConfig{session.LaneCron: {Concurrency: cronTurns}}
+	for name, l := range a.cfg.Lanes {
+		c := all[name]
+		c.Concurrency, c.Queue = cmp.Or(l.Turns, c.Concurrency), cmp.Or(l.Queue, c.Queue)
+		all[name] = c
+	}
+	return all
 }
 
 // Schedules lists what is scheduled, with the next times of what is not disabled.

@@ -89,6 +89,7 @@ type Config struct {
 	Plan         Plan
 	Verification Verification
 	Worktree     Worktree
+	Lanes        map[string]Lane // by name
 
 	Hooks Hooks
 	MCP   MCP
@@ -286,7 +287,8 @@ type Settings struct {
 
 	DisabledTools []string `json:"disabledTools"`
 
-	Worktree *FileWorktree `json:"worktree"`
+	Worktree *FileWorktree       `json:"worktree"`
+	Lanes    map[string]FileLane `json:"lanes"`
 	Extensions
 
 	// MemoryExcludes is another word for memory.excludes.

@@ -111,6 +111,10 @@ func (l *loader) restrict(ly layer, s *Settings) {
 		drop("durability")
 		s.Durability = nil
 	}
+	if len(s.Lanes) > 0 {
+		drop("lanes")
+		s.Lanes = nil
+	}
 	if s.Trust != nil && s.Trust.Mode != nil && *s.Trust.Mode == TrustAsk && l.cfg.Trust == TrustNever {
 		drop("trust.mode")
 		s.Trust = nil

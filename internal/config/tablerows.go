@@ -170,6 +170,8 @@ func otherKeys() []Key {
 		row("toolSearch", Text, AnyLayer, `"auto"`, "when tools of MCP servers and the like are only named, and loaded when needed: auto, auto:N (percent of the window), true, false", "MCP 서버 등의 도구를 이름만 알리고 필요할 때 불러오는 때: auto, auto:N (창의 퍼센트), true, false"),
 		row("dialect", Text, AnyLayer, `"claude"`, "names of tools", "도구의 이름", "claude", "dure"),
 		row("language", Text, AnyLayer, "", "the language of the program", "프로그램의 언어", "en", "ko"),
+		row("lanes.*.turns", Count, OwnLayer, "", "turns of a lane at once", "한 레인에서 한꺼번에 도는 차례 수").within(1, maxTurns),
+		row("lanes.*.queue", Count, OwnLayer, "1000", "turns that may wait for the lane", "레인을 기다릴 수 있는 차례 수").within(1, maxWaiting),
 		row("durability", Text, OwnLayer, `"barrier"`, "what the log survives", "기록이 견디는 것", "barrier", "always", "os"),
 		row("notify", Text, OwnLayer, `"off"`, "how you are told that a turn has ended or a question waits", "턴이 끝났거나 물음이 기다릴 때 알리는 방법", notices...),
 		row("$schema", Text, AnyLayer, "", "nothing: it is for editors", "편집기를 위한 것"),
