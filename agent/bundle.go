@@ -99,13 +99,14 @@ type BundleEdge struct {
 // A BundleNote tells of a connection that begins, or that has failed, of a session that goes
 // on, or how far a plan is.
 type BundleNote struct {
-	Connection string // "" = the terminal of a bundle without connections
-	Where      string // its address, or when it comes next
-	Error      string
-	Failures   int           // in a row
-	Wait       time.Duration // until it is started again
-	Disabled   bool          // it is not started again
-	Continues  string        // a session of the swarm that was cut short, and goes on
+	Connection  string // "" = the terminal of a bundle without connections
+	Where       string // its address, or when it comes next
+	Error       string
+	Failures    int           // in a row
+	Wait        time.Duration // until it is started again
+	Disabled    bool          // it is not started again
+	Undelivered string        // why a message from outside was not taken
+	Continues   string        // a session of the swarm that was cut short, and goes on
 
 	Session  string          // whose agents have come further with a plan
 	Progress *CrewProgressed // how far; nil = the note is about something else

@@ -140,6 +140,8 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 				if n.Progress.Status != "running" {
 					fmt.Fprintln(p.err, p.text.Say(text.BundleProgress, "session", n.Session, "line", cli.CrewLine(p.text, *n.Progress)))
 				}
+			case n.Undelivered != "":
+				fmt.Fprintln(p.err, p.text.Say(text.BundleUndelivered, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Undelivered)))
 			case n.Disabled:
 				fmt.Fprintln(p.err, p.text.Say(text.BundleDisabled, "name", text.OneLine(n.Connection), "error", text.OneLine(n.Error), "n", n.Failures))
 			case n.Continues != "" && n.Error != "":

@@ -276,7 +276,11 @@ func (r *resumed) serve(ctx context.Context, lines []line) error {
 				}
 				r.with.Note(agent.BundleNote{Connection: l.name, Where: where})
 				return c.Run(ctx, func(ctx context.Context, m bundle.Message) (*inbound.Delivery, error) {
-					return r.router.Deliver(ctx, l.name, m)
+					d, err := r.router.Deliver(ctx, l.name, m)
+					if err != nil && l.visitors { // whoever has sent it is not told why
+						r.with.Note(agent.BundleNote{Connection: l.name, Undelivered: err.Error()})
+					}
+					return d, err
 				})
 			}, func(err error, n int, wait time.Duration) {
 				r.with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})

@@ -29,6 +29,7 @@ const (
 	NeedsSignInCode
 	BundleContinues
 	BundleStays
+	BundleUndelivered
 	BundleProgress
 
 	lendKeys = iota + bundleKeys // where those of the next file begin
@@ -59,6 +60,7 @@ var bundleTexts = [lendKeys - bundleKeys]both{
 	PrintSignInFix - bundleKeys:     {"That address works as long as dure runs. Sign in with dure bundle login PATH, then ask again.", "이 주소는 dure가 실행되는 동안만 쓸 수 있습니다. dure bundle login PATH로 로그인한 뒤 다시 요청하세요."},
 	BundleFailed - bundleKeys:       {"{name} failed, and is started again in {wait}: {error}", "{name} 실패, {wait} 뒤에 다시 시작: {error}"},
 	BundleContinues - bundleKeys:    {"a conversation that was cut short goes on: {session}", "끊긴 대화를 이어감: {session}"},
+	BundleUndelivered - bundleKeys:  {"{name}: a message is not taken: {error}", "{name}: 메시지를 받지 않음: {error}"},
 	BundleStays - bundleKeys:        {"a conversation that was cut short does not go on: {session}: {error}", "끊긴 대화를 잇지 못함: {session}: {error}"},
 	BundleProgress - bundleKeys:     {"{session}: {line}", "{session}: {line}"},
 	BundleLocked - bundleKeys:       {"The packages are written down in {path}.", "패키지를 {path}에 적었습니다."},
