@@ -120,7 +120,7 @@ func bundleProblem(name string, err error) error {
 		what = pe.Err
 	}
 	return &agent.Problem{
-		Code: agent.ProblemBundle, Message: fmt.Sprintf("bundle %s: %v", name, what), Fix: "dure bundle validate says what is wrong with it",
+		Code: agent.ProblemBundle, Message: fmt.Sprintf("bundle %s: %v", name, what), Fix: "a bundle is a folder with goondan.yaml, or that file; dure bundle validate says what is wrong with one",
 		Args: map[string]string{"name": name, "error": what.Error()}, Err: err,
 	}
 }

@@ -38,7 +38,7 @@ const (
 // bundleTexts are the messages of the keys above.
 var bundleTexts = [lendKeys - bundleKeys]both{
 	ProblemBundle - bundleKeys:      {"bundle {name}: {error}", "번들 {name}: {error}"},
-	FixBundle - bundleKeys:          {"dure bundle validate says what is wrong with it.", "dure bundle validate로 무엇이 잘못되었는지 볼 수 있습니다."},
+	FixBundle - bundleKeys:          {"A bundle is a folder with goondan.yaml, or that file; dure bundle validate says what is wrong with one.", "번들은 goondan.yaml이 있는 폴더나 그 파일입니다. dure bundle validate로 무엇이 잘못되었는지 볼 수 있습니다."},
 	HelpBundle - bundleKeys:         {"bundles: agents, tools and connections in files", "번들: 파일에 적은 에이전트, 도구, 연결"},
 	HelpBundleValidate - bundleKeys: {"tell all mistakes of a bundle at once", "번들의 잘못을 한꺼번에 보기"},
 	HelpBundleGraph - bundleKeys:    {"show what a bundle is made of", "번들의 구성 보기"},
