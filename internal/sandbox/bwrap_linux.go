@@ -30,7 +30,8 @@ func findBwrap(roots []string) (path, detail string, err error) {
 			continue
 		}
 		for _, root := range roots {
-			if real := resolve(root); real != "" && within(path, real) {
+			// The root of the file system is no workspace, whatever the settings say.
+			if real := resolve(root); real != "" && real != "/" && within(path, real) {
 				return "", "", errors.New("it is part of the workspace")
 			}
 		}
