@@ -19,7 +19,7 @@ const askProperties = `"questions":{"type":"array","minItems":1,"maxItems":4,"it
 	`"header":{"type":"string","description":"label of 1 to 3 words"},` +
 	`"options":{"type":"array","minItems":2,"maxItems":4,"items":{"type":"object","properties":{` +
 	`"label":{"type":"string","minLength":1},"description":{"type":"string"}},"required":["label"],"additionalProperties":false}},` +
-	`"multiSelect":{"type":"boolean","description":"several options may be chosen"}},` +
+	`"multiSelect":{"type":"boolean"}},` +
 	`"required":["question","options"],"additionalProperties":false}}`
 
 // The model is shown the first schema. Only an input that a person has given is
