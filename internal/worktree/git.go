@@ -38,9 +38,11 @@ var fixed = []string{
 // steering are the variables that make git run something or look elsewhere.
 var steering = []string{"GIT_*", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "PAGER", "LESS", "LESSOPEN", "LV", "EDITOR", "VISUAL", "GPG_TTY", "LC_ALL", "LANG", "LANGUAGE"}
 
+// environment is what git runs with. It takes no lock that it can do without: one that only
+// looks dies with this process, and would leave its lock to all that follow.
 func environment(env []string) []string {
 	return append(sandbox.Scrub(env, steering), "LC_ALL=C", "TERM=dumb", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_PAGER=cat", "GIT_EDITOR=:",
-		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=0", "GIT_SSH_COMMAND=false", "GIT_NO_REPLACE_OBJECTS=1")
+		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=", "GIT_PROTOCOL_FROM_USER=0", "GIT_SSH_COMMAND=false", "GIT_NO_REPLACE_OBJECTS=1")
 }
 
 // A place is a work tree that git runs in.

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dure/internal/prooftest"
 	"dure/internal/sandbox"
@@ -480,5 +482,26 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if left := b.left(); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// To look at a tree writes nothing, so that a kill in the middle of it leaves no lock.
+func TestLookingTakesNoLock(t *testing.T) {
+	b := newBench(t)
+	tree := b.make(Request{Key: "k"})
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(tree.Path, "a.txt"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	index := filepath.Join(tree.Git, "index")
+	before, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := b.s.Changes(t.Context(), tree, 0); err != nil || len(list) > 0 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if after, err := os.ReadFile(index); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the index was written anew: %v", err)
 	}
 }
