@@ -18,9 +18,11 @@ import (
 var family kin
 
 type kin struct {
-	once sync.Once
-	mu   sync.Mutex // held while a process is started, and while orphans are looked for
-	own  map[int]bool
+	once   sync.Once
+	mu     sync.Mutex // held while a process is started, and while orphans are looked for
+	own    map[int]bool
+	dead   map[int]time.Time // adopted, or waited for by others: when they were first seen so; guarded by mu
+	looked time.Time         // when the dead were last looked for; guarded by mu
 }
 
 // run runs a command to its end.
@@ -40,9 +42,39 @@ func (k *kin) run(cmd *exec.Cmd) error {
 	}
 	err = cmd.Wait()
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	delete(k.own, cmd.Process.Pid)
-	k.mu.Unlock()
+	k.clear()
 	return err
+}
+
+// buried is how long an adopted process is dead before it is waited for while others still
+// run: whoever has started one waits for it long before.
+const buried = 10 * time.Second
+
+// clear waits for adopted processes that have long been dead, once a second: with thousands
+// of them each look through the processes of the system takes long. The caller holds mu.
+func (k *kin) clear() {
+	now := time.Now()
+	if now.Sub(k.looked) < time.Second {
+		return
+	}
+	before := k.dead
+	k.looked, k.dead = now, map[int]time.Time{}
+	k.children(func(pid int, p seen) {
+		if p.state != "Z" {
+			return
+		}
+		at, ok := before[pid]
+		switch {
+		case !ok:
+			k.dead[pid] = now
+		case now.Sub(at) < buried:
+			k.dead[pid] = at
+		default:
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
+	})
 }
 
 // orphanLimit is how long what a dead process had started may live on.
@@ -67,6 +99,21 @@ func (k *kin) orphans() []string {
 func (k *kin) bury(kill bool) (alive []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.children(func(pid int, p seen) {
+		if p.state == "Z" {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			return
+		}
+		alive = append(alive, fmt.Sprintf("%d %s %s", pid, p.state, p.name))
+		if kill {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	})
+	return alive
+}
+
+// children shows the children of this process but for its own. The caller holds mu.
+func (k *kin) children(show func(pid int, p seen)) {
 	entries, _ := os.ReadDir("/proc")
 	self := os.Getpid()
 	for _, e := range entries {
@@ -74,20 +121,10 @@ func (k *kin) bury(kill bool) (alive []string) {
 		if err != nil || k.own[pid] {
 			continue
 		}
-		p := look(pid)
-		if p.parent != self {
-			continue
-		}
-		if p.state == "Z" {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			continue
-		}
-		alive = append(alive, fmt.Sprintf("%d %s %s", pid, p.state, p.name))
-		if kill {
-			_ = unix.Kill(pid, unix.SIGKILL)
+		if p := look(pid); p.parent == self {
+			show(pid, p)
 		}
 	}
-	return alive
 }
 
 // seen is what can be seen of a process.
