@@ -23,6 +23,10 @@ type upper struct {
 	line  *workerLine
 	job   workerJob
 	alone sync.WaitGroup // of what listens to it
+
+	mu   sync.Mutex
+	gone bool   // the parent is; guarded by mu
+	park func() // leaves the session as it is; nil = there is none yet; guarded by mu
 }
 
 // ServeAgent is the life of the process of an agent: it reads its task from in, runs the
@@ -66,6 +70,9 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			return nil
 		})
+		if u != nil {
+			u.left()
+		}
 		end(fmt.Errorf("%w: %w", errGone, err))
 		if u != nil {
 			u.line.hangUp()
@@ -129,6 +136,7 @@ func (u *upper) run(ctx context.Context, a *App) (agent.Outcome, error) {
 	job.Question, job.Reserve = u.question, u.reserve
 	watch, leave := context.WithCancel(ctx)
 	out, err := reg.RunApart(ctx, job, func(id string) {
+		u.leaves(func() { reg.Park(func(string) bool { return true }) })
 		_ = u.line.tell(workerNote{Kind: workerOpened}) // whoever is gone has ended the context
 		u.alone.Go(func() {
 			for e, err := range reg.Events(watch, id, 0) {
@@ -141,6 +149,31 @@ func (u *upper) run(ctx context.Context, a *App) (agent.Outcome, error) {
 	leave()
 	u.alone.Wait()
 	return out, err
+}
+
+// leaves takes how the session is left as it is when the parent is gone, and does so where it
+// is already.
+func (u *upper) leaves(park func()) {
+	u.mu.Lock()
+	gone := u.gone
+	u.park = park
+	u.mu.Unlock()
+	if gone {
+		park()
+	}
+}
+
+// left leaves the session as it is: the parent is gone, and what is not decided, answered and
+// paid for goes on with the next one. That nobody answers is no decision, and no word on the
+// budget.
+func (u *upper) left() {
+	u.mu.Lock()
+	u.gone = true
+	park := u.park
+	u.mu.Unlock()
+	if park != nil {
+		park()
+	}
 }
 
 // question asks the person that the parent has.
