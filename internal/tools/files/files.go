@@ -188,6 +188,11 @@ func (f *files) explain(tc agent.ToolContext, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return f.missing(tc, path)
 	}
+	return Explain(path, err)
+}
+
+// Explain turns an error of the workspace about a file into one that the model can act on.
+func Explain(path string, err error) error {
 	path = kit.Name(path)
 	if te, ok := errors.AsType[*workspace.TypeError](err); ok {
 		if te.Mode.IsDir() {
@@ -202,6 +207,8 @@ func (f *files) explain(tc agent.ToolContext, path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return kit.Refuse(ErrFileMissing, "there is no file "+path, "Look for it, or name another one.")
 	case errors.Is(err, fs.ErrPermission):
 		return kit.Refuse(ErrFileAccess, "permission denied: "+path, "The file system refuses it; ask the user, or use another file.")
 	case errors.Is(err, workspace.ErrLoop):

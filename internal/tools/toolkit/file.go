@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -86,23 +85,10 @@ func (t *tools) arrive(tc agent.ToolContext, c agent.Call, path string) (abs, re
 }
 
 func explain(path string, err error) error {
-	path = kit.Name(path)
-	if te, ok := errors.AsType[*workspace.TypeError](err); ok {
-		return kit.Refuse(files.ErrFileType, path+" is "+te.Kind(), "Only regular files can be read and written.")
+	if errors.Is(err, workspace.ErrNoFolder) {
+		return kit.Refuse(files.ErrFileType, "a file stands where "+kit.Name(path)+" needs a folder", "Name another path.")
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return kit.Refuse(files.ErrFileMissing, "there is no file "+path, "Look for it, or name another one.")
-	case errors.Is(err, workspace.ErrNoFolder):
-		return kit.Refuse(files.ErrFileType, "a file stands where "+path+" needs a folder", "Name another path.")
-	case errors.Is(err, workspace.ErrReadOnly):
-		return kit.Refuse(files.ErrFileReadOnly, path+" is read-only", "Ask the user before you change its mode.")
-	case errors.Is(err, fs.ErrPermission):
-		return kit.Refuse(files.ErrFileAccess, "permission denied: "+path, "The file system refuses it; ask the user, or use another file.")
-	case workspace.Full(err):
-		return kit.Refuse(files.ErrDiskFull, "no space left on the disk for "+path+"; the file is as it was", "Tell the user; space has to be freed first.")
-	}
-	return err
+	return files.Explain(path, err)
 }
 
 func (t *tools) read() kit.Tool {
