@@ -194,6 +194,9 @@ func decodeCommand[T Command](data []byte) (Command, error) {
 	return c, err
 }
 
+// Commands returns the names of all commands, sorted.
+func Commands() []string { return slices.Sorted(maps.Keys(commands)) }
+
 // DecodeCommand reads a command by its name on the wire.
 func DecodeCommand(name string, data []byte) (Command, error) {
 	dec, ok := commands[name]

@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Command asks a session to do something. Commands are the only way in, as
 // events are the only way out. A command is accepted when Send returns without
@@ -53,6 +56,8 @@ type (
 		Archived *bool     `json:"archived,omitempty"`
 
 		Plan PlanMode `json:"plan,omitempty"` // when the session plans first
+
+		Effort string `json:"effort,omitempty"` // low, medium or high: how much the model thinks
 	}
 
 	// Compact shortens the conversation now. It waits for a running turn to end.
@@ -480,6 +485,12 @@ type Open struct {
 	// Agent is the type of agents that a session runs as; "" = that of the session, or of
 	// the settings.
 	Agent string `json:"agent,omitempty"`
+
+	// Schema is a JSON Schema of an object. Every turn is to come to an answer of that form,
+	// which the model gives as the input of [FormTool]; a turn that does not ends with
+	// [ProblemForm]. Empty = an answer is text; a turn that was cut short goes on with the
+	// schema that it began with.
+	Schema json.RawMessage `json:"schema,omitempty"`
 
 	// Lane is where the turns of the session wait for each other: cron for what is
 	// scheduled; "" = main.

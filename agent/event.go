@@ -63,6 +63,9 @@ type (
 		PID     int    `json:"pid,omitempty"`
 		Config  string `json:"config,omitempty"` // hash
 
+		// Schema is the form that answers are to have, as long as this epoch lasts.
+		Schema json.RawMessage `json:"schema,omitempty"`
+
 		// Work is what holds for that kind of work, as long as this epoch lasts.
 		Work *Profile `json:"work,omitempty"`
 
@@ -97,6 +100,8 @@ type (
 		Archived *bool     `json:"archived,omitempty"`
 
 		Plan PlanMode `json:"plan,omitempty"` // when the session plans first
+
+		Effort string `json:"effort,omitempty"` // how much the model thinks
 	}
 
 	// LogRepaired says what was cut from the end of the log when it was opened.

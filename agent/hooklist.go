@@ -24,7 +24,7 @@ type HookReport struct {
 type HookInfo struct {
 	Event   string   `json:"event"`
 	Matcher string   `json:"matcher,omitempty"` // "" = it runs at each
-	Type    string   `json:"type"`              // command, http, mcp_tool, prompt or agent
+	Type    string   `json:"type"`              // command, http, mcp_tool, prompt, agent or callback
 	Run     string   `json:"run"`               // the command, the address, the tool, the prompt
 	Args    []string `json:"args,omitempty"`    // of a program that is run without a shell
 	If      string   `json:"if,omitempty"`
@@ -34,7 +34,7 @@ type HookInfo struct {
 	Async   bool     `json:"async,omitempty"`
 	Rewake  bool     `json:"asyncRewake,omitempty"`
 	Block   bool     `json:"block,omitempty"` // what goes wrong with it forbids
-	Layer   string   `json:"layer"`           // managed, flags, user, project, local, plugin, skill or agent
+	Layer   string   `json:"layer"`           // managed, flags, user, project, local, plugin, skill, agent or host
 	Source  string   `json:"source"`          // its file, or what it belongs to
 	At      string   `json:"at,omitempty"`    // JSON pointer in it
 }

@@ -63,6 +63,7 @@ const (
 	ProblemNoPlan   ProblemCode = "no-plan"         // session: no plan waits for a decision
 	ProblemPlan     ProblemCode = "plan-change"     // session, error: a plan that cannot be changed so
 	ProblemPlans    ProblemCode = "plan-again"      // session, n: a plan was made anew too often
+	ProblemForm     ProblemCode = "no-valid-answer" // n, error: no answer in the form that was asked for came
 	ProblemBundle   ProblemCode = "bundle"          // name, error: a bundle that cannot be read or started
 	ProblemInternal ProblemCode = "internal"        // error
 )

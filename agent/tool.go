@@ -187,6 +187,9 @@ type CallEnv struct {
 	// Tools pass it on: DURE_IDEMPOTENCY_KEY, MCP _meta, Idempotency-Key.
 	Key string
 
+	// Vars are variables for processes that the call starts, NAME=value.
+	Vars []string
+
 	// Class is how this call is treated, and Effects what it was decided on.
 	Class   Class
 	Effects Effects

@@ -367,6 +367,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition,
 	if r.gives = r.has; as.Routes() {
 		r.gives = of
 	}
+	r.has = withForm(b, r.has)
 	r.has = both(r.has, d.gives)
 	return r
 }
@@ -386,6 +387,7 @@ func (s toolSet) begins(p *session.Parts, b session.Build, as swarm.Definition) 
 	s.code.into(p)
 	s.code.requires(p, b)
 	begins(p, b, as)
+	s.mirrored(p)
 }
 
 // begins has a new session that runs as an agent begin with what that says first.

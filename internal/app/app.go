@@ -51,6 +51,7 @@ type Flags struct {
 	Budget       Budget      // zero fields say nothing
 	Scratch      bool        // keep nothing on disk
 	PlainOff     bool        // what an input names without an @ is not read
+	Hosted       bool        // a program for agent sessions drives this one
 	NoReflexion  bool        // nothing is learnt of what is done
 	PluginDirs   []string    // plugins for this run
 	Servers      []string    // of the Model Context Protocol, for this run: files, or JSON objects
@@ -59,6 +60,9 @@ type Flags struct {
 	Agent        string      // the type of agents that a session runs as; "" = as the settings say, none = none
 	Agents       string      // types of agents, see swarm.ParseNamed
 	Code         *BundleCode // of the bundle whose swarm runs; nil = none does
+	Sources      *[]string   // whose files of settings, instructions and extensions are read: user, project, local; nil = all
+	Tools        *[]string   // the built-in tools that there are; nil = all
+	Thinking     *int        // tokens that an answer may think for; nil = as the effort has it
 	Elsewhere    bool        // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]config.Provider
@@ -77,6 +81,9 @@ type Options struct {
 	Version  string
 	Logger   *slog.Logger // nil = nothing is logged
 
+	// Host is the program that embeds this one; nil = none does.
+	Host *Host
+
 	// Extensions are compiled in, beside those of dure itself: bundles can name them.
 	Extensions []exthost.Compiled
 
@@ -93,6 +100,10 @@ type Options struct {
 
 	// Worker is the command of processes of agents, for tests; nil = this program's own.
 	Worker []string
+
+	// Editor has files open that may not be saved yet: the file tools of sessions in Workdir
+	// read them as they stand there, and tell it what they write. nil = there is none.
+	Editor Editor
 
 	// Fault is for crash tests: it is called at every write boundary of the
 	// store.
@@ -113,6 +124,7 @@ type App struct {
 	transport *http.Transport // of http; web tools clone it
 	ring      keys.Ring
 
+	shared   func() client.Transport           // of several front-ends, made once
 	desk     func() (*oauth.Desk, error)       // signs in, made once
 	desked   *oauth.Desk                       // that, once it is there
 	open     func() (*session.Registry, error) // opens the store, once
@@ -124,6 +136,7 @@ type App struct {
 	house    treehouse
 	workers  workers
 	upper    *upper // nil = this is not the process of an agent
+	watched  watched
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
@@ -134,6 +147,7 @@ type App struct {
 	readers map[string]*mentions     // of the sessions that are open, by ID
 	hooked  map[string]*hooked       // of the sessions that are open, by ID
 	reach   map[string]agent.Reach   // of the sessions that are open, by ID
+	roots   map[string]string        // of sessions that are mirrored, the one that a person has, by ID
 
 	held   held // by files, in folders that are trusted
 	slash  customs
@@ -148,7 +162,7 @@ func New(o Options) (*App, error) {
 	}
 	src := config.Sources{
 		ReadFile: config.ReadFile, Getenv: getenv(o.Environ), UserHome: o.UserHome, Workdir: o.Workdir,
-		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(),
+		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(), Only: o.Flags.layers(),
 	}
 	stamp, _ := config.Changed(src, config.Stamp{}) // before they are read
 	cfg, err := load(src, o.Flags)
@@ -194,7 +208,9 @@ func New(o Options) (*App, error) {
 		return nil, err
 	}
 	a.borrowedModel()
+	a.boundTelemetry()
 	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
+	a.shared = sync.OnceValue(func() client.Transport { return client.Share(wire{a}) })
 	return a, nil
 }
 
@@ -221,7 +237,7 @@ func (f Flags) settings() config.Settings {
 	if off := false; f.PlainOff {
 		s.Context = &config.FileContext{Auto: &off}
 	}
-	if off := false; f.NoReflexion {
+	if off := false; f.NoReflexion || !f.reads(config.User) {
 		s.Reflexion = &config.FileReflexion{Enabled: &off}
 	}
 	if b := f.Budget; b != (config.Budget{}) {
@@ -291,6 +307,7 @@ func (a *App) Close() error {
 		return nil
 	}
 	reg.Shutdown()
+	a.endWatch()
 	return store.Close()
 }
 

@@ -49,7 +49,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}
 	var hk *hooked // nothing runs before it is there
 	offers, who := a.offers(cat, work, b)
-	tracker, keep, known := ws.NewTracker(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
+	tracker, keep, known := deciding.tracks(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
 	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
 	if err != nil {
 		return session.Parts{}, err
@@ -79,7 +79,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,
 		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, own.extra, toldTools(offers))...),
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params: agent.Params{Thinking: thinking[work.Effort]}, Thinking: thinking,
+		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
 		Catalog: func() session.Catalog { return deciding.stepOf(offers()) },
 		System:  write,
 		Gate:    a.upper.over(b, known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...))),
@@ -163,6 +163,14 @@ const (
 // thinking is the budget that stands for an effort, in tokens. Adapters turn it
 // into what their provider calls it.
 var thinking = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
+
+// thinks is how many tokens an answer may think for.
+func (a *App) thinks(effort string) int {
+	if n := a.opts.Flags.Thinking; n != nil {
+		return *n
+	}
+	return thinking[effort]
+}
 
 // restore sets the task list to what a conversation left it as.
 func restore(t *tools.Todos, id string, past []agent.Message) {

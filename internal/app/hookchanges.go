@@ -34,7 +34,7 @@ func (c *settingsWatch) start(h *hooked) {
 	defer c.mu.Unlock()
 	if !c.begun {
 		c.begun = true
-		c.stamp, _ = config.Changed(h.app.permissions.src, config.Stamp{})
+		c.stamp, _ = config.Changed(h.app.permissions.source(), config.Stamp{})
 	}
 }
 
@@ -46,7 +46,7 @@ func (c *settingsWatch) look(ctx context.Context, h *hooked) {
 		h.refresh()
 		return
 	}
-	stamp, changed := config.Changed(h.app.permissions.src, c.stamp)
+	stamp, changed := config.Changed(h.app.permissions.source(), c.stamp)
 	if !changed {
 		return
 	}

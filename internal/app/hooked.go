@@ -105,6 +105,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 		Var:     h.variable,
 		Rule:    h.rule,
 		Record:  h.record,
+		Call:    a.opts.Host.callback(),
 		Spent:   b.Spent,
 		Keep:    h.keep,
 		Wake:    h.rouse,

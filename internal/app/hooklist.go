@@ -86,7 +86,7 @@ func (a *App) hooksOff(cfg config.Config, more, on []hookSource) (off []agent.Ho
 func hookInfo(h hooks.Hook) agent.HookInfo {
 	return agent.HookInfo{
 		Event: string(h.Event), Matcher: h.Matcher, Type: string(h.Type),
-		Run:  cmp.Or(h.Command, h.URL, h.Prompt, strings.TrimSpace(h.Server+" "+h.Tool)),
+		Run:  cmp.Or(h.Command, h.URL, h.Prompt, h.Callback, strings.TrimSpace(h.Server+" "+h.Tool)),
 		Args: h.Args, If: h.If, Seconds: h.Limit().Seconds(), Status: h.Status, Once: h.Once, Async: h.Async, Rewake: h.Rewake, Block: h.Block,
 		Layer: h.Source.Layer, Source: h.Source.String(), At: h.At,
 	}

@@ -54,7 +54,7 @@ func hookSources(cfg config.Config, more ...hookSource) []hookSource {
 		})
 	}
 	return slices.DeleteFunc(append(all, more...), func(s hookSource) bool {
-		return h.ManagedOff || (h.Off || h.ManagedOnly) && !s.Managed
+		return h.ManagedOff || (h.Off || h.ManagedOnly && s.Layer != hooks.HostLayer) && !s.Managed
 	})
 }
 

@@ -41,6 +41,8 @@ type place struct {
 	root *os.Root
 	file string // within dir; "" = the whole folder
 
+	as string // what its session is called here; "" = as importedID has it
+
 	// usual says that the product keeps its sessions here, so that a session keeps the
 	// folder that it was held in. A file may come from anybody.
 	usual bool
@@ -119,6 +121,9 @@ func foundRow(p place, l others.Listed) agent.ImportedSession {
 	row := agent.ImportedSession{
 		Source: string(l.Source), ID: l.ID, Path: filepath.Join(p.dir, filepath.FromSlash(l.Path)), Title: l.Title, Workdir: l.Workdir,
 		Bytes: l.Bytes, State: "new", Session: importedID(l),
+	}
+	if p.as != "" {
+		row.ID, row.Session = p.as, p.as
 	}
 	if id, ok := strings.CutPrefix(l.Path, others.InDatabase); ok {
 		row.Path = p.Database + "#" + id

@@ -48,7 +48,7 @@ func (a *App) LendableTools(only []string) ([]agent.Spec, error) {
 			a.opts.Logger.Debug("closing the process box", "error", err)
 		}
 	}()
-	has, err := offered(cat, work)
+	has, err := a.offered(cat, work)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (a *App) Lend(ctx context.Context, title string, asks bool) (*Lent, error) 
 	if err != nil {
 		return nil, err
 	}
-	info, err := reg.Open(ctx, agent.Open{Title: title, Workdir: a.opts.Workdir, Mode: a.cfg.Mode, Lend: true, Approver: asks, Ready: true})
+	info, err := a.openIn(ctx, reg, agent.Open{Title: title, Workdir: a.opts.Workdir, Mode: a.cfg.Mode, Lend: true, Approver: asks, Ready: true})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/config"
 	"dure/internal/memory"
 	"dure/internal/session"
 )
@@ -49,6 +50,11 @@ func (a *App) instructions(workdir string, denied func(path string) bool) *instr
 	}
 	if a.opts.UserHome != "" {
 		c.User = []string{filepath.Join(a.opts.UserHome, ".claude"), a.cfg.Home}
+	}
+	for scope, layer := range map[memory.Scope]config.Layer{memory.User: config.User, memory.Project: config.Project, memory.Local: config.Local} {
+		if !a.opts.Flags.reads(layer) {
+			c.Without = append(c.Without, scope)
+		}
 	}
 	return &instructions{cfg: c, off: m.Off, touched: map[string]bool{}}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"dure/internal/config"
 	"dure/internal/front"
 )
 
@@ -54,8 +55,13 @@ func (a *App) filePlaces(workdir, kind string) []front.Place {
 		add(front.Managed, true, managed, "")
 		add(front.Managed, true, managed, owners...)
 	}
-	add(front.User, true, a.cfg.Home, "")
-	add(front.User, true, a.opts.UserHome, owners[1:]...)
+	if a.opts.Flags.reads(config.User) {
+		add(front.User, true, a.cfg.Home, "")
+		add(front.User, true, a.opts.UserHome, owners[1:]...)
+	}
+	if !a.opts.Flags.reads(config.Project) {
+		return all
+	}
 	top, trusted := a.project(workdir)
 	if !trusted {
 		top = cmp.Or(gitTop(workdir), top)

@@ -233,8 +233,10 @@ func (a *App) pluginFolders(workdir string) (reads, writes []string) {
 	return reads, writes
 }
 
-// moreHooks returns the hooks of plugins. Secrets reach them in their environment alone.
+// moreHooks returns the hooks of plugins, and of the embedding program. Secrets reach those
+// of plugins in their environment alone.
 func (a *App) moreHooks(workdir string) (all []hookSource) {
+	all = a.opts.Host.sources()
 	for _, p := range a.pluginsIn(workdir) {
 		options := maps.Clone(p.Options)
 		maps.Copy(options, p.secrets(a.pluginSecret(p.Loaded)))

@@ -83,7 +83,7 @@ func (a *App) prompt(cat *catalog.Catalog, s setting, wanted *func(agent.Spec) b
 	if o.Edit {
 		return none, nil
 	}
-	has, err := offered(cat, s.work)
+	has, err := a.offered(cat, s.work)
 	if err != nil {
 		return nil, err
 	}
@@ -360,7 +360,7 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog
 		return nil, nil, err
 	}
 	defer set.close()
-	has, err = offered(cat, w)
+	has, err = a.offered(cat, w)
 	return cat, has, err
 }
 

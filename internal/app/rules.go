@@ -159,6 +159,13 @@ type permissions struct {
 	version int // counts changes
 }
 
+// source is where settings are read from.
+func (p *permissions) source() config.Sources {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.src
+}
+
 // current returns the permissions as they are now, and their version. What cannot
 // be read denies every call until somebody mends it.
 func (p *permissions) current() (config.Config, []policy.File, int) {
@@ -205,13 +212,15 @@ type decider struct {
 	from *decider
 	look func() // takes settings over that nobody keeps from the session
 
-	record func(...agent.Body) error // into the log of the session
+	record  func(...agent.Body) error // into the log of the session
+	tracker *workspace.Tracker        // what the session has seen of files
 
 	mu      sync.Mutex
 	cfg     config.Config // of the permissions that are in force
 	files   []policy.File
 	version int
 	off     []string // tools and groups that are switched off for the session
+	tokens  *int     // of thinking, as somebody has said for the session; nil = nobody has
 }
 
 // newDecider returns the decider of a session in a mode, which may work for another one.

@@ -40,8 +40,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata/se
 //	               crlf, bom, euc-kr, hex
 //	want/FILE      what is different afterwards; "| gone" for a file that is gone
 //	settings.json  the user's settings
-//	flags          the command line: mode, allow, deny, dialect, max-turns; nobody
-//	               = there is no one to ask
+//	flags          the command line: mode, allow, deny, dialect, max-turns, schema; nobody to ask
 //	model          what the model says, a paragraph for each request: think, say,
 //	               call (a tool and its JSON; output:HANDLE is the last handle
 //	               it has read), raw (the same, any text), stop, fault
@@ -53,10 +52,9 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata/se
 //	                                         session" holds for the session, deny
 //	                                         has a reason, answer QUESTION=ANSWER
 //	                 interrupt               at once
-//	                 when, shown             waits for a line of the log, or for
-//	                                         a text on the screen
-//	                 file, link              makes one in the workspace: NAME TEXT,
-//	                                         NAME TARGET
+//	                 when, shown             waits for a line of the log, or a text on the screen
+//	                 file, link              makes one in the workspace: NAME TEXT, NAME TARGET
+//	                 plain                   the next program wants no form of answers
 //	                 close, quit             ends the program, when no turn runs or
 //	                                         at once, and starts another
 //	log            the log, a line for each event; calls are c1, c2, ... in the
@@ -232,6 +230,8 @@ func (p *play) flag(word, value string) {
 		p.flags.Deny = append(p.flags.Deny, value)
 	case "dialect":
 		p.flags.Dialect = value
+	case "schema":
+		p.open.Schema = json.RawMessage(value)
 	case "nobody":
 		p.open.Approver = false
 	case "max-turns":
@@ -436,6 +436,8 @@ func (p *play) do(word, value string) {
 		})
 	case "shown":
 		p.shown(value)
+	case "plain":
+		p.open.Schema = nil
 	case "close":
 		p.rest()
 		p.reopen()

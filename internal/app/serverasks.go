@@ -113,6 +113,9 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	if r, decided, err := h.eliciting(ctx, q); decided || err != nil {
 		return r, err
 	}
+	if r, put, err := c.toHost(ctx, h, q, server); put || err != nil {
+		return r, err
+	}
 	if !c.asks || !c.mayPut(server) {
 		return mcp.Reply{Action: mcp.Decline}, nil
 	}
@@ -123,6 +126,25 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 		return r, err
 	}
 	return h.elicited(ctx, q, r)
+}
+
+// toHost puts a question of a server to the embedding program, if that takes such.
+func (c *connected) toHost(ctx context.Context, h *hooked, q mcp.Elicitation, server string) (mcp.Reply, bool, error) {
+	host := c.app.opts.Host
+	if host == nil || host.Elicit == nil {
+		return mcp.Reply{}, false, nil
+	}
+	if !c.mayPut(server) {
+		return mcp.Reply{Action: mcp.Decline}, true, nil
+	}
+	h.elicits(q)
+	r, _, err := host.elicits(ctx, q)
+	c.wasPut(server, err == nil && r.Action == mcp.Accept)
+	if err != nil {
+		return r, true, err
+	}
+	r, err = h.elicited(ctx, q, r)
+	return r, true, err
 }
 
 // answered puts a question of a server to the person: first whether they want to answer it

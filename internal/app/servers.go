@@ -81,11 +81,17 @@ func (a *App) readServers(workdir string, choices servers.Choices) *serverSource
 	for i, given := range a.opts.Flags.Servers {
 		a.givenServers(s, i, given)
 	}
+	a.opts.Host.servers(s)
 	if a.opts.Flags.OnlyServers {
 		return s
 	}
-	s.add(choices.Source(localServers))
+	if a.opts.Flags.reads(config.Local) {
+		s.add(choices.Source(localServers))
+	}
 	for _, path := range projectServers(workdir) {
+		if !a.opts.Flags.reads(config.Project) {
+			break
+		}
 		s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.covered(path, data) })
 	}
 	for _, raw := range a.cfg.MCP.Sources {

@@ -52,6 +52,9 @@ type connected struct {
 	begins  sync.Once
 	begun   chan struct{} // is closed when the session may be reached
 
+	setting sync.Mutex        // held while servers are set
+	dynamic map[string]string // those that were set while the session runs, by name, with the hash of each; guarded by setting
+
 	mu       sync.Mutex
 	over     bool                         // guarded by mu
 	catalogs map[string]*catalog.Catalog  // by session; guarded by mu
@@ -110,10 +113,11 @@ func (a *App) connect(b serverPlace, cat *catalog.Catalog) *connected {
 				list = append(list, k.Expanded)
 			}
 		}
-		if len(list) == 0 {
+		if len(list) == 0 && a.opts.Host == nil { // who embeds us may add some later
 			return nil
 		}
 		c = a.newConnected(b)
+		c.awaits = a.opts.Host.embeds(list)
 		c.set = mcp.New(c.config(list))
 	}
 	a.servers.mu.Lock()
@@ -137,8 +141,8 @@ func (c *connected) config(list []servers.Server) mcp.Config {
 	a := c.app
 	return mcp.Config{
 		Servers: list, Start: c.start, HTTP: c.client, Headers: c.headers, Auth: c.signsIn,
-		Roots:   func() []string { return append([]string{c.ws.Root()}, a.cfg.AddDirs...) },
-		Trusted: ownServer, Elicit: c.elicit, Elicited: c.finished, Ask: c.sampler(),
+		Roots: func() []string { return append([]string{c.ws.Root()}, a.cfg.AddDirs...) },
+		Dial:  a.opts.Host.dial, Trusted: ownServer, Elicit: c.elicit, Elicited: c.finished, Ask: c.sampler(),
 		Clean: a.patterns.Redact, OnChange: c.changed,
 		Log: a.opts.Logger, Version: a.opts.Version,
 	}
@@ -200,6 +204,9 @@ func (c *connected) changed(server string) {
 			prints[own.Remote()] = own.Print()
 		}
 	}
+	if c.embedded(server) { // it is as the host wants it to be, which is what embeds us
+		clear(prints)
+	}
 	held := c.compare(c.prefix+server, prints)
 	tools = slices.DeleteFunc(tools, func(t agent.Tool) bool {
 		own, ok := t.(*mcp.Tool)
@@ -210,6 +217,11 @@ func (c *connected) changed(server string) {
 	c.takeOver(server, tools, held)
 	c.mu.Unlock()
 	c.note(notes)
+}
+
+// embedded reports whether a server is inside of the embedding program.
+func (c *connected) embedded(server string) bool {
+	return slices.ContainsFunc(c.set.Status(), func(s mcp.Status) bool { return s.Server.Name == server && s.Server.Type == servers.SDK })
 }
 
 // takeOver gives the sessions the tools of a server. It is called with mu.

@@ -66,7 +66,7 @@ type SettingChange struct {
 
 // settingsSource is where the settings of now come from.
 func (a *App) settingsSource() config.Sources {
-	src := a.permissions.src
+	src := a.permissions.source()
 	src.Trusted = a.cfg.Trusted
 	return src
 }

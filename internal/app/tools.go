@@ -55,6 +55,8 @@ type toolSet struct {
 	crew  *crew
 	code  *codeRun
 	close func()
+
+	mirrored func(*session.Parts) // has the session written for programs, too
 }
 
 // tools fills the catalog with the built-in tools.
@@ -68,7 +70,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 	})
 	all := files.Files{
-		Workspace: c.ws, Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
+		Workspace: c.ws, FS: a.edited(c.ws), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
 		Blob: func(handle string) (string, bool) {
 			path := a.store.BlobPath(c.Session, strings.TrimPrefix(handle, "output:"))
 			return path, path != ""
@@ -100,6 +102,9 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		return toolSet{}, err
 	}
 	all = append(all, pages.Tools()...)
+	if all, err = addForm(all, c.Open.Schema); err != nil {
+		return toolSet{}, err
+	}
 	for _, t := range all {
 		if err := c.cat.Register(t, catalog.BuiltIn, ""); err != nil {
 			return toolSet{}, err
@@ -111,16 +116,20 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	if c.keeper != nil {
 		wrap = append(wrap, c.keeper.wrap)
 	}
+	if a.cfg.Telemetry.Traces != nil {
+		wrap = append(wrap, a.traced)
+	}
 	code, err := a.runCode(c, cmp.Or(childName(c.Child), c.as.Name))
 	if err != nil {
 		return toolSet{}, err
 	}
 	return toolSet{
-		code:  code,
-		wrap:  wrap,
-		heard: check.Reset,
-		todos: list,
-		crew:  crew,
+		code:     code,
+		wrap:     wrap,
+		heard:    check.Reset,
+		mirrored: func(p *session.Parts) { a.mirrored(p, c.Build, c.ws.Root()) },
+		todos:    list,
+		crew:     crew,
 		close: func() {
 			code.close()
 			crew.Close()
@@ -133,7 +142,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 // commandEnv is the environment of what tools start: with the variables of the
 // settings, and without the keys of all providers and what settings name.
 func (a *App) commandEnv() []string {
-	scrub := slices.Clone(a.cfg.ScrubEnv)
+	scrub := append(slices.Clone(a.cfg.ScrubEnv), "OTEL_*") // where we report to is nobody else's, and may hold keys
 	for _, p := range a.providers() {
 		scrub = append(scrub, p.Keys...)
 	}

@@ -86,11 +86,11 @@ func (a *App) openToFind(ctx context.Context, reg *session.Registry, q agent.Sea
 	if a.cfg.NoAI {
 		noModel = errors.New("no model is asked")
 	}
-	info, err = reg.Open(ctx, o)
+	info, err = a.openIn(ctx, reg, o)
 	if err != nil && !o.Edit {
 		noModel = err
 		o.Edit = true
-		info, err = reg.Open(ctx, o)
+		info, err = a.openIn(ctx, reg, o)
 	}
 	return info, noModel, err
 }

@@ -20,7 +20,7 @@ func (w wire) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, error)
 	if err != nil {
 		return agent.SessionInfo{}, err
 	}
-	return reg.Open(ctx, o)
+	return w.openIn(ctx, reg, o)
 }
 
 // Send hands a command to a session.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"dure/agent"
 )
 
 // Dialect says under which names the model, hooks and hosts see the tools.
@@ -64,6 +66,7 @@ var dialects = map[Dialect]map[string]string{
 		"resource__list":          "ListMcpResourcesTool",
 		"resource__read":          "ReadMcpResourceTool",
 		Search:                    "ToolSearch",
+		agent.FormTool:            "StructuredOutput",
 	},
 }
 

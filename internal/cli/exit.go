@@ -22,6 +22,7 @@ const (
 	ExitSession     = 6   // a session is missing, open elsewhere, damaged, or not what was written
 	ExitHome        = 7   // nothing can be written: home, disk
 	ExitLimit       = 8   // the turn reached its limit of steps
+	ExitForm        = 9   // no valid answer in the form that was asked for came
 	ExitInterrupted = 130 // interrupted by the user
 	ExitTerminated  = 143 // terminated
 )
@@ -78,6 +79,8 @@ func problemCode(code agent.ProblemCode) int {
 		return ExitSession
 	case agent.ProblemHook:
 		return ExitDenied
+	case agent.ProblemForm:
+		return ExitForm
 	case agent.ProblemHome, agent.ProblemDisk, agent.ProblemIndex:
 		return ExitHome
 	}

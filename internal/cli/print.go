@@ -14,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/text"
+	"dure/internal/transcript"
 )
 
 // Format is how print mode writes its outcome.
@@ -69,8 +70,10 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		return err
 	}
 	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10), calls: map[string]agent.Call{}}
-	p.result.allowed, p.result.unread = map[string]agent.Call{}, map[string]bool{}
-	p.result.session = sess.Info.ID
+	p.result = outcome{
+		Results: transcript.NewResults(sess.Info.ID), session: sess.Info.ID,
+		allowed: map[string]agent.Call{}, unread: map[string]bool{},
+	}
 	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
 	if warning := c.memoryWarning(ctx, sess.Info.ID); warning != "" {
 		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+warning)
@@ -80,8 +83,9 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		return err
 	}
 	after := int64(0)
-	if known := known(sess.Info); known != nil && o.Open.Session != "" {
-		after, p.result.totals = sess.Info.Head, *known
+	if o.Open.Session != "" && known(sess.Info) != nil {
+		after = sess.Info.Head
+		p.result.Known(sess.Info)
 	}
 	events, stop := follow(ctx, sess, after)
 	err = p.loop(ctx, events)
@@ -94,7 +98,7 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		p.out.Flush()
 		return err
 	}
-	return p.report()
+	return p.report(ctx)
 }
 
 // start sends the prompt.
@@ -168,7 +172,7 @@ func (p *printer) take(f found, ok bool) (done bool, err error) {
 		}
 	}
 	if old {
-		p.result.past(f.event)
+		p.result.Apply(f.event)
 		return false, nil
 	}
 	p.line.event(f.event)
@@ -219,17 +223,20 @@ func (p *printer) event(e agent.Event) error {
 }
 
 // report writes the outcome.
-func (p *printer) report() error {
+func (p *printer) report(ctx context.Context) error {
 	r := &p.result
 	switch p.o.Format {
 	case FormatJSON:
-		data, err := json.Marshal(r.object(p.Text, p.Now().Sub(p.began)))
+		data, err := json.Marshal(p.object(ctx))
 		if err != nil {
 			return err
 		}
 		p.out.Write(append(data, '\n'))
 	case FormatText:
-		answer := r.shown
+		answer := r.Shown()
+		if formed := r.Formed(); formed != nil || p.o.Open.Schema != nil || r.End().Problem == agent.ProblemForm {
+			answer = string(formed) // or nothing: whoever asked for JSON reads no text
+		}
 		if p.o.Terminal {
 			answer = text.Clean(answer)
 		}
@@ -243,7 +250,7 @@ func (p *printer) report() error {
 	p.denials()
 	p.deferred()
 	p.pending()
-	code := turnCode(r.end)
+	code := turnCode(r.End())
 	if code == ExitOK {
 		return nil
 	}
@@ -255,12 +262,26 @@ func (p *printer) report() error {
 			fmt.Fprintln(p.Err, text.Clean(fix))
 		}
 	}
-	return &Exited{Code: code, Err: fmt.Errorf("the turn ended: %s", r.end.Reason)}
+	return &Exited{Code: code, Err: fmt.Errorf("the turn ended: %s", r.End().Reason)}
+}
+
+// object returns the outcome as programs read it.
+func (p *printer) object(ctx context.Context) transcript.Result {
+	why := ""
+	if p.result.End().Reason != agent.EndDone {
+		why, _ = p.result.why(p.Text)
+	}
+	o := p.result.Result(why)
+	o.DurationMS = p.Now().Sub(p.began).Milliseconds()
+	if models, err := client.Query[[]agent.ModelInfo](ctx, p.Client, agent.ListModels{}); err == nil { // else less is said of them
+		o.Describe(models)
+	}
+	return o
 }
 
 // deferred says that a call was put aside, and how it is gone on with.
 func (p *printer) deferred() {
-	if b := p.result.aside; b != nil {
+	if b := p.result.Aside(); b != nil {
 		fmt.Fprintln(p.Err, deferredLine(p.Text, *b, p.o.Open.Workdir))
 		fmt.Fprintln(p.Err, p.Text.Say(text.HookDeferredFix, "session", p.result.session))
 	}
@@ -292,22 +313,23 @@ func (p *printer) pending() {
 
 // denials says what was denied, because nobody was there to see it.
 func (p *printer) denials() {
-	if len(p.result.denied) == 0 {
+	denied := p.result.Denied()
+	if len(denied) == 0 {
 		return
 	}
-	fmt.Fprintln(p.Err, p.Text.Say(text.PrintDenied, "n", len(p.result.denied)))
-	for _, d := range p.result.denied {
-		line := "  " + toolName(d.call.Tool)
-		if arg := mainArg(d.call, p.o.Open.Workdir); arg != "" {
+	fmt.Fprintln(p.Err, p.Text.Say(text.PrintDenied, "n", len(denied)))
+	for _, d := range denied {
+		line := "  " + toolName(d.Call.Tool)
+		if arg := mainArg(d.Call, p.o.Open.Workdir); arg != "" {
 			line += " " + text.Cut(arg, 100)
 		}
-		if d.reason != "" {
-			line += " · " + text.Cut(p.Text.Phrase(text.OneLine(bounded(d.reason))), 160)
+		if d.Reason != "" {
+			line += " · " + text.Cut(p.Text.Phrase(text.OneLine(bounded(d.Reason))), 160)
 		}
 		fmt.Fprintln(p.Err, line)
 	}
 	fix := text.PrintDeniedFix
-	if !slices.ContainsFunc(p.result.denied, func(d denial) bool { return !d.hook }) {
+	if !slices.ContainsFunc(denied, func(d transcript.Denial) bool { return !d.Hook }) {
 		fix = text.FixHook // rules would not help
 	}
 	fmt.Fprintln(p.Err, p.Text.Say(fix))

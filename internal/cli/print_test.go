@@ -104,6 +104,8 @@ func TestPrintJSON(t *testing.T) {
 	const want = `{"type":"result","subtype":"success","is_error":false,"duration_ms":0,"duration_api_ms":700,"num_turns":2,` +
 		`"result":"All is well.\u001b[0m","stop_reason":"end_turn","session_id":"s1","total_cost_usd":0.0246,` +
 		`"usage":{"input_tokens":1200,"output_tokens":80,"cache_read_input_tokens":3000,"cache_creation_input_tokens":0},` +
+		`"modelUsage":{"opus":{"inputTokens":0,"outputTokens":0,"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"webSearchRequests":0,` +
+		`"costUSD":0,"contextWindow":0,"maxOutputTokens":0}},` +
 		`"permission_denials":[{"tool_name":"bash__exec","tool_use_id":"c3","tool_input":{"command":"go test ./... 2\u003e\u00261 | tail -n 20"}}],` +
 		`"terminal_reason":"completed"}` + "\n"
 	if d := cmp.Diff(want, got.out); d != "" || got.code != 0 {

@@ -419,7 +419,7 @@ func turnLine(t text.Catalog, b agent.TurnEnded) string {
 
 // turnFault says why a turn failed and what to do about it.
 func turnFault(t text.Catalog, b agent.TurnEnded, session string) (message, fix string) {
-	if b.Problem == agent.ProblemBudget {
+	if b.Problem == agent.ProblemBudget || b.Problem == agent.ProblemForm {
 		return t.Problem(&agent.Problem{Code: b.Problem, Args: map[string]string{"error": t.Phrase(b.Error)}})
 	}
 	if b.Fail == "" {

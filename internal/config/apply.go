@@ -24,7 +24,7 @@ func (l *loader) apply(ly layer, s Settings) error {
 	if !ly.own() {
 		l.restrict(ly, &s)
 	}
-	for _, step := range []func(layer, Settings) error{l.scalars, l.permissions, l.endpoints, l.choices, l.profiles, l.network, l.limits, l.memory, l.confine, l.care, l.planned, l.hooks, l.servers, l.extend, l.worktree, l.lanes} {
+	for _, step := range []func(layer, Settings) error{l.scalars, l.permissions, l.endpoints, l.choices, l.profiles, l.network, l.limits, l.memory, l.confine, l.care, l.planned, l.hooks, l.servers, l.extend, l.worktree, l.lanes, l.telemetry} {
 		if err := step(ly, s); err != nil {
 			return err
 		}

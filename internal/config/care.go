@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Context says what is read with an input.
 type Context struct {
@@ -84,12 +87,37 @@ func (l *loader) care(ly layer, s Settings) error {
 		l.set(ly, "reflexion.maxEntries", l.cfg.Reflexion.MaxEntries != *n)
 		l.cfg.Reflexion.MaxEntries = *n
 	}
+	if t := s.Transcripts; t != nil && t.Mirror != nil {
+		if !slices.Contains(mirrorings, *t.Mirror) {
+			return l.invalid(ly, "transcripts.mirror", *t.Mirror, mirrorings)
+		}
+		l.set(ly, "transcripts.mirror", l.cfg.Mirror != *t.Mirror)
+		l.cfg.Mirror = *t.Mirror
+	}
 	return nil
+}
+
+// When sessions are also written where programs for agent sessions look for them.
+const (
+	MirrorOff = "off"
+	MirrorSDK = "sdk" // those that such a program drives
+	MirrorAll = "all"
+)
+
+var mirrorings = []string{MirrorOff, MirrorSDK, MirrorAll}
+
+// FileTranscripts says which sessions are mirrored, as a file writes it.
+type FileTranscripts struct {
+	Mirror *string `json:"mirror"`
 }
 
 // restrictCare lets a repository switch off what costs, and reads, unasked, and leave on
 // what protects: nothing else.
 func (l *loader) restrictCare(s *Settings, drop func(key string)) {
+	if s.Transcripts != nil {
+		drop("transcripts.mirror")
+		s.Transcripts = nil
+	}
 	if s.Context != nil && on(s.Context.Auto) && !l.cfg.Context.Auto {
 		drop("context.auto")
 		s.Context = nil

@@ -31,6 +31,10 @@ type Sources struct {
 	Settings string                                 // of the command line: a file, or a JSON object
 	Flags    Settings                               // what other flags say
 
+	// Only are the layers of files that are read, of User, Project and Local; nil = all. Those
+	// of an administrator are read in any case.
+	Only []Layer
+
 	// Trusted says that the user trusts the project's folder with what it brings
 	// now: its files may then permit as well. They still decide neither where keys
 	// are sent nor how commands are confined, and choose no mode that asks less.
@@ -83,6 +87,7 @@ type Config struct {
 	Memory       Memory
 	User         Person
 	Investment   *Investment // nil = none is known
+	Mirror       string      // see MirrorSDK
 	NoTaskState  bool        // agents note nothing, and nothing of it is carried on
 	Context      Context
 	Reflexion    Reflexion
@@ -90,6 +95,7 @@ type Config struct {
 	Verification Verification
 	Worktree     Worktree
 	Lanes        map[string]Lane // by name
+	Telemetry    Telemetry
 
 	Hooks Hooks
 	MCP   MCP
@@ -276,6 +282,7 @@ type Settings struct {
 	Checkpoints    *bool               `json:"checkpoints"`
 	Context        *FileContext        `json:"context"`
 	Reflexion      *FileReflexion      `json:"reflexion"`
+	Transcripts    *FileTranscripts    `json:"transcripts"`
 	Plan           *FilePlan           `json:"plan"`
 	Verification   *FileVerification   `json:"verification"`
 	Sandbox        *FileSandbox        `json:"sandbox"`
@@ -289,6 +296,8 @@ type Settings struct {
 
 	Worktree *FileWorktree       `json:"worktree"`
 	Lanes    map[string]FileLane `json:"lanes"`
+
+	Telemetry *FileTelemetry `json:"telemetry"`
 	Extensions
 
 	// MemoryExcludes is another word for memory.excludes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,6 +20,8 @@ type loader struct {
 	told map[string]bool  // files and keys of which the user was told that they are inert
 	left int              // how much is inert
 	odd  int              // how many rules cannot be read
+
+	watched telemetrySaid
 }
 
 // Load reads all layers and returns what they say together. Its errors are
@@ -39,17 +42,16 @@ func load(src Sources) (Config, error) {
 	}
 	files, others := l.files(), l.claudeFiles()
 	for _, step := range []func() error{
-		func() error { return l.claude(User, others.user) },
-		func() error { return l.file(User, files.user) },
-		func() error { return l.claude(Project, others.project) },
-		func() error { return l.file(Project, files.project) },
-		func() error { return l.claude(Local, others.local) },
-		func() error { return l.theirFile(layer{kind: Local, path: others.top, outside: true}) },
-		func() error { return l.file(Local, files.local) },
+		func() error { return l.both(User, others.user, files.user) },
+		func() error { return l.both(Project, others.project, files.project) },
+		func() error { return l.both(Local, others.local, "") },
+		func() error { return l.top(others.top) },
+		func() error { return l.both(Local, "", files.local) },
 		l.inline,
 		l.environment,
 		func() error { return l.apply(layer{kind: Flags}, l.src.Flags) },
 		func() error { return l.managed(files, others) },
+		func() error { l.telemetryVariables(); return nil },
 		l.proxies,
 		l.checkProfiles,
 	} {
@@ -68,7 +70,7 @@ func newLoader(src Sources) (*loader, error) {
 	if src.ReadDir == nil {
 		src.ReadDir = readDir
 	}
-	l := &loader{src: src, cfg: builtIn(), told: map[string]bool{}, said: map[string]layer{}}
+	l := &loader{src: src, cfg: builtIn(), told: map[string]bool{}, said: map[string]layer{}, watched: telemetrySaid{sample: 1, exit: usualTelemetryExit, content: "off", general: sending{url: usualCollector}}}
 	if src.Language != "" {
 		l.cfg.Language = src.Language
 	}
@@ -79,6 +81,7 @@ func newLoader(src Sources) (*loader, error) {
 func (l *loader) finish() {
 	l.cfg.Trusted = l.src.Trusted
 	l.finishHooks()
+	l.finishTelemetry()
 	if l.cfg.NoBypass && l.cfg.Mode == agent.ModeBypass {
 		l.note("warn", fmt.Sprintf("mode %s is switched off by %s", agent.ModeBypass, l.cfg.Origins[disableBypass]))
 		l.cfg.Mode = agent.ModeDefault
@@ -121,6 +124,30 @@ func builtIn() Config {
 	}
 	return c
 }
+
+// both applies the settings of a layer that is read, others' first; "" = there are none.
+func (l *loader) both(kind Layer, others, own string) error {
+	if !l.src.reads(kind) {
+		return nil
+	}
+	if others != "" {
+		if err := l.claude(kind, others); err != nil {
+			return err
+		}
+	}
+	return l.file(kind, own)
+}
+
+// top applies the file at the top of a repository of which the project is a folder.
+func (l *loader) top(path string) error {
+	if !l.src.reads(Local) {
+		return nil
+	}
+	return l.theirFile(layer{kind: Local, path: path, outside: true})
+}
+
+// reads reports whether the files of a layer are read.
+func (s Sources) reads(kind Layer) bool { return s.Only == nil || slices.Contains(s.Only, kind) }
 
 // file applies the settings at path, if there are any; "" = there are none.
 func (l *loader) file(kind Layer, path string) error {

@@ -115,6 +115,10 @@ func (l *loader) restrict(ly layer, s *Settings) {
 		drop("lanes")
 		s.Lanes = nil
 	}
+	if s.Telemetry != nil { // it says where things are sent
+		drop("telemetry")
+		s.Telemetry = nil
+	}
 	if s.Trust != nil && s.Trust.Mode != nil && *s.Trust.Mode == TrustAsk && l.cfg.Trust == TrustNever {
 		drop("trust.mode")
 		s.Trust = nil

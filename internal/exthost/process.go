@@ -50,7 +50,7 @@ func (h *Host) once(ctx context.Context, r Resource, export string, tc agent.Too
 	out, errs := &held{most: h.c.Limits.Answer}, &tail{}
 	exit, err := h.c.Box.Run(ctx, sandbox.Cmd{
 		Argv: h.bounded(append([]string{program}, r.Args...)), Dir: dir, In: bytes.NewReader(append(in, '\n')), Out: out, Err: errs,
-		Env:     append(h.c.Env[:len(h.c.Env):len(h.c.Env)], "DURE_IDEMPOTENCY_KEY="+env.Key),
+		Env:     append(append(h.c.Env[:len(h.c.Env):len(h.c.Env)], "DURE_IDEMPOTENCY_KEY="+env.Key), env.Vars...),
 		Spawned: env.Spawned, Grant: h.c.Grant,
 	})
 	said := errs.String()

@@ -50,6 +50,9 @@ func (s Source) foreign() bool {
 	return s.Theirs || s.Layer == "plugin"
 }
 
+// HostLayer is the layer of hooks that the embedding program gives.
+const HostLayer = "host"
+
 // Lasts reports whether hooks of a skill hold for the rest of the session once it was
 // called, and not for the turn alone.
 func (s Source) Lasts() bool { return s.Layer == "skill" && s.foreign() }
@@ -97,6 +100,8 @@ type Hook struct {
 	GoOn     bool     `json:"continueOnBlock,omitempty"`
 	MaxSteps int      `json:"maxIterations,omitempty"` // of an agent; 0 = as is usual
 	Tools    []string `json:"tools,omitempty"`         // of an agent; nil = those that read
+
+	Callback string `json:"callback,omitempty"` // by which the embedding program knows it
 
 	matches func(string) (bool, error)
 	filter  *filter // If
@@ -250,6 +255,7 @@ func (p *parser) hook(f *fields, h Hook) {
 	h.Server, h.Tool = f.text("server"), f.text("tool")
 	h.Input, _ = f.take("input")
 	h.Prompt, h.Model = f.text("prompt", "llmPrompt", "agentPrompt"), f.text("model", "llmModel")
+	h.Callback = f.text("callback")
 	h.GoOn, h.MaxSteps, h.Tools = f.flag("continueOnBlock"), f.number("maxIterations"), f.list("tools", "agentTools")
 	if h.Type == "" && given == "" { // told by what it has
 		h.Type = guess(h)
@@ -278,6 +284,8 @@ func typeOf(name string) Type {
 		return Prompt
 	case "agent":
 		return Agent
+	case "callback":
+		return Callback
 	}
 	return ""
 }
@@ -315,12 +323,17 @@ func (p *parser) add(h Hook) {
 		ok = need("server", h.Server) && need("tool", h.Tool)
 	case Prompt, Agent:
 		ok = need("prompt", h.Prompt)
+	case Callback:
+		if ok = p.from.Layer == HostLayer; !ok {
+			p.fault(h.At, "use one of: "+joined(allTypes), "hooks of type callback are given by a program that embeds this one")
+		}
+		ok = ok && need("callback", h.Callback)
 	}
 	if !ok {
 		return
 	}
 	k := kinds[h.Event]
-	if !slices.Contains(k.types, h.Type) {
+	if h.Type != Callback && !slices.Contains(k.types, h.Type) {
 		p.fault(h.At, "use one of: "+joined(k.types), "hooks of type %s do not run at %s", h.Type, h.Event)
 		return
 	}

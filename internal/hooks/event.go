@@ -65,6 +65,9 @@ const (
 	MCPTool Type = "mcp_tool"
 	Prompt  Type = "prompt"
 	Agent   Type = "agent"
+
+	// Callback is a function of the program that embeds this one: no file defines such.
+	Callback Type = "callback"
 )
 
 // A kind says what holds for an event.
@@ -210,7 +213,7 @@ func (e Event) MatchedField() string { return kinds[e].matcher }
 // AboutCall reports whether an event is about one call of a tool.
 func (e Event) AboutCall() bool { return kinds[e].tool }
 
-// Types returns the types of hooks that run at an event.
+// Types returns the types of hooks that run at an event. Those of [Callback] run at each.
 func (e Event) Types() []Type { return slices.Clone(kinds[e].types) }
 
 // Blocks says what it does that a hook forbids what an event is about: one of the words of

@@ -43,6 +43,10 @@ type Config struct {
 	Spawn  agent.Spawn  // for agents
 	Invoke agent.Invoke // for tools of MCP servers
 
+	// Call asks the embedding program for the answer of a callback; call is the ID of the
+	// call of a tool that it is about. nil = nothing embeds this one.
+	Call func(ctx context.Context, callback string, input []byte, call string) ([]byte, error)
+
 	// Tool returns the name of a tool of a server that is connected; "" = it is not, or
 	// has no such tool. It connects none.
 	Tool    func(server, tool string) (name string, connected bool)

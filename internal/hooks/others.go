@@ -214,6 +214,24 @@ func (s *Set) ask(ctx context.Context, h Hook, m Moment, input []byte) Answer {
 	return a
 }
 
+// call asks the program that embeds this one.
+func (s *Set) call(ctx context.Context, h Hook, m Moment, input []byte) Answer {
+	if s.c.Call == nil {
+		return Answer{Outcome: agent.HookFailed, Invalid: "there is no program that could answer"}
+	}
+	data, err := s.c.Call(ctx, h.Callback, input, m.call())
+	switch {
+	case err != nil:
+		return Answer{Outcome: agent.HookFailed, Invalid: lineOf(err.Error())}
+	case len(data) > maxOutput:
+		return Answer{Outcome: agent.HookFailed, Invalid: fmt.Sprintf("it answered with more than %d bytes", maxOutput)}
+	}
+	if out := strings.TrimSpace(string(data)); out == "" || out == "null" {
+		return Answer{Outcome: agent.HookPassed}
+	}
+	return read(m.Event, reply{out: string(data), server: true})
+}
+
 // How many requests an agent may make that says no other number, and one that is defined
 // for the ecosystem.
 const (

@@ -111,6 +111,8 @@ func (h Hook) Name() string {
 		return "http " + h.URL
 	case MCPTool:
 		return "mcp " + h.Server + " " + h.Tool
+	case Callback:
+		return "callback " + lineOf(h.Callback)
 	}
 	return string(h.Type) + " " + lineOf(h.Prompt)
 }

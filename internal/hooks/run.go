@@ -284,6 +284,8 @@ func (s *Set) one(ctx context.Context, h Hook, m Moment, r running, input []byte
 		a = s.ask(ctx, h, m, input)
 	case Agent:
 		a = s.delegate(ctx, h, m, input)
+	case Callback:
+		a = s.call(ctx, h, m, input)
 	}
 	if ctx.Err() != nil && a.Outcome == agent.HookFailed {
 		a = interrupted(context.Cause(ctx))
@@ -301,6 +303,8 @@ func (h Hook) failing(e Event, a Answer) Answer {
 	switch e {
 	case Stop, SubagentStop, TaskCompleted, TeammateIdle:
 		block = false
+	case PreToolUse, UserPromptSubmit: // who embeds us may have had a no on its way
+		block = block || h.Type == Callback && a.Outcome == agent.HookTimedOut
 	case PreModelSwitch:
 		block = block || a.Outcome == agent.HookTimedOut
 	}

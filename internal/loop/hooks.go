@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/transcript"
 )
 
 // Hooks are the points of a turn, beside the gate, at which others have a word. Each
@@ -37,6 +38,11 @@ type Hooks struct {
 	// again: words make it go on. Said is what the model has said last, as far as it
 	// was said in this run; by says whose the words are.
 	Stopping func(ctx context.Context, said string) (words, by string)
+
+	// Due is asked, when a step is over and before the first one, whether the turn has
+	// come to what it is for: ends says that it would end now. Then over ends it, words make
+	// it go on, and an error says that it never will come to it.
+	Due func(ends bool) (over bool, words string, err error)
 
 	// Showing is asked what people are to see in the place of an answer's text; nil =
 	// the text. Showing is asked when the answer is complete: while Veils says so, nothing
@@ -106,6 +112,23 @@ func (t *turn) goOn(ctx context.Context, more bool, err error) (bool, error) {
 		return t.Steer() // the user may have said something meanwhile
 	}
 	return true, t.Store(false, agent.InputAdded{Text: words, Origin: by})
+}
+
+// due asks whether a turn has come to what it is for. More and err are what a step came to.
+func (t *turn) due(more bool, err error) (bool, error) {
+	if t.Hooks.Due == nil || err != nil && !errors.Is(err, ErrRepeating) {
+		return more, err
+	}
+	over, words, never := t.Hooks.Due(!more && err == nil)
+	switch {
+	case never != nil:
+		return false, never
+	case err != nil, over:
+		return false, err
+	case words != "":
+		return true, t.Store(false, agent.InputAdded{Text: words, Origin: transcript.FormOrigin})
+	}
+	return more, nil
 }
 
 // showing asks what people are to see of an answer.

@@ -221,7 +221,12 @@ func (t *turn) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		more, err := t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: t.Stopped}}, steered)
+		more, err := t.due(t.more(agent.ModelAnswered{Answer: agent.Answer{Stop: t.Stopped}}, steered))
+		if more, err = t.goOn(ctx, more, err); err != nil || !more {
+			return err
+		}
+	} else if t.step > 0 { // it has begun before, and may have come to what it is for
+		more, err := t.due(true, nil)
 		if more, err = t.goOn(ctx, more, err); err != nil || !more {
 			return err
 		}
@@ -297,7 +302,7 @@ func (t *turn) oneStep(ctx context.Context) (done Stepped, err error) {
 	if steered {
 		t.refusals = 0 // what the user says now is answered before anything is given up
 	}
-	done.More, err = t.more(answered, len(calls) > 0 || steered)
+	done.More, err = t.due(t.more(answered, len(calls) > 0 || steered))
 	return done, err
 }
 

@@ -136,7 +136,7 @@ func (s *Set) RootsChanged() {
 	if s.c.Roots == nil {
 		return
 	}
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		v.mu.Lock()
 		l := v.live
 		v.mu.Unlock()

@@ -74,7 +74,7 @@ func (v *server) connect(ctx context.Context) (*live, error) {
 func (v *server) dial(ctx context.Context) (*live, error) {
 	v.mu.Lock()
 	version := newest
-	if v.legacy {
+	if v.legacy || v.def.Type == servers.SDK {
 		version = settle
 	}
 	v.mu.Unlock()
@@ -107,7 +107,7 @@ func (v *server) attempt(ctx context.Context, kind, version string) (*live, erro
 		v: v, ended: make(chan struct{}), stale: make(chan struct{}, 1), broken: make(chan error, 1),
 		asking: make(chan struct{}, maxQuestions), progress: map[string]*meter{}, finished: map[string]chan struct{}{}, visits: map[string]bool{}, errs: new(tail),
 	}
-	l.life, l.end = context.WithCancel(v.set.life)
+	l.life, l.end = context.WithCancel(v.life)
 	l.busy, l.stop = context.WithCancelCause(l.life)
 	way, err := l.way(ctx, kind)
 	if err != nil {

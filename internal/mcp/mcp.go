@@ -9,6 +9,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -117,13 +119,13 @@ type Status struct {
 // server has refused unread, because it has forgotten the session, is sent once more.
 type Set struct {
 	c      Config
-	hidden *strings.Replacer
+	hidden atomic.Pointer[strings.Replacer]
 	life   context.Context
 	end    context.CancelFunc
-	all    []*server // sorted by name
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
+	all     []*server // sorted by name; it is replaced, and not changed; guarded by mu
 	started bool
 	closed  bool
 }
@@ -143,27 +145,90 @@ func New(c Config) *Set {
 	if c.OnChange == nil {
 		c.OnChange = func(string) {}
 	}
-	s := &Set{c: c, hidden: hiding(c.Servers)}
+	s := &Set{c: c}
+	s.hidden.Store(hiding(c.Servers))
 	s.life, s.end = context.WithCancel(context.Background())
 	for _, def := range c.Servers {
 		if s.find(def.Name) == nil {
 			s.all = append(s.all, newServer(s, def))
 		}
 	}
-	slices.SortFunc(s.all, func(a, b *server) int { return strings.Compare(a.def.Name, b.def.Name) })
+	slices.SortFunc(s.all, byName)
 	s.name()
 	return s
 }
 
 // find returns the server with a name; nil = there is none.
 func (s *Set) find(name string) *server {
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		if v.def.Name == name {
 			return v
 		}
 	}
 	return nil
 }
+
+// list returns the servers as they are now.
+func (s *Set) list() []*server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
+}
+
+// Add takes one more server in, and begins to connect it where the others are. It reports
+// whether it did: of a name that another one has, it does not.
+func (s *Set) Add(def servers.Server) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || slices.ContainsFunc(s.all, func(v *server) bool { return v.def.Name == def.Name }) {
+		return false
+	}
+	v, taken := newServer(s, def), map[string]bool{}
+	for _, other := range s.all {
+		taken[other.short] = true
+	}
+	v.short = plain(def.Name)
+	if v.short == "" || len(v.short) > maxServer || taken[v.short] {
+		v.short = marked(cmp.Or(v.short, "x"), def.Name, maxServer)
+	}
+	if taken[v.short] {
+		return false
+	}
+	all := append(slices.Clone(s.all), v)
+	slices.SortFunc(all, byName)
+	defs := make([]servers.Server, len(all))
+	for i := range all {
+		defs[i] = all[i].def
+	}
+	s.all = all
+	s.hidden.Store(hiding(defs))
+	if s.started {
+		s.wg.Go(v.runs)
+	}
+	return true
+}
+
+// Remove ends the connection of a server, which is not one of the set any more, and
+// reports whether it was. It returns when its process is gone.
+func (s *Set) Remove(name string) bool {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.all, func(v *server) bool { return v.def.Name == name })
+	if i < 0 {
+		s.mu.Unlock()
+		return false
+	}
+	v, started := s.all[i], s.started
+	s.all = slices.Delete(slices.Clone(s.all), i, i+1)
+	s.mu.Unlock()
+	v.end()
+	if started {
+		<-v.gone
+	}
+	s.c.OnChange(name)
+	return true
+}
+
+func byName(a, b *server) int { return strings.Compare(a.def.Name, b.def.Name) }
 
 // Connect begins to connect all servers and returns at once. The second call does
 // nothing.
@@ -175,17 +240,19 @@ func (s *Set) Connect() {
 	}
 	s.started = true
 	for _, v := range s.all {
-		s.wg.Go(func() { v.run(s.life) })
+		s.wg.Go(v.runs)
 	}
 }
 
 // Wait returns when each server has been tried once, or ctx is done.
 func (s *Set) Wait(ctx context.Context) error {
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		select {
 		case <-v.tried:
-		case <-s.life.Done():
-			return errClosed
+		case <-v.life.Done():
+			if s.life.Err() != nil {
+				return errClosed
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -204,8 +271,9 @@ func (s *Set) Close() {
 
 // Status tells of all servers, sorted by name.
 func (s *Set) Status() []Status {
-	list := make([]Status, 0, len(s.all))
-	for _, v := range s.all {
+	all := s.list()
+	list := make([]Status, 0, len(all))
+	for _, v := range all {
 		list = append(list, v.status())
 	}
 	return list

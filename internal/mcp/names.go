@@ -85,11 +85,11 @@ func tellApart(names []string, short func(string) string, most int) map[string]s
 // name gives each server its part in the names of tools.
 func (s *Set) name() {
 	var names []string
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		names = append(names, v.def.Name)
 	}
 	short := tellApart(names, plain, maxServer)
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		v.short = short[v.def.Name]
 	}
 }
@@ -141,5 +141,5 @@ func line(s string, most int) string {
 
 // say cleans a text that a server says of itself, or that is said of it.
 func (s *Set) say(text string, most int) string {
-	return s.c.Clean(tidy(s.hidden.Replace(text), most))
+	return s.c.Clean(tidy(s.hidden.Load().Replace(text), most))
 }

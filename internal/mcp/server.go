@@ -26,6 +26,10 @@ type server struct {
 	def   servers.Server
 	short string // in the names of tools
 
+	life context.Context // until it is removed
+	end  context.CancelFunc
+	gone chan struct{} // is closed when nothing of it runs any more
+
 	tried chan struct{} // is closed when it has been tried once
 	kick  chan struct{} // tells run that what is wanted has changed
 
@@ -44,10 +48,26 @@ type server struct {
 }
 
 func newServer(s *Set, def servers.Server) *server {
-	return &server{
-		set: s, def: def, state: Pending,
+	v := &server{
+		set: s, def: def, state: Pending, gone: make(chan struct{}),
 		tried: make(chan struct{}), kick: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
+	v.life, v.end = context.WithCancel(s.life)
+	return v
+}
+
+// runs is run for as long as the server is one of its set.
+func (v *server) runs() {
+	defer close(v.gone)
+	v.run(v.life)
+}
+
+// closed is why nothing is asked any more.
+func (v *server) closed() error {
+	if v.set.life.Err() == nil {
+		return unknown(v.def.Name)
+	}
+	return errClosed
 }
 
 // run connects, and connects again, until ctx is done.
@@ -286,8 +306,8 @@ func (v *server) again(ctx context.Context) error {
 		}
 		select {
 		case <-wait:
-		case <-v.set.life.Done():
-			return errClosed
+		case <-v.life.Done():
+			return v.closed()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -315,8 +335,8 @@ func (v *server) connected(ctx context.Context) (*live, error) {
 		case <-wait:
 		case <-limit.C:
 			return nil, &Unavailable{v.def.Name, state, why}
-		case <-v.set.life.Done():
-			return nil, errClosed
+		case <-v.life.Done():
+			return nil, v.closed()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

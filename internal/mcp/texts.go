@@ -27,7 +27,7 @@ const (
 // Prompts returns the prompts of all servers, sorted by server and name.
 func (s *Set) Prompts() []Prompt {
 	var list []Prompt
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		list = append(list, v.offered().prompts...)
 	}
 	return list
@@ -36,7 +36,7 @@ func (s *Set) Prompts() []Prompt {
 // Resources returns the resources of all servers.
 func (s *Set) Resources() []Resource {
 	var list []Resource
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		list = append(list, v.offered().resources...)
 	}
 	return list
@@ -45,7 +45,7 @@ func (s *Set) Resources() []Resource {
 // Templates returns the templates for addresses of resources of all servers.
 func (s *Set) Templates() []Resource {
 	var list []Resource
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		list = append(list, v.offered().templates...)
 	}
 	return list

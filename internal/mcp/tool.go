@@ -90,7 +90,7 @@ func (t *Tool) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (agen
 // connection has ended stay among them, until it is disabled.
 func (s *Set) Tools() []agent.Tool {
 	var list []agent.Tool
-	for _, v := range s.all {
+	for _, v := range s.list() {
 		for _, t := range v.offered().tools {
 			list = append(list, t)
 		}

@@ -104,6 +104,9 @@ func below(top, path string) (string, bool) {
 // begin with the preferred; what they become is added with it at the end.
 func (s *Set) instructions(scope Scope, why, trigger, base string, paths []string) {
 	var found []File
+	if slices.Contains(s.cfg.Without, scope) {
+		return
+	}
 	for _, path := range paths {
 		if f, ok := s.open(path, scope, false); ok {
 			f.Why, f.Trigger, f.base = why, trigger, base
@@ -128,6 +131,9 @@ func (s *Set) instructions(scope Scope, why, trigger, base string, paths []strin
 
 // rules reads the rules below a folder, in the order of their paths.
 func (s *Set) rules(scope Scope, why, trigger, dir, base string) {
+	if slices.Contains(s.cfg.Without, scope) {
+		return
+	}
 	left := maxRules
 	for _, path := range s.ruleFiles(dir, 0, &left) {
 		f, ok := s.open(path, scope, true)

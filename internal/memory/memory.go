@@ -122,6 +122,7 @@ type Config struct {
 	// only those are known that this package knows by their names.
 	Secret func(path string) bool
 
+	Without  []Scope  // that are not read at all
 	Excludes []string // patterns of absolute paths that are not read; managed files are
 	Depth    int      // 0 = MaxDepth, which is also the most
 	Chars    int      // of all active files together; 0 = MaxText

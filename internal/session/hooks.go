@@ -52,6 +52,9 @@ type Hooks struct {
 // it, and who speaks for a person is not asked what a person has answered already.
 func (s *Session) turnHooks() loop.Hooks {
 	h := s.parts.Hooks.Hooks
+	if s.formed != 0 {
+		h.Due = s.due
+	}
 	ask := h.Asking
 	if ask == nil {
 		return h

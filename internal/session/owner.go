@@ -256,6 +256,9 @@ func (r *runner) change(c agent.Change, by string, batch journal.Batch) error {
 	if c.Plan != "" && !slices.Contains(agent.PlanModes(), c.Plan) {
 		return fmt.Errorf("session %s: there is no plan mode %q", r.id, c.Plan)
 	}
+	if _, known := r.parts.Thinking[c.Effort]; c.Effort != "" && !known {
+		return fmt.Errorf("session %s: there is no effort %q", r.id, c.Effort)
+	}
 	if c.Plan == agent.PlanOff && c.Mode == "" && r.parts.Plans.Now != nil && r.parts.Plans.Now() == agent.ModePlan {
 		c.Mode = r.afterPlan()
 	}
@@ -268,7 +271,7 @@ func (r *runner) change(c agent.Change, by string, batch journal.Batch) error {
 		r.mu.Unlock()
 	}
 	return r.rec.append(batch, agent.SettingsChanged{
-		Model: c.Model, Mode: c.Mode, Title: c.Title, By: by, Tags: c.Tags, Pinned: c.Pinned, Archived: c.Archived, Plan: c.Plan,
+		Model: c.Model, Mode: c.Mode, Title: c.Title, By: by, Tags: c.Tags, Pinned: c.Pinned, Archived: c.Archived, Plan: c.Plan, Effort: c.Effort,
 	})
 }
 

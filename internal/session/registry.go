@@ -275,6 +275,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	if n.parent != nil && st.Head > 0 && st.First.Parent != n.parent.id {
 		return fmt.Errorf("session %s is no child of %s", n.id, n.parent.id)
 	}
+	n.owes(st)
 	if n.Open.Session != "" {
 		n.Workdir = or(n.Workdir, st.First.Workdir)
 		n.Model = or(n.Model, st.Model)
@@ -289,7 +290,7 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	opened := agent.SessionOpened{
 		Session: n.id, Workdir: n.parts.Workdir, Agent: n.parts.Agent, Title: n.Title,
 		Model: n.Model, Mode: n.Mode, Dialect: n.parts.Dialect, Lane: n.lane(), Profile: n.parts.Profile, Work: n.parts.Work,
-		Version: n.reg.cfg.Version, Host: n.reg.cfg.Host, PID: n.reg.cfg.PID, Config: n.parts.Config,
+		Version: n.reg.cfg.Version, Host: n.reg.cfg.Host, PID: n.reg.cfg.PID, Config: n.parts.Config, Schema: n.Schema,
 	}
 	if n.parent != nil {
 		opened.Parent, opened.Call = n.parent.id, n.child.Key

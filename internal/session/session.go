@@ -78,6 +78,10 @@ type Parts struct {
 	// for, see [transcript.State.Effort]. One that is not here changes nothing.
 	Thinking map[string]int
 
+	// Thinks returns how many tokens of thinking were asked for while the session runs; ok
+	// is false while nobody has asked. nil = nobody can.
+	Thinks func() (tokens int, ok bool)
+
 	// Compact shortens a conversation: it returns what to put in the log, or nil when
 	// there is nothing to gain. It is asked before a request of as many tokens as Full
 	// says are too many, which also says whether there is hardly any room left; nil =
@@ -302,6 +306,10 @@ type Session struct {
 	revived   []Revival     // what earlier programs have left pending and goes on in this one
 	beginning chan struct{} // closed when the session's beginning is over
 	held      atomic.Bool   // input waits for that in the queue
+
+	// formed is the number of the turn that is to come to an answer in the form that was
+	// asked for: everyTurn, or one that was begun before; 0 = none.
+	formed int
 
 	whyLong string // why the conversation was not shortened, as it was noted; of the running turn
 	vain    int    // messages at the newest attempt to shorten the conversation, if nothing came of it; of the running turn

@@ -204,6 +204,11 @@ func (s *Session) aside(ctx context.Context, q *agent.Question, req *agent.Model
 
 // thinking is how many tokens a turn of an effort may think for.
 func (s *Session) thinking(effort string) int {
+	if s.parts.Thinks != nil {
+		if tokens, ok := s.parts.Thinks(); ok {
+			return tokens
+		}
+	}
 	if tokens, ok := s.parts.Thinking[effort]; ok {
 		return tokens
 	}

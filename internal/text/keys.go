@@ -97,8 +97,8 @@ const (
 	TooMuchInput
 	FixTooMuchInput
 	BadInput
-	StreamJSON
 	UseArgs
+	StreamJSON
 	FixQuotes
 	TooMany
 	Exclusive
@@ -440,6 +440,13 @@ const (
 	FlagPrint
 	FlagOutput
 	FlagPartial
+	FlagInputFormat
+	FlagReplay
+	FlagHookEvents
+	FlagTools
+	FlagSources
+	FlagThinkTokens
+	FlagHost
 	FlagContinue
 	FlagResume
 	FlagModel

@@ -30,11 +30,11 @@ const (
 	PlanDoc
 	PlanDocChanged
 
-	serverKeys = iota + planKeys // where those of the next file begin
+	outputKeys = iota + planKeys // where those of the next file begin
 )
 
 // planTexts are the messages of the keys above.
-var planTexts = [serverKeys - planKeys]both{
+var planTexts = [outputKeys - planKeys]both{
 	ProblemNoPlan - planKeys:  {"no plan waits for a decision in {session}", "{session} 세션에는 결정을 기다리는 계획이 없습니다"},
 	FixNoPlan - planKeys:      {"Ask for one with: /plan WHAT", "계획을 요청하려면: /plan 할 일"},
 	ProblemPlan - planKeys:    {"the plan stays as it is: {error}", "계획은 그대로입니다: {error}"},

@@ -76,6 +76,10 @@ var phrases = [...][2]string{
 	// What is odd about rules and settings.
 	{"{place}: the rule {rule} cannot be read: {why}", "{place}: 규칙 {rule|을/를} 읽을 수 없습니다: {why}"},
 	{"{n} more rules cannot be read", "읽을 수 없는 규칙 {n}개가 더 있습니다"},
+	{"no telemetry is sent: {name}: {Why}", "원격 측정을 보내지 않습니다. {name}: {Why}"},
+	{"telemetry is not sent to {host}, which would not be encrypted: take https, or set telemetry.insecure", "암호화되지 않아 {host|으로/로}는 원격 측정을 보내지 않습니다. https를 쓰거나 telemetry.insecure를 켜세요"},
+	{"telemetry is not sent to {host}: the network mode {mode} does not let it be asked", "네트워크 모드 {mode}에서는 {host}에 닿을 수 없어 원격 측정을 보내지 않습니다"},
+	{"{name} is {value}: dure knows otlp and none", "{name} 값이 {value}입니다. dure가 아는 것은 otlp와 none입니다"},
 	{"{place}: {key} is for administrators", "{place}: {key|은/는} 관리자만 정합니다"},
 	{"every call is denied until this is mended: {Error}", "고칠 때까지 모든 호출을 거부합니다: {Error}"},
 	{"line {n}, column {m}: {Error}", "{n}번째 줄 {m}번째 글자: {Error}"},

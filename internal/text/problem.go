@@ -116,6 +116,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 		keys, known = bundleProblem(p.Code)
 	}
 	if !known {
+		keys, known = outputProblem(p.Code)
+	}
+	if !known {
 		return p.Message, p.Fix
 	}
 	own := p.Message

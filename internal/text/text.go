@@ -87,9 +87,11 @@ var topics = [...]struct {
 	{settingKeys, settingTexts[:]},
 	{launchKeys, launchTexts[:]},
 	{planKeys, planTexts[:]},
+	{outputKeys, outputTexts[:]},
 	{serverKeys, serverTexts[:]},
 	{bundleKeys, bundleTexts[:]},
 	{lendKeys, serveTexts[:]},
+	{acpKeys, acpTexts[:]},
 	{scheduleKeys, scheduleTexts[:]},
 }
 

@@ -52,18 +52,18 @@ func (s *State) Underway() []TurnSkill {
 	return slices.Clone(s.Turn.Skills)
 }
 
-// Effort is the effort that the skills of the running turn ask for, the newest word first;
-// "" = that of the session.
+// Effort is the effort that the skills of the running turn ask for, the newest word first,
+// or the one that was chosen for the session; "" = that of the settings.
 func (s *State) Effort() string {
 	if !s.Turn.Open {
-		return ""
+		return s.Chosen
 	}
 	for _, k := range slices.Backward(s.Turn.Skills) {
 		if k.Effort != "" && !k.Fork {
 			return k.Effort
 		}
 	}
-	return ""
+	return s.Chosen
 }
 
 func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {

@@ -104,8 +104,13 @@ type State struct {
 	Agreed   *Plan          `json:"agreed,omitempty"`   // the newest that was approved, until it is taken back
 	Planned  int64          `json:"planned,omitempty"`  // the newest event about a plan
 	Planning agent.PlanMode `json:"planning,omitempty"` // as it was changed; "" = as the settings have it
+	Chosen   string         `json:"effort,omitempty"`   // effort that was chosen; likewise
 	Before   agent.Mode     `json:"before,omitempty"`   // that held before plan mode
 	Lapsed   bool           `json:"lapsed,omitempty"`   // plan mode is over, since the session was opened again at rest
+
+	// Schema is the form that answers are to have, as it was asked for when the session was
+	// opened last.
+	Schema json.RawMessage `json:"schema,omitempty"`
 
 	Task  Task  `json:"task"`
 	Noted int64 `json:"noted,omitempty"` // the newest event by which the agent has noted something
@@ -184,6 +189,11 @@ type Turn struct {
 	Cost    agent.Money      `json:"cost"`
 	Unknown bool             `json:"unknown,omitempty"` // an answer without a price
 
+	// Formed says that the answer in the form that was asked for is given, and nothing was
+	// said since. Misses counts what was no such answer: calls, and words that asked for it.
+	Formed bool `json:"formed,omitempty"`
+	Misses int  `json:"misses,omitempty"`
+
 	Skills []TurnSkill `json:"skills,omitempty"` // that were started in it, in their order
 }
 
@@ -221,6 +231,9 @@ type Pending struct {
 	Key   string          `json:"key,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
 }
+
+// FormOrigin is the origin of words that ask for the answer in the form that was wanted.
+const FormOrigin = "form"
 
 // maxSettled is how many outcomes of pending calls are kept at hand; the log has
 // all of them.
@@ -267,7 +280,7 @@ func (s *State) Apply(e agent.Event) {
 			s.Model, s.Turn.Instead = b.Model, ""
 		}
 		s.moded(b.Mode)
-		s.Planning = or(b.Plan, s.Planning)
+		s.Planning, s.Chosen = or(b.Plan, s.Planning), or(b.Effort, s.Chosen)
 		s.Title = or(b.Title, s.Title)
 		s.kept(b)
 	case agent.InputQueued:
@@ -346,6 +359,7 @@ func (s *State) opened(e agent.Event, b agent.SessionOpened) {
 		s.First.Workdir, s.Grants = b.Workdir, nil // what was allowed was allowed where it came from
 	}
 	s.Epochs++
+	s.Schema = b.Schema
 	if b.ForkOf != "" {
 		s.Epochs, s.Grants = 1, nil
 		s.disown()
@@ -378,6 +392,10 @@ func (s *State) kept(b agent.SettingsChanged) {
 func (s *State) added(b agent.InputAdded) {
 	s.Said++
 	s.settle()
+	s.Turn.Formed = false
+	if b.Origin == FormOrigin {
+		s.Turn.Misses++
+	}
 	s.unqueue(b.Input)
 	s.saw(b.Input)
 	m := agent.Message{Role: agent.User}
@@ -467,6 +485,11 @@ func (s *State) finished(b agent.CallFinished) {
 		}
 	}
 	s.noted(b.Result)
+	if b.Tool == agent.FormTool {
+		if s.Turn.Formed = b.Result.Status == agent.StatusOK; !s.Turn.Formed {
+			s.Turn.Misses++
+		}
+	}
 	if c := s.call(b.Result.ID); c != nil && c.Finished == nil {
 		c.Finished = &b
 		if b.Result.Status == agent.StatusPending && b.Result.Handle != "" {

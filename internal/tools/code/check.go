@@ -132,7 +132,7 @@ func (c *Code) runCheck(ctx context.Context, tc agent.ToolContext, call agent.Ca
 	}
 	env := agent.CallEnvOf(ctx)
 	capture := c.Box.NewCapture()
-	vars := kit.CallEnv(c.env, p.dir, env.Key)
+	vars := kit.CallEnv(c.env, p.dir, env.Key, env.Vars...)
 	o := outcome{plan: p}
 	var grant sandbox.Grant
 	if p.command != "" {

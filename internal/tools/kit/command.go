@@ -40,13 +40,13 @@ func Quiet(env []string) []string {
 }
 
 // CallEnv returns env, which stays as it is, with what is of one call: its
-// folder and its key, if it has one.
-func CallEnv(env []string, dir, key string) []string {
+// folder, its key, if it has one, and its variables.
+func CallEnv(env []string, dir, key string, vars ...string) []string {
 	env = append(env[:len(env):len(env)], "PWD="+dir)
 	if key != "" {
 		env = append(env, "DURE_IDEMPOTENCY_KEY="+key)
 	}
-	return env
+	return append(env, vars...)
 }
 
 // Reader says what a command line would do in a folder, without running it.

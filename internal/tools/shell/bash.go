@@ -123,7 +123,7 @@ func (s *Shell) run(ctx context.Context, tc agent.ToolContext, argv []string, ti
 		timeout = limited(timeoutMillis)
 	}
 	capture := s.Box.NewCapture()
-	cmd := s.command(tc, argv, env.Key, pty, grant)
+	cmd := s.command(tc, argv, env, pty, grant)
 	cmd.Timeout, cmd.Out, cmd.Spawned = timeout, kit.Watched(capture, env.Progress), env.Spawned
 	exit, err := s.Box.Run(ctx, cmd)
 	if err != nil {
@@ -146,8 +146,8 @@ func limited(millis int64) time.Duration {
 }
 
 // command returns what all commands have: folder, environment, terminal.
-func (s *Shell) command(tc agent.ToolContext, argv []string, key string, pty bool, grant sandbox.Grant) sandbox.Cmd {
-	cmd := sandbox.Cmd{Argv: argv, Dir: tc.Workdir, Env: kit.CallEnv(s.Env, tc.Workdir, key), Grant: grant}
+func (s *Shell) command(tc agent.ToolContext, argv []string, env agent.CallEnv, pty bool, grant sandbox.Grant) sandbox.Cmd {
+	cmd := sandbox.Cmd{Argv: argv, Dir: tc.Workdir, Env: kit.CallEnv(s.Env, tc.Workdir, env.Key, env.Vars...), Grant: grant}
 	if s.More != nil {
 		cmd.Env = append(cmd.Env, s.More()...)
 	}

@@ -76,7 +76,7 @@ func (s *Shell) launch(ctx context.Context, tc agent.ToolContext, argv []string,
 	if err := s.admit(j); err != nil {
 		return agent.Result{}, err
 	}
-	cmd := s.command(tc, argv, env.Key, in.PTY, grant)
+	cmd := s.command(tc, argv, env, in.PTY, grant)
 	cmd.Timeout, cmd.Out, cmd.Spawned = j.timeout, j.out, env.Spawned
 	proc, err := s.Box.Start(s.life, cmd)
 	if err != nil {

@@ -1,0 +1,47 @@
+package agent
+
+import "encoding/json"
+
+// What a program that embeds this one can be told beside the three verbs.
+type (
+	// ServerNow is how it stands with a server of an open session.
+	ServerNow struct {
+		Name    string          `json:"name"`
+		State   string          `json:"state"` // pending, connected, failed, needs-auth or disabled
+		Problem string          `json:"problem,omitempty"`
+		Title   string          `json:"title,omitempty"` // as it calls itself
+		Version string          `json:"version,omitempty"`
+		Scope   string          `json:"scope"`
+		Type    string          `json:"type"`
+		Run     string          `json:"run,omitempty"` // the command line, or the address
+		Tools   []ServerToolNow `json:"tools"`
+	}
+
+	// ServerToolNow is a tool of it.
+	ServerToolNow struct {
+		Name        string `json:"name"` // as the server has it
+		Description string `json:"description,omitempty"`
+		ReadOnly    bool   `json:"read_only,omitempty"` // the server says so
+	}
+
+	// ServersSet is what became of the servers that were set for a session.
+	ServersSet struct {
+		Added   []string          `json:"added"`
+		Removed []string          `json:"removed"`
+		Errors  map[string]string `json:"errors"` // of those that cannot be used, by name
+	}
+
+	// FileText is the beginning of a file.
+	FileText struct {
+		Path string `json:"path"` // absolute
+		Data []byte `json:"data"`
+		Cut  bool   `json:"cut,omitempty"` // there is more of it
+	}
+
+	// SettingNow is a setting that has a value.
+	SettingNow struct {
+		Key   string          `json:"key"`
+		Value json.RawMessage `json:"value"`
+		Layer string          `json:"layer"` // that counts
+	}
+)

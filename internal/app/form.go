@@ -1,0 +1,41 @@
+package app
+
+import (
+	"encoding/json"
+
+	"dure/agent"
+	"dure/internal/session"
+	"dure/internal/tools"
+)
+
+// addForm adds the tool by which a model answers in the form that was asked for.
+func addForm(all []agent.Tool, schema json.RawMessage) ([]agent.Tool, error) {
+	if len(schema) == 0 {
+		return all, nil
+	}
+	tool, err := tools.Form(schema)
+	if err != nil {
+		return nil, &agent.Problem{
+			Code: agent.ProblemUsage, Message: "the form of the answer is not a valid JSON Schema: " + err.Error(), Err: err,
+			Fix: "give a JSON Schema of an object", Args: map[string]string{"flag": "--json-schema", "error": err.Error()},
+		}
+	}
+	return append(all, tool), nil
+}
+
+// withForm gives a session that tool, whatever others its role has.
+func withForm(b session.Build, has func(agent.Spec) bool) func(agent.Spec) bool {
+	if len(b.Open.Schema) == 0 || has == nil {
+		return has
+	}
+	return func(s agent.Spec) bool { return s.Name == agent.FormTool || has(s) }
+}
+
+// MaxForm is how long the schema of an answer may be, in bytes.
+const MaxForm = tools.MaxForm
+
+// CheckForm says what is wrong with a JSON Schema of an answer; nil = nothing.
+func CheckForm(schema json.RawMessage) error {
+	_, err := tools.Form(schema)
+	return err
+}

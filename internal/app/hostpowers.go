@@ -1,0 +1,453 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dure/agent"
+	"dure/internal/config"
+	"dure/internal/jsonc"
+	"dure/internal/mcp"
+	"dure/internal/mcp/servers"
+	"dure/internal/workspace"
+)
+
+// Bounds of what an embedding program may ask.
+const (
+	maxHostRead = 10 << 20 // bytes of a file, and what is usual
+	maxSeed     = 8 << 20  // bytes of a file that it says it has read
+)
+
+// hostOrigin is the origin of calls that the embedding program makes itself.
+const hostOrigin = "host"
+
+// CallTool calls a tool in a session that is open, through its gate, on behalf of the
+// embedding program. The tool may have any of its names.
+func (a *App) CallTool(ctx context.Context, session, tool string, input json.RawMessage) (agent.Result, error) {
+	t, err := a.toolsOfSession(session)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	name, ok := t.cat.Canonical(tool)
+	if !ok {
+		return agent.Result{}, fmt.Errorf("there is no tool %q", servers.Clip(tool))
+	}
+	a.mu.Lock()
+	reach := a.reach[session]
+	a.mu.Unlock()
+	if reach.Invoke == nil {
+		return agent.Result{}, notOpen(session)
+	}
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	return reach.Invoke(ctx, agent.Invocation{Origin: hostOrigin, Tool: name, Input: input})
+}
+
+// ServersNow says how it stands with the servers of a session that is open.
+func (a *App) ServersNow(session string) []agent.ServerNow {
+	list := []agent.ServerNow{}
+	c := a.serversOf(session)
+	if c == nil {
+		return list
+	}
+	tools := map[string][]agent.ServerToolNow{}
+	for _, t := range c.set.Tools() {
+		if own, ok := t.(*mcp.Tool); ok {
+			tools[own.Server()] = append(tools[own.Server()], agent.ServerToolNow{Name: own.Remote(), Description: own.Spec().Description, ReadOnly: own.Traits().ReadOnly})
+		}
+	}
+	for _, s := range c.set.Status() {
+		title, version := s.Title, ""
+		if i := strings.LastIndexByte(title, ' '); i >= 0 {
+			title, version = title[:i], title[i+1:]
+		}
+		n := agent.ServerNow{
+			Name: s.Server.Name, State: string(s.State), Problem: s.Problem, Title: title, Version: version, Scope: s.Server.Scope, Type: s.Server.Type, Tools: tools[s.Server.Name],
+		}
+		if s.Server.Type != servers.SDK {
+			n.Run = a.patterns.Redact(s.Server.Shown())
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// connectedIn returns the servers of a session that is open.
+func (a *App) connectedIn(session string) (*connected, error) {
+	if c := a.serversOf(session); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("this session has no servers")
+}
+
+// ToggleServer connects a server of a session, or ends its connection, for as long as the
+// session is open.
+func (a *App) ToggleServer(session, name string, on bool) error {
+	c, err := a.connectedIn(session)
+	if err != nil {
+		return err
+	}
+	do := c.set.Disable
+	if on {
+		do = c.set.Enable
+	}
+	if err := do(name); err != nil {
+		return err
+	}
+	c.changed(name)
+	return nil
+}
+
+// ReconnectServer connects a server of a session anew, and returns how that went.
+func (a *App) ReconnectServer(ctx context.Context, session, name string) error {
+	c, err := a.connectedIn(session)
+	if err != nil {
+		return err
+	}
+	return c.set.Reconnect(ctx, name)
+}
+
+// SetServers has a session use servers, beside those that it has begun with, in the place
+// of those that were set before. What the administrator forbids is not used.
+func (a *App) SetServers(ctx context.Context, session string, defs json.RawMessage) (agent.ServersSet, error) {
+	out := agent.ServersSet{Added: []string{}, Removed: []string{}, Errors: map[string]string{}}
+	c, err := a.connectedIn(session)
+	if err != nil {
+		return out, err
+	}
+	c.setting.Lock()
+	defer c.setting.Unlock()
+	s := &serverSources{trusted: map[string]bool{}}
+	s.add(servers.Source{Path: hostSource, Scope: servers.Given, Data: defs, Bare: true})
+	for _, f := range s.faults {
+		if f.Server == "" && !f.Odd {
+			return out, errors.New(f.What)
+		}
+		if !f.Odd {
+			out.Errors[f.Server] = f.What
+		}
+	}
+	wanted := map[string]servers.Known{}
+	for _, k := range a.resolveServers(s, servers.Choices{}, c.workdir) {
+		if k.State != servers.Ready {
+			out.Errors[k.Name] = notUsed(k)
+			continue
+		}
+		wanted[k.Name] = k
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.dynamic)) {
+		if k, still := wanted[name]; !still || k.Hash != c.dynamic[name] {
+			c.set.Remove(name)
+			delete(c.dynamic, name)
+			if !still {
+				out.Removed = append(out.Removed, name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		k := wanted[name]
+		if _, has := c.dynamic[name]; has {
+			continue
+		}
+		if !c.set.Add(k.Expanded) {
+			out.Errors[name] = "the session has a server of this name already"
+			continue
+		}
+		if c.dynamic == nil {
+			c.dynamic = map[string]string{}
+		}
+		c.dynamic[name] = k.Hash
+		out.Added = append(out.Added, name)
+	}
+	c.settle(ctx, out)
+	return out, nil
+}
+
+func notUsed(k servers.Known) string {
+	if k.Why != "" {
+		return k.Why
+	}
+	return "it is " + string(k.State)
+}
+
+// settle waits a little for servers that were added, and notes those that fail.
+func (c *connected) settle(ctx context.Context, out agent.ServersSet) {
+	ctx, cancel := context.WithTimeout(ctx, awaitServers)
+	defer cancel()
+	_ = c.set.Wait(ctx) // what comes later is there for a later request
+	c.takeAll()
+	for _, st := range c.set.Status() {
+		if slices.Contains(out.Added, st.Server.Name) && st.State == mcp.Failed {
+			out.Errors[st.Server.Name] = st.Problem
+		}
+	}
+}
+
+// ReadServer reads a resource of a server of a session, as its text and its media.
+func (a *App) ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error) {
+	c, err := a.connectedIn(session)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	if why := c.barred(c.pol, server, uri); why != "" {
+		return agent.Result{}, errors.New(why)
+	}
+	return c.set.Read(ctx, server, uri)
+}
+
+// HearServer takes a message that a server inside of the embedding program sends by itself.
+func (a *App) HearServer(server string, message []byte) error {
+	if a.opts.Host == nil {
+		return errors.New("no program embeds this one")
+	}
+	return a.opts.Host.Hear(server, message)
+}
+
+// within opens a file of the folders of a session that is open, if rules let it be read.
+func (a *App) within(session, path string) (*decider, workspace.File, string, error) {
+	d := a.members.decider(session)
+	if d == nil {
+		return nil, nil, "", notOpen(session)
+	}
+	given, resolved, err := d.ws.Resolve(path)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	d.look()
+	if d.pol.DeniesRead(given) || d.pol.DeniesRead(resolved) {
+		return nil, nil, "", fmt.Errorf("a rule denies reading %s", given)
+	}
+	for _, dir := range append([]string{d.ws.Root()}, a.cfg.AddDirs...) {
+		rel, err := filepath.Rel(dir, resolved)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		root, err := d.ws.OpenRoot(dir)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		f, err := workspace.OpenRegular(root, rel) // no link leads out of it
+		_ = root.Close()                           // what is open stays open
+		if err != nil {
+			return nil, nil, "", err
+		}
+		return d, f, resolved, nil
+	}
+	return nil, nil, "", fmt.Errorf("%s is outside of the folders of this session", given)
+}
+
+// ReadFile reads at most most bytes of a file in the folders of a session that is open; 0
+// is what is usual, 10 MiB.
+func (a *App) ReadFile(session, path string, most int64) (agent.FileText, error) {
+	if most <= 0 || most > maxHostRead {
+		most = maxHostRead
+	}
+	_, f, resolved, err := a.within(session, path)
+	if err != nil {
+		return agent.FileText{}, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return agent.FileText{}, err
+	}
+	cut := int64(len(data)) > most
+	return agent.FileText{Path: resolved, Data: data[:min(int64(len(data)), most)], Cut: cut}, nil
+}
+
+// tracks begins to remember what the session sees of files; past is what it has seen.
+func (d *decider) tracks(past []agent.FileState) *workspace.Tracker {
+	d.tracker = d.ws.NewTracker(past)
+	return d.tracker
+}
+
+// SawFile notes that a session has seen a file as it was at a time: it may be changed then
+// without being read first, unless it has changed since.
+func (a *App) SawFile(session, path string, at time.Time) error {
+	d, f, resolved, err := a.within(session, path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.ModTime().Truncate(time.Millisecond).After(at) {
+		return fmt.Errorf("%s has changed since", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSeed+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxSeed {
+		return fmt.Errorf("%s is longer than %d bytes", path, maxSeed)
+	}
+	d.tracker.Saw(resolved, workspace.StateOf(info, data))
+	return nil
+}
+
+// SetThinking has a session think for as many tokens from its next request on; nil = as
+// the settings say.
+func (a *App) SetThinking(session string, tokens *int) error {
+	d := a.members.decider(session)
+	if d == nil {
+		return notOpen(session)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tokens = tokens
+	return nil
+}
+
+// thinks is how many tokens a session thinks for, if that was said for it.
+func (d *decider) thinks() (int, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tokens == nil {
+		return 0, false
+	}
+	return *d.tokens, true
+}
+
+// ReloadSkills reads the skills of a session again, and what can be typed.
+func (a *App) ReloadSkills(session string) error {
+	h := a.hookedOf(session)
+	if h == nil || h.reread == nil {
+		return notOpen(session)
+	}
+	h.reread()
+	return nil
+}
+
+// ReloadPlugins reads the plugins again that are in force.
+func (a *App) ReloadPlugins() {
+	a.plugged.mu.Lock()
+	defer a.plugged.mu.Unlock()
+	a.plugged.known = nil
+}
+
+// SettingsNow returns the settings that have a value, without secrets.
+func (a *App) SettingsNow() ([]agent.SettingNow, error) {
+	list := []agent.SettingNow{}
+	all, err := config.All(a.settingsSource(), false)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		list = append(list, agent.SettingNow{Key: s.Key, Value: json.RawMessage(a.patterns.Redact(string(s.Value))), Layer: string(s.Origin.Layer)})
+	}
+	return list, nil
+}
+
+// ApplySettings puts settings over those of the command line, for as long as the program
+// runs: an object takes the place of what it names, and null takes it away. What cannot be
+// changed while sessions run is refused, with all of them.
+func (a *App) ApplySettings(settings json.RawMessage) error {
+	var over map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &over); err != nil || over == nil {
+		return errors.New("the settings have to be an object")
+	}
+	var not []string
+	for key := range over {
+		if !slices.Contains(liveSettings, key) {
+			not = append(not, key)
+		}
+	}
+	if len(not) > 0 {
+		slices.Sort(not)
+		return fmt.Errorf("%s cannot be changed while a session runs; %s can", strings.Join(not, ", "), strings.Join(liveSettings, ", "))
+	}
+	return a.permissions.over(a.opts, settings)
+}
+
+// liveSettings are those that hold at once when they change.
+var liveSettings = []string{"permissions", "hooks", "disableAllHooks"}
+
+// over puts settings over those of the command line. When what comes of that cannot be
+// read, all stays as it was.
+func (p *permissions) over(o Options, settings json.RawMessage) error {
+	p.current() // what has changed elsewhere is not for this to tell
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	merged, err := MergeSettings(o.Workdir, p.src.Settings, settings)
+	if err != nil {
+		return err
+	}
+	src := p.src
+	src.Settings = merged
+	cfg, err := load(src, p.flags)
+	if err != nil {
+		return err
+	}
+	files, err := policyFiles(cfg)
+	if err == nil {
+		err = checkRules(&cfg, files)
+	}
+	if err != nil {
+		return err
+	}
+	p.src, p.cfg, p.files = src, cfg, files
+	p.stamp, _ = config.Changed(src, config.Stamp{})
+	p.version++
+	return nil
+}
+
+// MergeSettings puts an object of settings over others: a file, an object as text, or
+// nothing. Objects are merged, all else takes the place of what was there, and null takes
+// it away.
+func MergeSettings(workdir, base string, over json.RawMessage) (string, error) {
+	under, data := map[string]any{}, []byte(strings.TrimSpace(base))
+	if len(data) > 0 && data[0] != '{' {
+		path := base
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(workdir, path)
+		}
+		var err error
+		if data, err = config.ReadFile(path); err == nil {
+			data, err = jsonc.Plain(data)
+		}
+		if err != nil {
+			return "", fmt.Errorf("the settings of the command line: %w", err)
+		}
+	}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &under); err != nil {
+			return "", fmt.Errorf("the settings of the command line: %w", err)
+		}
+	}
+	var more map[string]any
+	if err := json.Unmarshal(over, &more); err != nil {
+		return "", fmt.Errorf("the settings: %w", err)
+	}
+	data, err := json.Marshal(mergedInto(under, more))
+	if err != nil {
+		return "", err
+	}
+	return string(data), nil
+}
+
+func mergedInto(under, over map[string]any) map[string]any {
+	for k, v := range over {
+		inner, ok := v.(map[string]any)
+		below, has := under[k].(map[string]any)
+		switch {
+		case v == nil:
+			delete(under, k)
+		case ok && has:
+			under[k] = mergedInto(below, inner)
+		default:
+			under[k] = v
+		}
+	}
+	return under
+}

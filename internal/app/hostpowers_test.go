@@ -1,0 +1,213 @@
+//go:build unix
+
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
+)
+
+// Servers that are set while a session runs are there for its next request, and go with
+// what is set next. Those that it has begun with stay.
+func TestSetServers(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}, script.Reply{Text: "Three."}), script.Options{})
+	in := &inside{}
+	a := w.embedded(in.host("", app.HostServer{Name: "early"}), app.Flags{})
+	k := w.talkTo(a, agent.Open{})
+	k.turn("One")
+	offered := func(tool string) bool {
+		reqs := w.model.Requests()
+		return strings.Contains(string(reqs[len(reqs)-1].Body), tool)
+	}
+	set := func(defs string) agent.ServersSet {
+		t.Helper()
+		out, err := a.SetServers(t.Context(), k.Info.ID, json.RawMessage(defs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got := set(`{"late":{"type":"sdk"},"early":{"type":"sdk"},"bad":{"type":"stdio"}}`)
+	if !slices.Equal(got.Added, []string{"late"}) || len(got.Removed) != 0 || len(got.Errors) != 2 || got.Errors["bad"] == "" || got.Errors["early"] == "" {
+		t.Errorf("%+v", got)
+	}
+	if k.turn("Two"); !offered("mcp__late__echo") || !offered("mcp__early__echo") {
+		t.Error("the tools are not offered")
+	}
+	if now := fmt.Sprint(a.ServersNow(k.Info.ID)); !strings.Contains(now, "{late connected") {
+		t.Error(now)
+	}
+	if r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
+		t.Errorf("a call without a rule: %+v, %v", r, err)
+	}
+	if got = set(`{}`); !slices.Equal(got.Removed, []string{"late"}) || len(got.Added) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if k.turn("Three"); offered("mcp__late__echo") || !offered("mcp__early__echo") {
+		t.Error("the tools of a server are offered that is gone, or not those of one that is there")
+	}
+}
+
+// A call that the embedding program makes passes the gate, and is in the log.
+func TestHostCalls(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
+	in := &inside{}
+	a := w.embedded(in.host("", app.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
+	k := w.talkTo(a, agent.Open{})
+	k.turn("Hello")
+	r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))
+	if err != nil || !strings.Contains(r.Text, "inside: x") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	d := body[agent.CallDecided](k)
+	if d.Proposal.Origin != "host" || d.Decision.Verdict != agent.Allow {
+		t.Errorf("%+v", d)
+	}
+	if _, err := a.CallTool(t.Context(), k.Info.ID, "mcp__nobody__t", nil); err == nil {
+		t.Error("a tool was called that there is not")
+	}
+}
+
+// Files are read inside of the folders of a session, where no rule denies it, whatever leads
+// there.
+func TestHostReadsFiles(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
+	w.write("a.txt", "what it says")
+	w.write("secret.txt", "hidden")
+	outside := filepath.Join(w.home, "other.txt")
+	w.file(outside, "not for it")
+	if err := os.Symlink(outside, filepath.Join(w.work, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("secret.txt", filepath.Join(w.work, "alias.txt")); err != nil {
+		t.Fatal(err)
+	}
+	a := w.embedded(&app.Host{}, app.Flags{Deny: []string{"Read(secret.txt)"}})
+	k := w.talkTo(a, agent.Open{})
+	f, err := a.ReadFile(k.Info.ID, "a.txt", 6)
+	if err != nil || string(f.Data) != "what i" || !f.Cut || !filepath.IsAbs(f.Path) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, path := range []string{"secret.txt", "alias.txt", "link.txt", outside, "../home/other.txt", "/etc/hosts", ".", "", "none.txt", "a.txt\x00", "/dev/zero"} {
+		if f, err := a.ReadFile(k.Info.ID, path, 0); err == nil {
+			t.Errorf("%q was read: %+v", path, f)
+		}
+	}
+	if _, err := a.ReadFile("nobody", "a.txt", 0); err == nil {
+		t.Error("a file of a session was read that is not open")
+	}
+}
+
+// A file that the host says it has read may be changed, if it is as it was then.
+func TestHostHasRead(t *testing.T) {
+	edit := func(id string) script.Reply {
+		return calls(tool("Edit", fields{"file_path": id, "old_string": "one", "new_string": "two"}))
+	}
+	w := newWorld(t, distinct(edit("a.txt"), script.Reply{Text: "Done."}, edit("b.txt"), script.Reply{Text: "Done."}), script.Options{})
+	w.write("a.txt", "one\n")
+	w.write("b.txt", "one\n")
+	a := w.embedded(&app.Host{}, app.Flags{Skip: true})
+	k := w.talkTo(a, agent.Open{})
+	if err := a.SawFile(k.Info.ID, "a.txt", time.Now().Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if err := a.SawFile(k.Info.ID, "b.txt", time.UnixMilli(1)); err == nil {
+		t.Error("a file counts as read that has changed since")
+	}
+	k.turn("Edit")
+	k.turn("Edit the other")
+	r := all[agent.CallFinished](k.seen)
+	if len(r) != 2 || r[0].Result.Failed() || !r[1].Result.Failed() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Settings that are put over those of the command line hold for the next call; those that
+// cannot hold at once are refused, with all others.
+func TestApplySettings(t *testing.T) {
+	write := calls(tool("Write", fields{"file_path": "a.txt", "content": "a"}))
+	w := newWorld(t, distinct(write, script.Reply{Text: "Done."}, write, script.Reply{Text: "Done."}, write, script.Reply{Text: "Done."}), script.Options{})
+	a := w.embedded(&app.Host{}, app.Flags{Skip: true, Settings: `{"permissions":{"deny":["WebFetch"]}}`})
+	k := w.talkTo(a, agent.Open{})
+	failed := func() bool {
+		t.Helper()
+		k.turn("Write it")
+		r := all[agent.CallFinished](k.seen)
+		return r[len(r)-1].Result.Failed()
+	}
+	if failed() {
+		t.Error("it is not done at first")
+	}
+	if err := a.ApplySettings(json.RawMessage(`{"permissions":{"deny":["Write"]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if !failed() {
+		t.Error("it is done although a rule denies it")
+	}
+	for _, bad := range []string{`{"cleanupPeriodDays":1,"permissions":{"deny":[]}}`, `{"permissions":{"deny":["("]}}`, `[]`, `null`, `{"permissions":7}`} {
+		if err := a.ApplySettings(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s was applied", bad)
+		}
+	}
+	if !failed() {
+		t.Error("settings count that were refused")
+	}
+	list, err := a.SettingsNow()
+	if got := fmt.Sprintf("%s", list); err != nil || !strings.Contains(got, `["Write"]`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// How much the model may think for is said for a session, and taken back.
+func TestSetThinking(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}), script.Options{})
+	a := w.embedded(&app.Host{}, app.Flags{})
+	k := w.talkTo(a, agent.Open{})
+	n := 3000
+	if err := a.SetThinking(k.Info.ID, &n); err != nil {
+		t.Fatal(err)
+	}
+	k.turn("One")
+	if err := a.SetThinking(k.Info.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	k.turn("Two")
+	r := all[agent.ModelRequested](k.seen)
+	if len(r) != 2 || r[0].Params.Thinking != n || r[1].Params.Thinking == n {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Settings are merged key by key.
+func TestMergeSettings(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "s.json"), []byte("{\"model\": \"a\", // mine\n\"permissions\": {\"allow\": [\"Read\"], \"deny\": [\"Bash\"]}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ base, over, want string }{
+		{"", `{"model":"b"}`, `{"model":"b"}`},
+		{"s.json", `{"permissions":{"deny":null}}`, `{"model":"a","permissions":{"allow":["Read"]}}`},
+		{`{"a":{"b":1}}`, `{"a":{"c":2}}`, `{"a":{"b":1,"c":2}}`},
+		{`{"a":{"b":1}}`, `{"a":3}`, `{"a":3}`},
+	} {
+		got, err := app.MergeSettings(dir, tt.base, json.RawMessage(tt.over))
+		if err != nil || got != tt.want {
+			t.Errorf("%s over %s: %s, %v", tt.over, tt.base, got, err)
+		}
+	}
+	for _, bad := range [][2]string{{"none.json", `{}`}, {`{"a"`, `{}`}, {"", `[]`}} {
+		if got, err := app.MergeSettings(dir, bad[0], json.RawMessage(bad[1])); err == nil {
+			t.Errorf("%q: %s", bad, got)
+		}
+	}
+}

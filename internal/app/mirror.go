@@ -1,0 +1,246 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"dure/agent"
+	"dure/internal/archive/mirror"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/session"
+	"dure/internal/transcript"
+)
+
+// projects is the folder where programs for agent sessions look for conversations, and the
+// name of the folder in it, if that is set.
+func (a *App) projects() (dir, name string) {
+	getenv := getenv(a.opts.Environ)
+	if dir = getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		name = getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
+		if filepath.Base(name) != name || name == "." || name == ".." || len(name) > 64 {
+			name = ""
+		}
+	}
+	return filepath.Join(cmp.Or(dir, filepath.Join(a.opts.UserHome, ".claude")), "projects"), name
+}
+
+// mirrors reports whether the sessions of this program are written where programs for agent
+// sessions look for them.
+func (a *App) mirrors() bool {
+	on := a.cfg.Mirror == config.MirrorAll || a.cfg.Mirror == config.MirrorSDK && a.opts.Flags.Hosted
+	return on && !a.opts.Flags.Scratch && a.upper == nil
+}
+
+// mirrored has a session written there as it goes on, from when it is opened until it is
+// closed. What cannot be written is logged, and stays unwritten: the log has it.
+func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
+	if !a.mirrors() || b.Open.Modelless() {
+		return
+	}
+	root := b.Session
+	if b.Parent != "" {
+		root = a.topOf(b.Parent)
+	}
+	if !transcript.IsUUID(root) {
+		return
+	}
+	w := &mirroring{app: a, b: b}
+	dir, name := a.projects()
+	real, err := filepath.EvalSymlinks(workdir)
+	if err != nil {
+		real = workdir
+	}
+	w.c = mirror.Config{
+		Projects: dir, Folder: name, Session: root, Workdir: real, Version: a.opts.Version,
+		Shown: catalog.Claude.Name,
+	}
+	if b.Parent != "" {
+		w.c.Agent = b.Session
+		if b.Child != nil {
+			w.c.Kind, w.c.About = b.Child.Agent, b.Child.Title
+		}
+	} else if o := b.Stored.Origin; o != nil && o.ID == b.Session {
+		w.c.Adopted = imported
+	}
+	a.setRoot(b.Session, root)
+	opened, closed := p.Hooks.Opened, p.Close
+	p.Hooks.Opened = func(ctx context.Context, how string) (words, by string) {
+		w.once.Do(w.begin)
+		if opened == nil {
+			return "", ""
+		}
+		return opened(ctx, how)
+	}
+	p.Close = func() {
+		w.end()
+		a.setRoot(b.Session, "")
+		closed()
+	}
+}
+
+// topOf is the session that a person has of those that work for each other.
+func (a *App) topOf(id string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.roots[id]
+}
+
+func (a *App) setRoot(id, root string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if root == "" {
+		delete(a.roots, id)
+		return
+	}
+	if a.roots == nil {
+		a.roots = map[string]string{}
+	}
+	a.roots[id] = root
+}
+
+// mirroring writes one session. A goroutine does, until end is called; then what is left.
+type mirroring struct {
+	app  *App
+	b    session.Build
+	c    mirror.Config
+	once sync.Once
+
+	m    *mirror.Mirror // of the goroutine, until over is closed
+	at   int64          // the newest event that was applied
+	err  error
+	stop context.CancelFunc
+	over chan struct{} // nil = it did not begin
+}
+
+// begin opens the file, takes in what others have said in it, and follows the session.
+func (w *mirroring) begin() {
+	m, err := mirror.Open(w.c)
+	if err != nil {
+		w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+		return
+	}
+	w.m, w.at, w.over = m, m.After(), make(chan struct{})
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(context.Background())
+	w.adopt()
+	go func() {
+		defer close(w.over)
+		for e, err := range w.b.Follow(ctx, w.at) {
+			if err != nil || !w.apply(e) {
+				return
+			}
+		}
+	}()
+}
+
+// adopt takes over what others have said in the file: a title, a tag.
+func (w *mirroring) adopt() {
+	said := w.m.Others()
+	change := agent.SettingsChanged{By: "user"}
+	if said.Title != w.b.Stored.Title {
+		change.Title = said.Title
+	}
+	if said.Tag != nil {
+		tags := []string{}
+		if *said.Tag != "" {
+			tags = append(tags, *said.Tag)
+		}
+		change.Tags = &tags
+	}
+	if w.b.Parent != "" || change.Title == "" && change.Tags == nil {
+		return
+	}
+	if err := w.b.Record(change); err != nil {
+		w.app.opts.Logger.Warn("taking a title over", "session", w.b.Session, "error", err)
+	}
+}
+
+func (w *mirroring) apply(e agent.Event) bool {
+	if e.Live() {
+		return true
+	}
+	w.at = e.Seq
+	if err := w.m.Apply(e); err != nil {
+		w.err = err
+		w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+		return false
+	}
+	return true
+}
+
+// end writes what is left, and closes the file.
+func (w *mirroring) end() {
+	if w.over == nil {
+		return
+	}
+	w.stop()
+	<-w.over
+	if w.err == nil {
+		for e, err := range w.b.Events(context.Background(), w.at) {
+			if err != nil || !w.apply(e) {
+				break
+			}
+		}
+	}
+	if err := w.m.Close(); err != nil {
+		w.app.opts.Logger.Warn("closing the mirror of a session", "session", w.b.Session, "error", err)
+	}
+}
+
+// AdoptTranscript makes a session of ours, of the same ID, of one that exists only where
+// programs for agent sessions keep them: a fork that one of them has made. It reports
+// whether there is one, in the folder of the working folder or in any other.
+func (a *App) AdoptTranscript(ctx context.Context, id string) (bool, error) {
+	if !transcript.IsUUID(id) {
+		return false, nil
+	}
+	if _, err := a.open(); err != nil {
+		return false, err
+	}
+	dir, name := a.projects()
+	real, err := filepath.EvalSymlinks(a.opts.Workdir)
+	if err != nil {
+		real = a.opts.Workdir
+	}
+	paths := []string{filepath.Join(dir, cmp.Or(name, mirror.Folder(real)), id+".jsonl")}
+	if others, err := filepath.Glob(filepath.Join(dir, "*", id+".jsonl")); err == nil {
+		paths = append(paths, others...)
+	}
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		row, err := a.adopt(ctx, path, id)
+		if err != nil {
+			return false, err
+		}
+		return row.Session == id, nil
+	}
+	return false, nil
+}
+
+// adopt imports a transcript under the ID that it has.
+func (a *App) adopt(ctx context.Context, path, id string) (row agent.ImportedSession, err error) {
+	places, err := a.places(agent.ImportSessions{From: "claude", Path: path})
+	if err != nil {
+		return row, err
+	}
+	for _, p := range places {
+		defer p.root.Close()
+		p.as, p.usual = id, true
+		l, err := p.Open(p.file)
+		if err != nil {
+			return row, importProblem(path, err)
+		}
+		l.ID = id
+		row.Session = id
+		if err := a.importOne(ctx, p, l.Listed, false, &row); err != nil {
+			return row, importProblem(path, err)
+		}
+	}
+	return row, nil
+}

@@ -1,0 +1,204 @@
+package mirror
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dure/agent"
+)
+
+const session = "01a207b8-d47b-7804-89dd-89b813501b55"
+
+// story is a conversation with a call, a title and a way back.
+func story() []agent.Event {
+	call := agent.Call{ID: "c1", Tool: "bash__exec", Input: json.RawMessage(`{"command":"ls"}`)}
+	said := agent.Message{Role: agent.Assistant, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "Let me see."}, {Type: agent.CallBlock, Call: &call}}}
+	bodies := []agent.Body{
+		agent.SessionOpened{Session: session, Title: "Mine"},
+		agent.InputAdded{Input: "3f7d0b55-cc78-4387-8db9-6031f845b675", Text: "what is here?"},
+		agent.TurnStarted{},
+		agent.ModelAnswered{Answer: agent.Answer{Message: said, Stop: agent.StopCalls}},
+		agent.CallFinished{Tool: "bash__exec", Result: agent.Result{ID: "c1", Status: agent.StatusOK, Text: "a.txt"}},
+		agent.CallFinished{Tool: "bash__exec", Result: agent.Result{ID: "of-a-skill", Status: agent.StatusOK, Text: "no"}},
+		agent.TurnEnded{},
+		agent.InputAdded{Input: "in_2", Text: "left"},
+		agent.ConversationRewound{To: 7},
+		agent.InputAdded{Input: "in_3", Text: "instead"},
+	}
+	var out []agent.Event
+	for i, b := range bodies {
+		out = append(out, agent.Event{Seq: int64(i + 1), ID: "e" + string(rune('a'+i)), Time: time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), Body: b})
+	}
+	return out
+}
+
+func config(dir string) Config {
+	shown := func(string) string { return "Bash" }
+	return Config{Projects: dir, Session: session, Workdir: "/tmp/proj.x_y", Version: "1", Shown: shown}
+}
+
+// write applies events, as a run of the program does.
+func write(t *testing.T, c Config, events []agent.Event) *Mirror {
+	t.Helper()
+	m, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Seq <= m.After() {
+			continue
+		}
+		if err := m.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func content(t *testing.T, dir string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestLines(t *testing.T) {
+	dir := t.TempDir()
+	write(t, config(dir), story())
+	var got []string
+	parents := map[string]string{"": "-"}
+	for line := range strings.Lines(content(t, dir)) {
+		var l struct {
+			Type, UUID, CustomTitle string
+			ParentUUID              *string
+			SessionID               string
+			Message                 struct{ Content any }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.SessionID != session {
+			t.Fatal(err, line)
+		}
+		parent := ""
+		if l.ParentUUID != nil {
+			parent = *l.ParentUUID
+		}
+		what, _ := json.Marshal(l.Message.Content)
+		if l.CustomTitle != "" {
+			what = []byte(l.CustomTitle)
+		}
+		if l.UUID != "" {
+			parents[l.UUID] = string(what)
+		}
+		got = append(got, l.Type+" "+string(what)+" < "+parents[parent])
+	}
+	const asked, text = `"what is here?"`, `[{"text":"Let me see.","type":"text"}]`
+	const calls, result = `[{"id":"c1","input":{"command":"ls"},"name":"Bash","type":"tool_use"}]`, `[{"content":"a.txt","tool_use_id":"c1","type":"tool_result"}]`
+	want := []string{
+		"custom-title Mine < -", "user " + asked + " < -", "assistant " + text + " < " + asked, "assistant " + calls + " < " + text,
+		"user " + result + " < " + calls, `user "left" < ` + result, `user "instead" < ` + result,
+	}
+	want[0], got[0] = "", ""
+	if d := cmp.Diff(want[1:], got[1:]); d != "" {
+		t.Error(d)
+	}
+}
+
+// However often a run is cut short, wherever in a line, the file comes to say the same.
+func TestCutShort(t *testing.T) {
+	whole := t.TempDir()
+	write(t, config(whole), story())
+	want := content(t, whole)
+	for n := range len(want) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(want[:n]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		write(t, config(dir), story())
+		write(t, config(dir), story())
+		var valid []string
+		for line := range strings.Lines(content(t, dir)) {
+			if json.Valid([]byte(line)) && strings.TrimSpace(line) != "" {
+				valid = append(valid, line)
+			}
+		}
+		if got := strings.Join(valid, ""); got != want {
+			t.Fatalf("cut at %d: %s", n, cmp.Diff(want, got))
+		}
+	}
+}
+
+// What others have said of the session is known until the session says it itself.
+func TestOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, config(dir), story())
+	f, err := os.OpenFile(filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(`{"type":"custom-title","customTitle":"Theirs","sessionId":"` + session + `"}` + "\n" + `{"type":"tag","tag":"red","sessionId":"` + session + `"}`)
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	more := append(story(), agent.Event{Seq: 11, ID: "z", Body: agent.SettingsChanged{Title: "Theirs", By: "user", Tags: &[]string{"red"}}})
+	if o := write(t, config(dir), more).Others(); o.Title != "Theirs" || o.Tag == nil || *o.Tag != "red" {
+		t.Errorf("%+v", o)
+	}
+	if o := write(t, config(dir), more).Others(); o.Title != "" || o.Tag != nil {
+		t.Errorf("told again: %+v", o)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	for path, want := range map[string]string{
+		"/tmp/proj.x_y": "-tmp-proj-x-y", "/한/b": "---b", "/😀": "---", "/e\u0301": "--",
+		"/" + strings.Repeat("a", 200): "-" + strings.Repeat("a", 199) + "-nhnifb",
+	} {
+		got := Folder(path)
+		if len(want) > maxFolder { // readers find it by what is before the hash
+			got, want = got[:maxFolder+1], want[:maxFolder+1]
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for _, c := range []Config{{Projects: t.TempDir(), Session: "../x"}, {Projects: t.TempDir(), Session: session, Agent: "../x"}} {
+		if _, err := Open(c); err == nil {
+			t.Errorf("%+v was opened", c)
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte(`{"type":"user","uuid":"a","event":"` + session + `:3","message":{"content":[{"type":"tool_use","id":"c1"}]}}` + "\n{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		write(t, config(dir), story())
+		if s := content(t, dir); !strings.HasPrefix(s, string(data)) || !strings.HasSuffix(s, "\n") && s != "" {
+			t.Errorf("it was not appended to: %q", s)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// telemetryOf loads settings and shows what they say of telemetry.
+func telemetryOf(t *testing.T, m machine) (Telemetry, string) {
+	t.Helper()
+	c, err := Load(m.sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	for _, n := range c.Notes {
+		notes = append(notes, n.Text)
+	}
+	return c.Telemetry, strings.Join(notes, "\n")
+}
+
+func headersOf(c *Collector) map[string]string {
+	all := map[string]string{}
+	for k, v := range c.Headers {
+		all[k] = string(v)
+	}
+	return all
+}
+
+// Nothing is sent unless the user, or the administrator, says so.
+func TestTelemetryIsOff(t *testing.T) {
+	skipWindows(t)
+	for name, m := range map[string]machine{
+		"nothing said":        {},
+		"for others":          {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://c.example", "OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}},
+		"no exporter":         {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1"}},
+		"switched off":        {files: map[string]string{userFile: `{"telemetry":{"enabled":true}}`}, env: map[string]string{"OTEL_SDK_DISABLED": "true"}},
+		"switched off, too":   {files: map[string]string{userFile: `{"telemetry":{"enabled":true}}`}, env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "0"}},
+		"none":                {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_TRACES_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "console"}},
+		"a repository":        {files: map[string]string{projectFile: `{"telemetry":{"enabled":true,"endpoint":"https://evil.example"}}`}},
+		"a repository's env":  {files: map[string]string{projectFile: `{"env":{"CLAUDE_CODE_ENABLE_TELEMETRY":"1","OTEL_TRACES_EXPORTER":"otlp","OTEL_EXPORTER_OTLP_ENDPOINT":"https://evil.example"}}`}},
+		"not encrypted":       {files: map[string]string{userFile: `{"telemetry":{"enabled":true,"endpoint":"http://c.example:4318"}}`}},
+		"a protocol we lack":  {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}},
+		"a wrong address":     {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "c.example:4318"}},
+		"a header that is no": {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_HEADERS": "a=secret%0d%0aHost:x"}},
+		"a wrong number":      {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}},
+	} {
+		for _, trusted := range []bool{false, true} {
+			src := m.sources()
+			src.Trusted = trusted
+			c, err := Load(src)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got := c.Telemetry; got.On || got.Traces != nil || got.Metrics != nil || got.Events != nil {
+				t.Errorf("%s: %+v", name, got)
+			}
+			if all := fmt.Sprint(c.Notes, c.Inert); strings.Contains(all, "secret") {
+				t.Errorf("%s: %s", name, all)
+			}
+		}
+	}
+}
+
+// What is said by whom, and what counts.
+func TestTelemetryIsOn(t *testing.T) {
+	skipWindows(t)
+	on := `{"telemetry":{"enabled":true,"endpoint":"https://c.example:4318/otlp/","headers":{"Authorization":"Bearer a"},"protocol":"http/json","compression":"gzip","timeout":"3s"}}`
+	got, notes := telemetryOf(t, machine{files: map[string]string{userFile: on}})
+	for signal, c := range map[string]*Collector{"traces": got.Traces, "metrics": got.Metrics, "logs": got.Events} {
+		if c == nil || c.URL != "https://c.example:4318/otlp/v1/"+signal || !c.JSON || !c.Gzip || c.Timeout != 3*time.Second || !maps.Equal(headersOf(c), map[string]string{"Authorization": "Bearer a"}) {
+			t.Errorf("%s: %+v", signal, c)
+		}
+	}
+	if !got.On || got.Content != "off" || got.Sample != 1 || got.Exit != 2*time.Second || notes != "" {
+		t.Errorf("%+v, %s", got, notes)
+	}
+
+	// By variables alone, as other agents are told.
+	got, notes = telemetryOf(t, machine{env: map[string]string{
+		"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "prometheus, otlp", "OTEL_TRACES_EXPORTER": "otlp",
+		"OTEL_EXPORTER_OTLP_HEADERS": "a=1, b=x%20y", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://t.example/in", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "t=2",
+		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT": "1500", "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+		"OTEL_BSP_MAX_QUEUE_SIZE": "7", "OTEL_SERVICE_NAME": "me", "OTEL_RESOURCE_ATTRIBUTES": "service.name=other,team=a%2Cb",
+		"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
+		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "EVENT_ONLY", "TRACEPARENT": " x ", "TRACESTATE": "y", "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS": "500",
+	}})
+	if got.Events != nil || got.Traces == nil || got.Metrics == nil || notes != "" {
+		t.Fatalf("%+v, %s", got, notes)
+	}
+	if c := got.Traces; c.URL != "https://t.example/in" || !maps.Equal(headersOf(c), map[string]string{"t": "2"}) || c.JSON || c.Queue != 7 {
+		t.Errorf("%+v", c)
+	}
+	if c := got.Metrics; c.URL != "http://localhost:4318/v1/metrics" || !maps.Equal(headersOf(c), map[string]string{"a": "1", "b": "x y"}) || !c.JSON || c.Timeout != 1500*time.Millisecond || c.Delay != time.Second {
+		t.Errorf("%+v", c)
+	}
+	if got.Service != "me" || got.Resource["team"] != "a,b" || got.Sample != 0.25 || got.Always || !got.Delta || got.Content != "events" || got.Parent != "x" || got.State != "y" || got.Exit != 500*time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+
+	// An address of the environment does not get the headers of the settings.
+	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: on}, env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://other.example"}})
+	if c := got.Traces; c.URL != "https://other.example/v1/traces" || len(c.Headers) != 0 {
+		t.Errorf("%+v", c)
+	}
+	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: on}, env: map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "https://other.example"}})
+	if len(got.Traces.Headers) != 1 || len(got.Events.Headers) != 0 {
+		t.Errorf("%+v, %+v", got.Traces, got.Events)
+	}
+
+	// What the administrator says, nobody else does; also not for one signal.
+	got, _ = telemetryOf(t, machine{
+		files: map[string]string{adminFile: `{"telemetry":{"enabled":true,"endpoint":"https://admin.example","signals":"logs","content":"off"}}`},
+		env: map[string]string{
+			"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://other.example", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "https://other.example",
+			"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "OTEL_TRACES_EXPORTER": "otlp",
+		},
+	})
+	if !got.On || got.Traces != nil || got.Events == nil || got.Events.URL != "https://admin.example/v1/logs" || got.Content != "off" {
+		t.Errorf("%+v", got)
+	}
+
+	// Variables that the user's own settings give count, too.
+	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: `{"env":{"CLAUDE_CODE_ENABLE_TELEMETRY":"1","OTEL_LOGS_EXPORTER":"otlp"}}`}})
+	if got.Events == nil || got.Traces != nil {
+		t.Errorf("%+v", got)
+	}
+
+	// On another machine without encryption only when that is said.
+	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,"endpoint":"http://c.example:4318","insecure":true}}`}})
+	if !got.On {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What cannot be followed is told with its place, and without what is secret.
+func TestTelemetryMistakes(t *testing.T) {
+	skipWindows(t)
+	for _, bad := range []string{
+		`"endpoint":"c.example"`, `"endpoint":"https://u:secret@c.example"`, `"protocol":"grpc"`, `"compression":"zip"`, `"timeout":"1h"`, `"timeout":"x"`,
+		`"signals":"traces,profiles"`, `"signals":""`, `"content":"all"`, `"temporality":"x"`, `"sample":1.5`, `"exit":"1m"`, `"service":""`,
+		`"headers":{"Host":"secret"}`, `"headers":{"a b":"secret"}`, `"headers":{"a":"secret\n"}`, `"resource":{"":"x"}`,
+	} {
+		_, err := Load(machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,` + bad + `}}`}}.sources())
+		if err == nil || !strings.Contains(err.Error(), "telemetry.") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	_, notes := telemetryOf(t, machine{env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}})
+	if want := `no telemetry is sent: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is none of: http/protobuf, http/json`; notes != want {
+		t.Errorf("%s", notes)
+	}
+	_, notes = telemetryOf(t, machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,"signals":"logs","endpoint":"http://c.example:4318/x"}}`}})
+	if want := "telemetry is not sent to http://c.example:4318, which would not be encrypted: take https, or set telemetry.insecure"; notes != want {
+		t.Errorf("%s", notes)
+	}
+}
+
+// FuzzTelemetryVariables has no variable stop the program, be shown when it is secret, or
+// send anything where it would not be encrypted.
+func FuzzTelemetryVariables(f *testing.F) {
+	f.Add("https://c.example", "a=1,b=%20", "http/json", "0.5", "1000")
+	f.Add("http://c.example", "a", "grpc", "x", "-1")
+	f.Add("http://localhost:4318", "Host=x", "", "", "")
+	f.Add("https://\x00", "a=%zz,,=", "gzip", "NaN", "9999999999999999999")
+	f.Fuzz(func(t *testing.T, address, headers, protocol, share, n string) {
+		env := map[string]string{
+			"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_HEADERS": headers,
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": share, "OTEL_BSP_MAX_QUEUE_SIZE": n,
+			"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": n, "OTEL_RESOURCE_ATTRIBUTES": headers,
+		}
+		c, err := Load(machine{env: env}.sources())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.Telemetry
+		if got.Traces == nil {
+			return
+		}
+		if !private(got.Traces.URL) || !(got.Sample >= 0 && got.Sample <= 1) || got.Traces.Timeout < 0 || got.Traces.Queue < 0 {
+			t.Fatalf("%+v", got)
+		}
+		for name, value := range got.Traces.Headers {
+			if !isHeader(name, string(value)) {
+				t.Fatalf("%q: %q", name, string(value))
+			}
+		}
+	})
+}
+
+// Whatever steers telemetry, no repository sets.
+func TestTelemetrySteers(t *testing.T) {
+	skipWindows(t)
+	var env []string
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "otel_service_name", "TRACEPARENT", "TRACESTATE", "CLAUDE_CODE_ENABLE_TELEMETRY"} {
+		env = append(env, fmt.Sprintf("%q:%q", name, "x"))
+	}
+	src := machine{files: map[string]string{projectFile: `{"env":{` + strings.Join(env, ",") + `}}`}}.sources()
+	src.Trusted = true
+	c, err := Load(src)
+	if err != nil || len(c.Env) != 0 || len(slices.DeleteFunc(c.Inert, func(i Inert) bool { return i.Why != Foreign })) != len(env) {
+		t.Errorf("%v, %v, %v", c.Env, c.Inert, err)
+	}
+}

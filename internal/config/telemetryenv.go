@@ -1,0 +1,303 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dure/agent"
+)
+
+// telemetryVariables applies the variables of OpenTelemetry, and those by which other agents
+// are told to use them. They count when telemetry is on, or one of them switches it on: they
+// may well stand there for other programs. What one of them says that cannot be followed
+// switches telemetry off, and is told: nothing goes where nobody has sent it. What the
+// administrator's settings say is stronger, and so are variables that they give.
+func (l *loader) telemetryVariables() {
+	switch v := strings.ToLower(l.telemetryVariable("telemetry.enabled", "CLAUDE_CODE_ENABLE_TELEMETRY")); v {
+	case "":
+	case "1", "true", "yes", "on":
+		if !l.watched.on && l.watched.signals == nil { // each signal is asked for by its exporter
+			l.watched.signals = map[string]bool{}
+		}
+		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", FileTelemetry{Enabled: new(true)})
+	default:
+		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", FileTelemetry{Enabled: new(false)})
+	}
+	if strings.EqualFold(l.telemetryVariable("telemetry.enabled", "OTEL_SDK_DISABLED"), "true") {
+		l.saidByVariable("OTEL_SDK_DISABLED", FileTelemetry{Enabled: new(false)})
+	}
+	if !l.watched.on {
+		return
+	}
+	l.exporters()
+	l.generalVariables()
+	l.waitingVariables()
+	for _, signal := range telemetrySignals {
+		l.signalVariables(signal)
+	}
+}
+
+// telemetryVariable returns a variable that stands for a setting, unless the administrator
+// has made that one.
+func (l *loader) telemetryVariable(key, name string) string {
+	managed := l.cfg.Origins["env."+name].Layer == Managed
+	if l.cfg.Origins[key].Layer == Managed && !managed {
+		return ""
+	}
+	if managed {
+		return strings.TrimSpace(string(l.cfg.Env[name]))
+	}
+	return l.variable(name)
+}
+
+// saidByVariable applies what a variable says.
+func (l *loader) saidByVariable(name string, t FileTelemetry) {
+	if err := l.apply(layer{kind: Environment, path: name}, Settings{Telemetry: &t}); err != nil {
+		l.brokenBy(err)
+	}
+}
+
+// brokenBy switches telemetry off because of a variable.
+func (l *loader) brokenBy(err error) {
+	text := err.Error()
+	if p := agent.ProblemOf(err); p != nil {
+		text = p.Args["path"] + ": " + p.Args["error"]
+	}
+	l.note("warn", "no telemetry is sent: "+text)
+	l.watched.broken = true
+}
+
+func (l *loader) brokenVariable(name, value string, among ...string) {
+	l.brokenBy(l.invalid(layer{kind: Environment, path: name}, "", value, among))
+}
+
+// exporters reads which signals are sent. Of several exporters that a variable names the
+// one counts that there is here.
+func (l *loader) exporters() {
+	for _, signal := range telemetrySignals {
+		name := "OTEL_" + strings.ToUpper(signal) + "_EXPORTER"
+		v := l.telemetryVariable("telemetry.signals", name)
+		if v == "" {
+			continue
+		}
+		if l.watched.signals == nil {
+			l.watched.signals = map[string]bool{"traces": true, "metrics": true, "logs": true}
+		}
+		var all []string
+		for one := range strings.SplitSeq(v, ",") {
+			all = append(all, strings.TrimSpace(one))
+		}
+		l.watched.signals[signal] = slices.Contains(all, "otlp")
+		if !l.watched.signals[signal] && !slices.Contains(all, "none") {
+			l.note("warn", fmt.Sprintf("%s is %q: dure knows otlp and none", name, clip(v, maxText)))
+		}
+	}
+}
+
+// generalVariables reads what holds for all signals.
+func (l *loader) generalVariables() {
+	for _, v := range []struct {
+		key, name string
+		to        func(v string) (FileTelemetry, bool)
+	}{
+		{"telemetry.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", func(v string) (t FileTelemetry, ok bool) {
+			t.Endpoint = &v
+			return t, true
+		}},
+		{"telemetry.headers", "OTEL_EXPORTER_OTLP_HEADERS", func(v string) (t FileTelemetry, ok bool) {
+			t.Headers, ok = pairsOf(v)
+			return t, ok
+		}},
+		{"telemetry.protocol", "OTEL_EXPORTER_OTLP_PROTOCOL", func(v string) (t FileTelemetry, ok bool) { t.Protocol = &v; return t, true }},
+		{"telemetry.compression", "OTEL_EXPORTER_OTLP_COMPRESSION", func(v string) (t FileTelemetry, ok bool) { t.Compression = &v; return t, true }},
+		{"telemetry.timeout", "OTEL_EXPORTER_OTLP_TIMEOUT", func(v string) (t FileTelemetry, ok bool) { t.Timeout = millis(v); return t, true }},
+		{"telemetry.exit", "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", func(v string) (t FileTelemetry, ok bool) { t.Exit = millis(v); return t, true }},
+		{"telemetry.ca", "OTEL_EXPORTER_OTLP_CERTIFICATE", func(v string) (t FileTelemetry, ok bool) { t.CA = &v; return t, true }},
+		{"telemetry.cert", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", func(v string) (t FileTelemetry, ok bool) { t.Cert = &v; return t, true }},
+		{"telemetry.certKey", "OTEL_EXPORTER_OTLP_CLIENT_KEY", func(v string) (t FileTelemetry, ok bool) { t.CertKey = &v; return t, true }},
+		{"telemetry.insecure", "OTEL_EXPORTER_OTLP_INSECURE", func(v string) (t FileTelemetry, ok bool) {
+			b, err := strconv.ParseBool(v)
+			t.Insecure = &b
+			return t, err == nil
+		}},
+		{"telemetry.service", "OTEL_SERVICE_NAME", func(v string) (t FileTelemetry, ok bool) { t.Service = &v; return t, true }},
+		{"telemetry.resource", "OTEL_RESOURCE_ATTRIBUTES", func(v string) (t FileTelemetry, ok bool) {
+			t.Resource, ok = pairsOf(v)
+			if name := t.Resource["service.name"]; name != "" && l.watched.service == "" {
+				t.Service = &name
+			}
+			return t, ok
+		}},
+		{"telemetry.temporality", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", func(v string) (t FileTelemetry, ok bool) {
+			v = strings.ToLower(v)
+			if v == "lowmemory" {
+				v = "delta"
+			}
+			t.Temporality = &v
+			return t, true
+		}},
+		{"telemetry.content", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", func(v string) (t FileTelemetry, ok bool) {
+			v, ok = captures[strings.ToLower(v)]
+			t.Content = &v
+			return t, ok
+		}},
+	} {
+		value := l.telemetryVariable(v.key, v.name)
+		if value == "" {
+			continue
+		}
+		t, ok := v.to(value)
+		if !ok {
+			l.brokenVariable(v.name, hidden, "what the page about telemetry says")
+			continue
+		}
+		l.saidByVariable(v.name, t)
+	}
+	l.samplers()
+}
+
+// captures are the words for where content is told.
+var captures = map[string]string{
+	"true": "both", "1": "both", "span_and_event": "both", "span_only": "spans", "event_only": "events",
+	"false": "off", "0": "off", "no_content": "off", "none": "off",
+}
+
+// samplers reads of which traces spans are sent.
+func (l *loader) samplers() {
+	const name, arg = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
+	v := strings.ToLower(l.telemetryVariable("telemetry.sample", name))
+	if v == "" {
+		return
+	}
+	rest, based := strings.CutPrefix(v, "parentbased_")
+	ratio := 1.0
+	switch rest {
+	case "always_on":
+	case "always_off":
+		ratio = 0
+	case "traceidratio":
+		if said := l.telemetryVariable("telemetry.sample", arg); said != "" {
+			var err error
+			if ratio, err = strconv.ParseFloat(said, 64); err != nil {
+				ratio = -1
+			}
+		}
+	default:
+		ratio = -1
+	}
+	if !(ratio >= 0 && ratio <= 1) {
+		l.brokenVariable(name, clip(v, maxText), "always_on, always_off, traceidratio, each also behind parentbased_; in "+arg+" a number from 0 to 1")
+		return
+	}
+	l.watched.always = !based
+	l.saidByVariable(name, FileTelemetry{Sample: &ratio})
+}
+
+// waitingVariables reads how long records wait, and how many.
+func (l *loader) waitingVariables() {
+	l.watched.waiting = map[string]Collector{}
+	for _, v := range []struct {
+		signal, name string
+		most         int
+		to           func(c *Collector, n int)
+	}{
+		{"traces", "OTEL_BSP_SCHEDULE_DELAY", int(maxTelemetryWait.Milliseconds()), waits},
+		{"traces", "OTEL_TRACES_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
+		{"traces", "OTEL_BSP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Queue = n }},
+		{"traces", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Batch = n }},
+		{"logs", "OTEL_BLRP_SCHEDULE_DELAY", int(maxTelemetryWait.Milliseconds()), waits},
+		{"logs", "OTEL_LOGS_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
+		{"logs", "OTEL_BLRP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Queue = n }},
+		{"logs", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Batch = n }},
+		{"metrics", "OTEL_METRIC_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
+	} {
+		value := l.telemetryVariable("", v.name)
+		if value == "" {
+			continue
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > v.most {
+			l.brokenVariable(v.name, clip(value, maxText), fmt.Sprintf("a number from 1 to %d", v.most))
+			continue
+		}
+		c := l.watched.waiting[v.signal]
+		v.to(&c, n)
+		l.watched.waiting[v.signal] = c
+	}
+}
+
+func waits(c *Collector, n int) { c.Delay = time.Duration(n) * time.Millisecond }
+
+// signalVariables reads what holds for one signal.
+func (l *loader) signalVariables(signal string) {
+	prefix := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_"
+	var own sending
+	if v := l.telemetryVariable("telemetry.endpoint", prefix+"ENDPOINT"); v != "" {
+		u, ok := endpoint(v)
+		if !ok {
+			l.brokenVariable(prefix+"ENDPOINT", shownURL(v), "an address such as https://host:4318/v1/"+signal)
+		}
+		own.url = u
+	}
+	if v := l.telemetryVariable("telemetry.headers", prefix+"HEADERS"); v != "" {
+		pairs, ok := pairsOf(v)
+		own.headers = map[string]Secret{}
+		for name, value := range pairs {
+			ok = ok && isHeader(name, value)
+			own.headers[name] = Secret(value)
+		}
+		if !ok {
+			l.brokenVariable(prefix+"HEADERS", hidden, "NAME=VALUE, separated by commas")
+		}
+	}
+	for _, f := range []struct {
+		key, end string
+		among    []string
+		to       *string
+	}{{"telemetry.protocol", "PROTOCOL", telemetryProtocols, &own.protocol}, {"telemetry.compression", "COMPRESSION", telemetryPacked, &own.packed}} {
+		if v := l.telemetryVariable(f.key, prefix+f.end); v != "" {
+			if !slices.Contains(f.among, v) {
+				l.brokenVariable(prefix+f.end, clip(v, maxText), f.among...)
+			}
+			*f.to = v
+		}
+	}
+	if v := l.telemetryVariable("telemetry.timeout", prefix+"TIMEOUT"); v != "" {
+		d, err := time.ParseDuration(*millis(v))
+		if err != nil || d <= 0 || d > maxTelemetryWait {
+			l.brokenVariable(prefix+"TIMEOUT", clip(v, maxText), fmt.Sprintf("a number from 1 to %d", maxTelemetryWait.Milliseconds()))
+		}
+		own.timeout = d
+	}
+	if l.watched.own == nil {
+		l.watched.own = map[string]*sending{}
+	}
+	l.watched.own[signal] = &own
+}
+
+// millis reads a number of milliseconds as a time.
+func millis(v string) *string { return new(cmp.Or(v, "0") + "ms") }
+
+// pairsOf reads NAME=VALUE, separated by commas, with values escaped as in addresses: how
+// headers and attributes stand in variables.
+func pairsOf(v string) (map[string]string, bool) {
+	pairs := map[string]string{}
+	for one := range strings.SplitSeq(v, ",") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(one, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil || len(pairs) >= maxTelemetryPairs {
+			return nil, false
+		}
+		pairs[name] = value
+	}
+	return pairs, true
+}

@@ -1,0 +1,134 @@
+package telemetry_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"dure/agent"
+	"dure/internal/meter"
+	"dure/internal/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What is sent of a session, as JSON.
+func TestGolden(t *testing.T) {
+	c := newCollector(t)
+	cfg := config(c.URL, true)
+	cfg.Now = clockAfter(began)
+	tell(t, cfg, story())
+	for path, name := range map[string]string{"/v1/traces": "traces.json", "/v1/logs": "logs.json", "/v1/metrics": "metrics.json"} {
+		if n := len(c.bodies[path]); n != 1 {
+			t.Fatalf("%s: %d requests", path, n)
+		}
+		golden(t, name, c.bodies[path][0])
+	}
+	for _, h := range c.heads {
+		if h.Get("Content-Type") != "application/json" || h.Get("Authorization") != "Bearer secret-0815" || !strings.HasPrefix(h.Get("User-Agent"), "dure/") {
+			t.Errorf("%v", h)
+		}
+	}
+}
+
+// clockAfter is a clock that stands still once somebody has looked at it.
+func clockAfter(at time.Time) func() time.Time {
+	return func() time.Time { return at }
+}
+
+// Nothing of what is said is told, unless that is asked for; then it is, where it is asked
+// for, without secrets.
+func TestContent(t *testing.T) {
+	for _, one := range []struct {
+		name          string
+		content       telemetry.Content
+		spans, events bool
+	}{
+		{"none", telemetry.ContentNone, false, false},
+		{"spans", telemetry.ContentSpans, true, false},
+		{"events", telemetry.ContentEvents, false, true},
+		{"both", telemetry.ContentBoth, true, true},
+	} {
+		for _, asJSON := range []bool{true, false} {
+			c := newCollector(t)
+			cfg := config(c.URL, asJSON)
+			cfg.Content = one.content
+			cfg.Redact = func(s string) string { return strings.ReplaceAll(s, "mend", "[masked]") }
+			tell(t, cfg, story())
+			for path, want := range map[string]bool{"/v1/traces": one.spans, "/v1/logs": one.events, "/v1/metrics": false} {
+				body := string(c.bodies[path][0])
+				if got := strings.Contains(body, canary); got != want {
+					t.Errorf("%s, JSON %v: content in %s: %v", one.name, asJSON, path, got)
+				}
+				if want && (strings.Contains(body, "mend it") || !strings.Contains(body, "[masked] it")) {
+					t.Errorf("%s: %s has what is secret", one.name, path)
+				}
+			}
+		}
+	}
+}
+
+// The figures are counted even when nothing is sent, and no goroutine sends it.
+func TestFiguresAlone(t *testing.T) {
+	r := meter.New(began)
+	tell(t, telemetry.Config{Meter: r, Now: clockAfter(began), Provider: func(string) string { return "anthropic" }}, story())
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`dure_sessions_total{dure_session_lane="main",dure_session_start="new"} 1`,
+		`dure_sessions_total{dure_session_lane="subagent",dure_session_start="agent"} 1`,
+		`dure_tool_calls_total{gen_ai_tool_name="bash",dure_tool_outcome="denied"} 1`,
+		`dure_tool_calls_total{gen_ai_tool_name="agent",dure_tool_outcome="pending"} 1`,
+		`dure_tokens_total{gen_ai_provider_name="anthropic",gen_ai_request_model="m-1",dure_token_kind="cache_read"} 1000`,
+		`dure_cost_usd_total{gen_ai_provider_name="anthropic",gen_ai_request_model="m-1"} 0.003`,
+		`dure_model_failures_total{gen_ai_provider_name="anthropic",gen_ai_request_model="m-1",error_type="auth"} 1`,
+		`dure_turns_total{gen_ai_agent_name="dure",dure_turn_reason="failed"} 1`,
+		`gen_ai_client_token_usage_count{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="m-1",gen_ai_response_model="m-1-0102",gen_ai_token_type="input"} 1`,
+		`gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="m-1",gen_ai_response_model="m-1-0102",gen_ai_token_type="input"} 1150`,
+	} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("there is no %s in\n%s", want, b.String())
+		}
+	}
+}
+
+// What happened before a session was opened here is told of by nobody, and what is followed
+// twice is told of once.
+func TestOnce(t *testing.T) {
+	r := meter.New(began)
+	o := telemetry.New(telemetry.Config{Meter: r, Now: clockAfter(began.Add(time.Second))})
+	w := o.Watch(story())
+	if _, err := w.Open(t.Context(), agent.Open{Session: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	o.Follow("s1", began)
+	o.Follow("s1", began)
+	if err := o.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range r.Read() {
+		for _, s := range m.Series {
+			if s.Value > 0 && m.Name == "dure.turns" {
+				t.Errorf("%s %v", m.Name, s)
+			}
+		}
+	}
+	if _, err := w.Open(t.Context(), agent.Open{Session: "s1"}); err != nil { // nobody follows it any more
+		t.Fatal(err)
+	}
+}
+
+func TestGoldensHaveNoContent(t *testing.T) {
+	for _, name := range []string{"traces.json", "logs.json", "metrics.json"} {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil || strings.Contains(string(data), canary) || strings.Contains(string(data), "secret-0815") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
