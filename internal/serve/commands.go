@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"dure/agent"
+)
+
+// Accepted says that a session has accepted a command: what it asks for is durable.
+type Accepted struct {
+	Accepted bool `json:"accepted"`
+
+	// Queued says that the session is not open here: the command waits for who opens it.
+	Queued bool `json:"queued,omitempty"`
+}
+
+// commandRoutes have a route for each command.
+func (s *Server) commandRoutes() []Route {
+	var routes []Route
+	for _, name := range agent.Commands() {
+		c, err := agent.DecodeCommand(name, []byte("{}"))
+		if err != nil {
+			continue // the tests of the vocabulary say that each can be empty
+		}
+		routes = append(routes, Route{
+			Method: http.MethodPost, Path: "/v1/sessions/{id}/commands/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.command(w, r, name) },
+			Name: "command_" + strings.ReplaceAll(name, ".", "_"), Summary: "Sends the command " + name + " to a session.", In: c, Out: Accepted{},
+		})
+	}
+	return routes
+}
+
+// begins are commands that begin a turn, or go on with one.
+var begins = []string{"prompt", "continue", "compact"}
+
+func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
+	data, err := io.ReadAll(r.Body) // it is in memory already
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	c, err := agent.DecodeCommand(name, data)
+	if err != nil {
+		Refuse(w, bad(err.Error(), "see /openapi.json"))
+		return
+	}
+	if s.draining.Err() != nil && slices.Contains(begins, name) {
+		Refuse(w, errEnding())
+		return
+	}
+	// A command is not taken back because who sent it has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
+	defer cancel()
+	info, err := s.find(ctx, r.PathValue("id"))
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	if c, err = mayCommand(ctx, info, c); err != nil {
+		Refuse(w, err)
+		return
+	}
+	running := info.Status == "running"
+	if answer, ok := c.(agent.Resolve); ok && running {
+		err = s.resolve(ctx, info.ID, answer)
+	} else {
+		err = s.cfg.Client.Attach(info.ID).Send(ctx, c)
+	}
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	Answer(w, http.StatusOK, Accepted{Accepted: true, Queued: !running})
+}
+
+// answers has the answers to the questions of a session be looked at one after the other.
+type answers [64]sync.Mutex
+
+func (a *answers) of(session string) *sync.Mutex {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(session)) // it never fails
+	return &a[sum.Sum32()%uint32(len(a))]
+}
+
+// resolve answers a question, and says so when somebody else has done that before.
+func (s *Server) resolve(ctx context.Context, session string, c agent.Resolve) error {
+	turn := s.answers.of(session)
+	turn.Lock()
+	defer turn.Unlock()
+	info, err := s.find(ctx, session)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Client.Attach(session).Send(ctx, c); err != nil {
+		return err
+	}
+	before := info.Head
+	if info, err = s.find(ctx, session); err != nil {
+		return err
+	}
+	came, ok, err := s.answerTo(ctx, session, c.ID, before, info.Head)
+	if err != nil || ok && came.Decision.Verdict == c.Decision.Verdict {
+		return err
+	}
+	if !ok {
+		if came, ok, err = s.answerTo(ctx, session, c.ID, 0, before); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return &refused{Status: http.StatusNotFound, Code: noQuestion, Detail: "nobody asks " + c.ID, Fix: "answer with the id of an approval.asked event", Args: map[string]string{"id": c.ID}}
+	}
+	return &refused{
+		Status: http.StatusConflict, Code: answered, Detail: "it was answered before: " + string(came.Decision.Verdict) + ", by " + came.Decision.By,
+		Args: map[string]string{"id": c.ID, "verdict": string(came.Decision.Verdict), "by": came.Decision.By},
+	}
+}
+
+// answerTo returns the answer to a question among the events after one up to another.
+func (s *Server) answerTo(ctx context.Context, session, question string, after, to int64) (agent.ApprovalResolved, bool, error) {
+	if to <= after {
+		return agent.ApprovalResolved{}, false, nil
+	}
+	for e, err := range s.cfg.Client.Attach(session).Events(ctx, after) {
+		if err != nil {
+			return agent.ApprovalResolved{}, false, err
+		}
+		if b, ok := e.Body.(agent.ApprovalResolved); ok && b.ID == question {
+			return b, true, nil
+		}
+		if e.Seq >= to {
+			break
+		}
+	}
+	return agent.ApprovalResolved{}, false, nil
+}

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/client"
+)
+
+// guardedQueries delete sessions, change the program or the repository, or read files
+// anywhere on the machine.
+var guardedQueries = []string{"commit.make", "servers.change", "sessions.import", "sessions.remove", "sessions.sweep", "tools.switch"}
+
+// queryRoutes have a route for each query.
+func (s *Server) queryRoutes() []Route {
+	var routes []Route
+	for _, name := range agent.Queries() {
+		query, answer, _ := agent.QueryTypes(name)
+		summary := "Asks " + name + "."
+		if slices.Contains(guardedQueries, name) {
+			summary = "Asks " + name + ", where the server answers what is guarded."
+		}
+		routes = append(routes, Route{
+			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name) },
+			Name: "query_" + strings.ReplaceAll(name, ".", "_"), Summary: summary,
+			In: reflect.Zero(query).Interface(), Out: reflect.Zero(answer).Interface(),
+		})
+	}
+	return routes
+}
+
+func (s *Server) query(w http.ResponseWriter, r *http.Request, name string) {
+	data, err := io.ReadAll(r.Body) // it is in memory already
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	q, err := agent.DecodeQuery(name, data)
+	if err != nil {
+		Refuse(w, bad(err.Error(), "see /openapi.json"))
+		return
+	}
+	if slices.Contains(guardedQueries, name) && !s.cfg.Guarded {
+		write(w, Problem{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}})
+		return
+	}
+	if q, err = s.mayAsk(r.Context(), q); err != nil {
+		Refuse(w, err)
+		return
+	}
+	s.ask(w, r, q)
+}
+
+// ask answers with what the client does.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request, q agent.Query) {
+	ctx := r.Context()
+	if list, ok := q.(agent.ListSessions); ok && !everything(ctx) {
+		mine, err := s.listMine(ctx, list)
+		if err != nil {
+			Refuse(w, err)
+			return
+		}
+		Answer(w, http.StatusOK, mine)
+		return
+	}
+	a, err := client.Query[any](ctx, s.cfg.Client, q)
+	if find, ok := q.(agent.FindSession); ok && err != nil && !everything(ctx) {
+		err = missingSession(find.Name) // more would tell of sessions of others
+	}
+	if err == nil {
+		a, err = s.mineOf(ctx, a)
+	}
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	Answer(w, http.StatusOK, a)
+}
