@@ -1,0 +1,83 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"dure/agent"
+)
+
+// control is what a host keeps for requests.
+type control struct {
+	asking  map[string]context.CancelFunc  // questions that the host has not answered, by ID
+	earlier map[string]agent.ApprovalAsked // those of before the host's time, until they are put to it
+	inputs  map[string]int64               // messages of the user, and the events that they have become
+	tags    []string                       // of the session
+	spent   struct{ api, all int64 }       // ms, of all turns
+}
+
+// Powers are what requests need of the program beside the three verbs. They are safe for
+// concurrent use.
+type Powers interface {
+	CallTool(ctx context.Context, session, tool string, input json.RawMessage) (agent.Result, error)
+
+	ServersNow(session string) []agent.ServerNow
+	SetServers(ctx context.Context, session string, defs json.RawMessage) (agent.ServersSet, error)
+	ToggleServer(session, name string, on bool) error
+	ReconnectServer(ctx context.Context, session, name string) error
+	ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error)
+	HearServer(server string, message []byte) error
+
+	ReadFile(session, path string, most int64) (agent.FileText, error)
+	SawFile(session, path string, at time.Time) error
+
+	SetThinking(session string, tokens *int) error
+	SettingsNow() ([]agent.SettingNow, error)
+	ApplySettings(settings json.RawMessage) error
+	ReloadSkills(session string) error
+	ReloadPlugins()
+}
+
+// controls are the requests that are answered beside those of the conversation.
+func controls() map[string]answer {
+	return map[string]answer{
+		"set_permission_mode":     (*Host).setMode,
+		"set_model":               (*Host).setModel,
+		"set_max_thinking_tokens": (*Host).setThinking,
+		"apply_flag_settings":     (*Host).applySettings,
+		"get_settings":            (*Host).getSettings,
+		"rename_session":          (*Host).rename,
+		"set_color":               (*Host).setColor,
+		"set_has_subscribers":     (*Host).noted,
+		"cancel_async_message":    (*Host).cancelMessage,
+
+		"mcp_status":        (*Host).serverStatus,
+		"mcp_reconnect":     (*Host).reconnect,
+		"mcp_toggle":        (*Host).toggle,
+		"mcp_set_servers":   (*Host).setServers,
+		"mcp_call":          (*Host).callTool,
+		"mcp_read_resource": (*Host).readResource,
+		"mcp_message":       (*Host).fromServer,
+
+		"rewind_files":     (*Host).rewindFiles,
+		"read_file":        (*Host).readFile,
+		"seed_read_state":  (*Host).seedRead,
+		"file_suggestions": (*Host).suggestFiles,
+
+		"stop_task":        (*Host).stopTask,
+		"background_tasks": (*Host).backgroundTasks,
+		"get_task_output":  (*Host).taskOutput,
+
+		"get_context_usage":     (*Host).contextUsage,
+		"get_session_cost":      (*Host).sessionCost,
+		"get_usage":             (*Host).usage,
+		"list_models":           (*Host).listModels,
+		"get_binary_version":    (*Host).binaryVersion,
+		"reload_skills":         (*Host).reloadSkills,
+		"reload_plugins":        (*Host).reloadPlugins,
+		"reload_output_styles":  (*Host).outputStyles,
+		"get_hooks_listing":     (*Host).listHooks,
+		"list_permission_rules": (*Host).listRules,
+	}
+}

@@ -1,0 +1,350 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dure/agent"
+)
+
+var (
+	errNotOpen = errors.New("the session is not open")
+	errPowers  = errors.New("this program cannot do that")
+)
+
+// read reads the members of a request.
+func read[T any](body json.RawMessage) (v T, err error) {
+	if err := json.Unmarshal(body, &v); err != nil {
+		return v, fmt.Errorf("request: %w", err)
+	}
+	return v, nil
+}
+
+// empty is the answer that has nothing to say.
+type empty struct{}
+
+// able reports whether requests can be answered that need the program and the session.
+func (h *Host) able() error {
+	switch {
+	case h.sess == nil:
+		return errNotOpen
+	case h.prog.Powers == nil:
+		return errPowers
+	}
+	return nil
+}
+
+// send has a command sent beside the loop, which others may have a word on.
+func (h *Host) sends(c agent.Command) (any, error) {
+	if h.sess == nil {
+		return nil, errNotOpen
+	}
+	s := h.sess
+	return slow(func(ctx context.Context) (any, error) { return empty{}, s.Send(ctx, c) }), nil
+}
+
+// setMode sets the permission mode. It holds for the call that is decided on next.
+func (h *Host) setMode(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Mode string `json:"mode"`
+	}](body)
+	if err != nil {
+		return nil, err
+	}
+	if h.sess == nil {
+		return nil, errNotOpen
+	}
+	mode := modeOf(in.Mode)
+	modes := []agent.Mode{agent.ModeDefault, agent.ModeAcceptEdits, agent.ModePlan, agent.ModeDontAsk, agent.ModeBypass}
+	if !slices.Contains(modes, mode) {
+		return nil, fmt.Errorf("there is no permission mode %q; there are %s", in.Mode, joined(modes))
+	}
+	if err := h.mayBe(mode); err != nil {
+		return nil, err
+	}
+	if err := h.sess.Send(h.ctx, agent.Change{Mode: mode}); err != nil {
+		return nil, err
+	}
+	return map[string]string{"mode": string(mode)}, nil
+}
+
+// mayBe reports why a mode cannot be set: permissions are switched off where the host has
+// said at the beginning that they may be.
+func (h *Host) mayBe(mode agent.Mode) error {
+	if mode == agent.ModeBypass && !h.prog.Bypass {
+		return errors.New("bypassPermissions can be set where the program began with --allow-dangerously-skip-permissions")
+	}
+	return nil
+}
+
+func joined[S ~string](list []S) string {
+	var words []string
+	for _, s := range list {
+		words = append(words, string(s))
+	}
+	return strings.Join(words, ", ")
+}
+
+// setModel has another model asked from the next request on; without one, that with which
+// the session began.
+func (h *Host) setModel(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Model *string `json:"model"`
+	}](body)
+	if err != nil {
+		return nil, err
+	}
+	if h.sess == nil {
+		return nil, errNotOpen
+	}
+	name := h.sess.Info.Model
+	if in.Model != nil && *in.Model != "" && *in.Model != "default" {
+		name = *in.Model
+	}
+	return h.sends(agent.Change{Model: name})
+}
+
+// setThinking says how many tokens the model may think for.
+func (h *Host) setThinking(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Tokens *int `json:"max_thinking_tokens"`
+	}](body)
+	if err == nil {
+		err = h.able()
+	}
+	if err != nil {
+		return nil, err
+	}
+	const most = 1_000_000
+	if in.Tokens != nil && (*in.Tokens < 0 || *in.Tokens > most) {
+		return nil, fmt.Errorf("max_thinking_tokens is %d: it has to be from 0 to %d", *in.Tokens, most)
+	}
+	return empty{}, h.prog.Powers.SetThinking(h.session, in.Tokens)
+}
+
+// efforts are how many tokens of thinking stand for an effort.
+var efforts = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
+
+// applySettings puts settings over those of the command line.
+func (h *Host) applySettings(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Settings map[string]json.RawMessage `json:"settings"`
+	}](body)
+	if err == nil {
+		err = h.able()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if in.Settings == nil {
+		return nil, errors.New("settings has to be an object")
+	}
+	model, hasModel := in.Settings["model"]
+	effort, hasEffort := in.Settings["effortLevel"]
+	delete(in.Settings, "model")
+	delete(in.Settings, "effortLevel")
+	var tokens *int
+	if hasEffort {
+		var name *string
+		if err := json.Unmarshal(effort, &name); err != nil {
+			return nil, errors.New("effortLevel has to be a text")
+		}
+		if name != nil {
+			n, ok := efforts[*name]
+			if !ok {
+				return nil, fmt.Errorf("there is no effort %q; there are low, medium and high", *name)
+			}
+			tokens = &n
+		}
+	}
+	var name *string
+	if hasModel && json.Unmarshal(model, &name) != nil {
+		return nil, errors.New("model has to be a text")
+	}
+	mode, err := modeIn(in.Settings)
+	if err == nil {
+		err = h.mayBe(mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Settings) > 0 {
+		data, err := json.Marshal(in.Settings)
+		if err != nil {
+			return nil, err
+		}
+		if err := h.prog.Powers.ApplySettings(data); err != nil {
+			return nil, err
+		}
+	}
+	if hasEffort {
+		if err := h.prog.Powers.SetThinking(h.session, tokens); err != nil {
+			return nil, err
+		}
+	}
+	if mode != "" {
+		if err := h.sess.Send(h.ctx, agent.Change{Mode: mode}); err != nil {
+			return nil, err
+		}
+	}
+	if !hasModel {
+		return empty{}, nil
+	}
+	to := h.sess.Info.Model
+	if name != nil && *name != "" {
+		to = *name
+	}
+	return h.sends(agent.Change{Model: to})
+}
+
+// modeIn is the permission mode that settings name; "" = they name none.
+func modeIn(settings map[string]json.RawMessage) (agent.Mode, error) {
+	if settings["permissions"] == nil {
+		return "", nil
+	}
+	var p struct {
+		Mode string `json:"defaultMode"`
+	}
+	if err := json.Unmarshal(settings["permissions"], &p); err != nil {
+		return "", fmt.Errorf("permissions: %w", err)
+	}
+	return modeOf(p.Mode), nil
+}
+
+// getSettings shows the settings that have a value.
+func (h *Host) getSettings(json.RawMessage) (any, error) {
+	if err := h.able(); err != nil {
+		return nil, err
+	}
+	p, model := h.prog.Powers, h.show.model
+	return slow(func(context.Context) (any, error) {
+		list, err := p.SettingsNow()
+		if err != nil {
+			return nil, err
+		}
+		effective, layers := map[string]any{}, map[string]map[string]any{}
+		for _, s := range list {
+			place(effective, s.Key, s.Value)
+			if layers[s.Layer] == nil {
+				layers[s.Layer] = map[string]any{}
+			}
+			place(layers[s.Layer], s.Key, s.Value)
+		}
+		type source struct {
+			Source   string         `json:"source"`
+			Settings map[string]any `json:"settings"`
+		}
+		sources := []source{}
+		for _, layer := range []string{"user", "project", "local", "inline", "flags", "environment", "managed"} {
+			if layers[layer] != nil {
+				sources = append(sources, source{settingsSource(layer), layers[layer]})
+			}
+		}
+		return map[string]any{"effective": effective, "sources": sources, "applied": map[string]any{"model": model}}, nil
+	}), nil
+}
+
+// settingsSource is a layer of settings as hosts name it.
+func settingsSource(layer string) string {
+	switch layer {
+	case "user", "project", "local":
+		return layer + "Settings"
+	case "managed":
+		return "policySettings"
+	case "session", "granted":
+		return "session"
+	}
+	return "flagSettings"
+}
+
+// place puts a value where its path leads: a.b becomes {"a": {"b": value}}.
+func place(in map[string]any, path string, v any) {
+	head, rest, more := strings.Cut(path, ".")
+	if !more {
+		in[head] = v
+		return
+	}
+	below, ok := in[head].(map[string]any)
+	if !ok {
+		below = map[string]any{}
+		in[head] = below
+	}
+	place(below, rest, v)
+}
+
+// rename gives the session a title.
+func (h *Host) rename(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Title   string `json:"title"`
+		Session string `json:"session_id"`
+	}](body)
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.TrimSpace(in.Title) == "":
+		return nil, errors.New("title is empty")
+	case in.Session != "" && in.Session != h.session:
+		return nil, fmt.Errorf("the session %q is not the one that runs here", in.Session)
+	}
+	return h.sends(agent.Change{Title: strings.TrimSpace(in.Title)})
+}
+
+// colors are those that hosts give sessions; the last two take the color away.
+var colors = []string{"red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan", "default", "gray"}
+
+// setColor keeps the color in which hosts show the session, as one of its tags.
+func (h *Host) setColor(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Color string `json:"color"`
+	}](body)
+	if err != nil {
+		return nil, err
+	}
+	if h.sess == nil {
+		return nil, errNotOpen
+	}
+	if !slices.Contains(colors, in.Color) {
+		return nil, fmt.Errorf("there is no color %q; there are %s", in.Color, strings.Join(colors, ", "))
+	}
+	tags := slices.DeleteFunc(slices.Clone(h.tags), func(t string) bool { return strings.HasPrefix(t, colorTag) })
+	if in.Color != "default" && in.Color != "gray" {
+		tags = append(tags, colorTag+in.Color)
+	}
+	if err := h.sess.Send(h.ctx, agent.Change{Tags: &tags}); err != nil {
+		return nil, err
+	}
+	h.tags = tags
+	return map[string]string{"color": in.Color}, nil
+}
+
+// tagged notes the tags of the session.
+func (h *Host) tagged(b agent.SettingsChanged) {
+	if b.Tags != nil {
+		h.tags = *b.Tags
+	}
+}
+
+// colorTag begins the tag of a session that has a color.
+const colorTag = "color-"
+
+// noted takes what changes nothing here.
+func (h *Host) noted(json.RawMessage) (any, error) { return empty{}, nil }
+
+// cancelMessage takes back a message that no turn has begun with.
+func (h *Host) cancelMessage(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		ID string `json:"message_uuid"`
+	}](body)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(h.queue, func(m message) bool { return m.ID == in.ID })
+	if i >= 0 {
+		h.queue = slices.Delete(h.queue, i, i+1)
+	}
+	return map[string]bool{"cancelled": i >= 0}, nil
+}

@@ -1,0 +1,242 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dure/agent"
+)
+
+var (
+	errBegun   = errors.New("the session has begun already")
+	errNothing = errors.New("the input has ended before anything was asked")
+	errEmpty   = errors.New("the message has neither text nor an image")
+)
+
+// maxGarbage is how many lines that are no messages are told of, on the standard error.
+const maxGarbage = 10
+
+// message is one of the user's.
+type message struct {
+	ID     string // a UUID
+	Text   string
+	Blocks []agent.Block
+	Steers bool // it does not wait for the turn that runs
+	Silent bool // it is no reason for a turn
+
+	content json.RawMessage // as it came; nil = Text
+}
+
+// line takes a line of the input.
+func (h *Host) line(l line) {
+	if l.wrong != "" {
+		h.garbage(errors.New(l.wrong))
+		return
+	}
+	switch l.Type {
+	case "user":
+		h.user(l.data)
+	case "control_request":
+		h.request(l)
+	case "control_cancel_request", "keep_alive", "update_environment_variables":
+	default:
+		h.garbage(fmt.Errorf("no message of type %q is known", l.Type))
+	}
+}
+
+// garbage says of a line that it is no message, and goes on.
+func (h *Host) garbage(err error) {
+	if h.bad++; h.bad > maxGarbage {
+		return
+	}
+	h.complain(fmt.Errorf("a line of the input does not count: %w", err))
+}
+
+// user takes a message of the user. It waits until the turn that runs is over, unless it
+// says otherwise.
+func (h *Host) user(data []byte) {
+	m, err := parseMessage(data)
+	if err != nil {
+		h.failure(err)
+		return
+	}
+	if m.ID != "" && h.seen[m.ID] {
+		return // it came twice
+	}
+	if m.ID == "" {
+		m.ID = newUUID()
+	}
+	if h.seen == nil {
+		h.seen = map[string]bool{}
+	}
+	h.seen[m.ID] = true
+	if m.Silent {
+		h.kept = append(append(h.kept, agent.Block{Type: agent.TextBlock, Text: m.Text}), m.Blocks...)
+		return
+	}
+	if !h.begun && !h.c.Awaits {
+		if h.begin(nil) != nil {
+			return
+		}
+	}
+	if m.Steers && h.show.busy() {
+		h.send(m)
+		return
+	}
+	h.queue = append(h.queue, m)
+}
+
+// parseMessage reads a message of the user.
+func parseMessage(data []byte) (m message, err error) {
+	var in struct {
+		UUID     string `json:"uuid"`
+		Priority string `json:"priority"`
+		Query    *bool  `json:"shouldQuery"`
+		Message  struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return m, fmt.Errorf("a message of the user: %w", err)
+	}
+	if in.Message.Role != "" && in.Message.Role != string(agent.User) {
+		return m, fmt.Errorf("a message of the user has the role %q", in.Message.Role)
+	}
+	const maxID = 128
+	if len(in.UUID) <= maxID {
+		m.ID = in.UUID
+	}
+	m.content = in.Message.Content
+	m.Steers = in.Priority == "now" || in.Priority == "next"
+	m.Silent = in.Query != nil && !*in.Query
+	if m.Text, m.Blocks, err = parseContent(in.Message.Content); err == nil && strings.TrimSpace(m.Text) == "" && len(m.Blocks) == 0 {
+		err = errEmpty
+	}
+	return m, err
+}
+
+// parseContent reads what a message says: a text, or blocks.
+func parseContent(content json.RawMessage) (string, []agent.Block, error) {
+	var words string
+	if json.Unmarshal(content, &words) == nil && !bytes.Equal(content, []byte("null")) {
+		return words, nil, nil
+	}
+	var list []struct {
+		Type   string `json:"type"`
+		Text   string `json:"text"`
+		Title  string `json:"title"`
+		Source struct {
+			Type      string `json:"type"`
+			MediaType string `json:"media_type"`
+			Data      string `json:"data"`
+			URL       string `json:"url"`
+		} `json:"source"`
+	}
+	if err := json.Unmarshal(content, &list); err != nil {
+		return "", nil, fmt.Errorf("the content of a message is neither a text nor a list of blocks: %w", err)
+	}
+	var texts []string
+	var blocks []agent.Block
+	for _, b := range list {
+		switch b.Type {
+		case "text":
+			texts = append(texts, b.Text)
+			continue
+		case "image", "document":
+		default:
+			return "", nil, fmt.Errorf("a block of type %q cannot be sent; send text, image or document", b.Type)
+		}
+		media := agent.Media{Type: b.Source.MediaType, Name: b.Title, URL: b.Source.URL}
+		switch b.Source.Type {
+		case "base64":
+			var err error
+			if media.Data, err = base64.StdEncoding.DecodeString(b.Source.Data); err != nil {
+				return "", nil, fmt.Errorf("the source of a block of type %s: %w", b.Type, err)
+			}
+		case "text":
+			texts = append(texts, b.Source.Data)
+			continue
+		case "url":
+		default:
+			return "", nil, fmt.Errorf("a source of type %q cannot be sent; send base64, url or text", b.Source.Type)
+		}
+		kind := agent.ImageBlock
+		if b.Type == "document" {
+			kind = agent.DocumentBlock
+		}
+		blocks = append(blocks, agent.Block{Type: kind, Media: &media})
+	}
+	return strings.Join(texts, "\n\n"), blocks, nil
+}
+
+// next sends the message that waits longest, once nothing runs.
+func (h *Host) next() {
+	for h.sess != nil && h.fatal == nil && len(h.queue) > 0 && !h.show.busy() {
+		m := h.queue[0]
+		h.queue = h.queue[1:]
+		h.send(m)
+	}
+}
+
+// send sends a message to the session.
+func (h *Host) send(m message) {
+	p := agent.Prompt{ID: m.ID, Text: m.Text, Blocks: m.Blocks, Later: !m.Steers}
+	for i, b := range h.kept {
+		if b.Type == agent.TextBlock {
+			p.Text = b.Text + "\n\n" + p.Text
+		} else {
+			p.Blocks = slices.Insert(p.Blocks, min(i, len(p.Blocks)), b)
+		}
+	}
+	h.kept = nil
+	h.show.sent[m.ID] = m
+	h.grace = nil
+	h.setState(stateRunning)
+	if err := h.sess.Send(h.ctx, p); err != nil {
+		delete(h.show.sent, m.ID)
+		h.failure(err)
+		h.rest()
+	}
+}
+
+// interrupt stops the turn that runs.
+func (h *Host) interrupt() {
+	if h.sess == nil {
+		return
+	}
+	if err := h.sess.Send(h.ctx, agent.Interrupt{}); err != nil {
+		h.complain(err)
+	}
+}
+
+// interrupted stops the turn that runs, and says which messages still wait.
+func (h *Host) interrupted(body json.RawMessage) (any, error) {
+	var in struct {
+		Cancel bool `json:"cancel_queued"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return nil, err
+	}
+	out := map[string]any{"still_queued": []string{}}
+	ids := []string{}
+	for _, m := range h.queue {
+		ids = append(ids, m.ID)
+	}
+	if in.Cancel {
+		h.queue, out["cancelled"] = nil, ids
+	} else {
+		out["still_queued"] = ids
+	}
+	if h.sess != nil {
+		if err := h.sess.Send(h.ctx, agent.Interrupt{}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

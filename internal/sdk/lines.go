@@ -1,0 +1,193 @@
+package sdk
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxIn   = 32 << 20  // bytes of a line that is read
+	maxOut  = 1_000_000 // bytes of a line that is written: hosts give up at 1 MiB
+	maxSent = 256       // lines that wait for a slow reader
+)
+
+// errGone is what a host is asked that does not answer any more.
+var errGone = errors.New("the host is gone")
+
+// line is a line of the input, or what is wrong with it.
+type line struct {
+	data []byte
+	envelope
+	wrong string
+}
+
+// envelope is what every line begins with.
+type envelope struct {
+	Type      string          `json:"type"`
+	RequestID string          `json:"request_id"`
+	Request   json.RawMessage `json:"request"`
+	Response  json.RawMessage `json:"response"`
+}
+
+// read takes the input apart. What the host answers is handed to whoever has asked at once:
+// they may be what the loop waits for.
+func (h *Host) read(in io.Reader) {
+	defer close(h.lines)
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		data, long, err := readLine(r)
+		if data = bytes.TrimSpace(data); len(data) > 0 || long {
+			l := line{data: data}
+			switch {
+			case long:
+				l.wrong = "it is longer than 32 MiB"
+			default:
+				if err := json.Unmarshal(data, &l.envelope); err != nil {
+					l.wrong = err.Error()
+				}
+			}
+			if l.wrong == "" && l.Type == "control_response" {
+				h.calls.answer(l.Response)
+				continue
+			}
+			select {
+			case h.lines <- l:
+			case <-h.ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readLine returns the next line. Of one that is too long nothing is kept.
+func readLine(r *bufio.Reader) (data []byte, long bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(data)+len(part) > maxIn; long {
+			data = nil
+		} else {
+			data = append(data, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return data, long, err
+		}
+	}
+}
+
+// outbox writes lines, one after another. It is safe for concurrent use.
+type outbox struct {
+	ctx  context.Context
+	send chan []byte
+	over chan struct{} // closed when nothing more is to be written
+	done chan struct{} // closed when nothing more is written
+	gone chan struct{} // closed when nobody reads
+	mum  atomic.Bool   // nothing is written any more
+	err  error         // once done is closed
+}
+
+func newOutbox(ctx context.Context, w io.Writer) *outbox {
+	o := &outbox{ctx: ctx, send: make(chan []byte, maxSent), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{})}
+	go o.write(w) // ends with close, or with the program where nobody reads
+	return o
+}
+
+func (o *outbox) write(w io.Writer) {
+	defer close(o.done)
+	b := bufio.NewWriterSize(w, 64<<10)
+	put := func(data []byte) {
+		if o.err == nil {
+			_, o.err = b.Write(data)
+		}
+		if o.err == nil && len(o.send) == 0 {
+			o.err = b.Flush()
+		}
+		if o.err != nil {
+			select {
+			case <-o.gone:
+			default:
+				close(o.gone)
+			}
+		}
+	}
+	for {
+		select {
+		case data := <-o.send:
+			put(data)
+		case <-o.over:
+			for {
+				select {
+				case data := <-o.send:
+					put(data)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// put writes a value as a line. It waits for a slow reader, but not when the host ends.
+func (o *outbox) put(v any) {
+	if o.mum.Load() {
+		return
+	}
+	data := encode(v)
+	select {
+	case o.send <- data:
+		return
+	default:
+	}
+	select {
+	case o.send <- data:
+	case <-o.gone:
+	case <-o.ctx.Done():
+	}
+}
+
+// mute has nothing more written than waits already.
+func (o *outbox) mute() { o.mum.Store(true) }
+
+// close writes what is left, and returns when that is done or the time is over.
+func (o *outbox) close(limit time.Duration) error {
+	close(o.over)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-o.done:
+		return o.err
+	case <-timer.C:
+		return errors.New("nobody reads them")
+	}
+}
+
+// marshal is JSON as hosts expect it.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// encode is a value as a line that every host reads: one that would be too long has its
+// longest parts shortened.
+func encode(v any) []byte {
+	data, err := marshal(v)
+	if err != nil {
+		data, _ = marshal(map[string]string{"type": "system", "subtype": "informational", "level": "error", "content": err.Error()})
+		return data
+	}
+	if len(data) > maxOut {
+		return shorten(data)
+	}
+	return data
+}
