@@ -1,0 +1,492 @@
+// Package acp is the front-end for editors: the Agent Client Protocol, version 1, over
+// lines of JSON-RPC.
+//
+// It decides nothing and keeps nothing: what it tells a client are the events of sessions,
+// and what a client asks becomes commands. Questions of the gate are put to the client's
+// person; whatever is no clear yes is a no. It starts a goroutine for each request that
+// runs, for each session that is open and for each question that waits; all end with
+// [Server.Run], but for one that waits for standard input.
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/text"
+)
+
+// protocol is the version of the protocol that is spoken.
+const protocol = 1
+
+// The bounds of a connection.
+const (
+	maxLine    = 32 << 20        // bytes of a message
+	maxAtOnce  = 32              // requests that run, prompts apart: the next ones wait to be read
+	maxOpen    = 64              // sessions that are open
+	maxPrompts = 16              // of one session that wait for their end
+	closeTime  = 5 * time.Second // for what runs when a client has gone, and for what is closed
+)
+
+// Place is the program for the folder of a session.
+type Place struct {
+	Client client.Client
+
+	Mode   agent.Mode   // of a new session
+	Modes  []agent.Mode // that sessions may have
+	Effort string       // as the settings have it; "" = it cannot be chosen
+	Notes  []agent.Note // what is wrong with the settings
+
+	Close func() error
+}
+
+// Folder is where a session works, with what its client brings along.
+type Folder struct {
+	Dir     string   // absolute
+	More    []string // folders beside it, absolute
+	Servers []byte   // of the Model Context Protocol, as an object of mcpServers; nil = none
+	Editor  Editor   // nil = the client shows no files
+}
+
+// Editor is a client in which files are open that may not be saved yet.
+type Editor interface {
+	// Read returns the text of a file as it stands in the editor; ok says that it has one.
+	Read(ctx context.Context, path string) (text string, ok bool)
+	// Write has the editor take over what a file says now; ok says that it did.
+	Write(ctx context.Context, path, text string) (ok bool)
+}
+
+// Config says what is served. All fields are required unless they say otherwise.
+type Config struct {
+	Text    text.Catalog // in which a client's person is told and asked
+	Version string
+	Logger  *slog.Logger
+
+	// Open builds the program for a folder; the zero folder is where the program runs.
+	Open func(Folder) (Place, error)
+
+	// Login is how a person signs in within a terminal: arguments behind those of this
+	// program.
+	Login []string
+
+	// Ready says why no model can be asked for now; nil = one can be.
+	Ready func(context.Context) error
+}
+
+// Server serves one client.
+type Server struct {
+	c    Config
+	line *line
+	life context.Context
+	end  context.CancelFunc
+	wg   sync.WaitGroup
+
+	slots chan struct{}
+	base  func() (Place, error)
+
+	mu       sync.Mutex
+	ready    bool       // the client has been welcomed
+	caps     clientCaps // what it can do
+	running  map[string]context.CancelCauseFunc
+	asked    map[int64]chan message
+	next     int64
+	sessions map[string]*session // that are open, or about to be: nil
+	based    *Place
+}
+
+// New returns a server for one client. Nothing is built before it is needed.
+func New(c Config) *Server {
+	s := &Server{
+		c: c, slots: make(chan struct{}, maxAtOnce),
+		running: map[string]context.CancelCauseFunc{}, asked: map[int64]chan message{}, sessions: map[string]*session{},
+	}
+	s.base = sync.OnceValues(func() (Place, error) {
+		p, err := c.Open(Folder{})
+		if err == nil {
+			s.mu.Lock()
+			s.based = &p
+			s.mu.Unlock()
+		}
+		return p, err
+	})
+	return s
+}
+
+// errGone ends what runs for a client that is there no more.
+var errGone = errors.New("the client has gone")
+
+// Run serves the client at a pair of streams, one message a line, until the input ends or
+// ctx is done. What runs when the input ends has a while to end by itself; turns are
+// interrupted then, and their sessions closed. What reads the input ends with it.
+func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	s.life, s.end = context.WithCancel(ctx)
+	defer s.end()
+	s.line = newLine(in, out)
+	for {
+		var data []byte
+		select {
+		case data = <-s.line.in:
+		case <-s.line.over:
+			s.finish()
+			return s.close()
+		case <-s.line.broken:
+			return s.close()
+		case <-ctx.Done():
+			return errors.Join(s.close(), context.Cause(ctx))
+		}
+		s.take(data)
+	}
+}
+
+// finish lets what still runs end by itself for a while.
+func (s *Server) finish() {
+	grace := time.AfterFunc(closeTime, s.end)
+	defer grace.Stop()
+	idle := make(chan struct{})
+	go func() { // ends with the requests
+		s.wg.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-s.life.Done():
+	}
+}
+
+// close ends all that runs, and closes the sessions.
+func (s *Server) close() error {
+	s.end()
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.sessions))
+	base := s.based
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), closeTime)
+	defer cancel()
+	defer time.AfterFunc(closeTime, s.line.close).Stop() // a client that does not read holds nobody up for ever
+	var err error
+	for _, x := range all {
+		if x != nil {
+			err = errors.Join(err, x.close(ctx))
+		}
+	}
+	s.wg.Wait()
+	s.line.close()
+	select {
+	case <-s.line.done:
+	case <-ctx.Done():
+	}
+	if base != nil {
+		err = errors.Join(err, base.Close())
+	}
+	return err
+}
+
+// A method is what a client may ask for.
+type method struct {
+	early bool // before it was welcomed
+	waits bool // it lasts as long as a turn, and takes no slot
+	do    func(s *Server, ctx context.Context, params json.RawMessage) (answer, error)
+}
+
+// answer is what a request comes to. After is done once it has been written.
+type answer struct {
+	result any
+	after  func()
+}
+
+func methods() map[string]method {
+	plain := func(do func(*Server, context.Context, json.RawMessage) (any, error)) method {
+		return method{do: func(s *Server, ctx context.Context, p json.RawMessage) (answer, error) {
+			v, err := do(s, ctx, p)
+			return answer{result: v}, err
+		}}
+	}
+	first := plain((*Server).initialize)
+	first.early = true
+	return map[string]method{
+		"initialize":                first,
+		"authenticate":              plain((*Server).authenticate),
+		"session/new":               {do: (*Server).newSession},
+		"session/load":              {do: (*Server).loadSession},
+		"session/resume":            {do: (*Server).resumeSession},
+		"session/list":              plain((*Server).listSessions),
+		"session/close":             plain((*Server).closeSession),
+		"session/delete":            plain((*Server).deleteSession),
+		"session/set_mode":          plain((*Server).setMode),
+		"session/set_config_option": plain((*Server).setOption),
+	}
+}
+
+var table = sync.OnceValue(methods)
+
+// take does what a line asks for.
+func (s *Server) take(data []byte) {
+	m, bad := parse(data)
+	switch {
+	case bad != nil:
+		s.reply(m.ID, nil, bad)
+	case m.Method == "": // an answer
+		s.answered(m)
+	case m.ID == nil:
+		s.notified(m)
+	default:
+		s.begin(m)
+	}
+}
+
+// begin begins with a request.
+func (s *Server) begin(m message) {
+	at, known := table()[m.Method]
+	if m.Method == "session/prompt" { // it is known from here on, so that it can be cancelled
+		at, known = method{waits: true, do: s.promptOf(m.Params)}, true
+	}
+	s.mu.Lock()
+	_, twice := s.running[string(m.ID)]
+	early := !s.ready && !at.early
+	s.mu.Unlock()
+	switch {
+	case !known:
+		s.reply(m.ID, nil, &wireError{Code: codeMethod, Message: "there is no method " + text.Cut(text.OneLine(m.Method), 80)})
+		return
+	case early:
+		s.reply(m.ID, nil, &wireError{Code: codeRequest, Message: "initialize comes first"})
+		return
+	case twice:
+		s.reply(m.ID, nil, &wireError{Code: codeRequest, Message: "a request with this id runs already"})
+		return
+	}
+	if at.early { // what comes behind it relies on it
+		a, err := s.protected(s.life, at, m)
+		s.reply(m.ID, a.result, err)
+		return
+	}
+	if !at.waits {
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.life.Done():
+			return
+		}
+	}
+	ctx, cancel := context.WithCancelCause(s.life)
+	s.mu.Lock()
+	s.running[string(m.ID)] = cancel
+	s.mu.Unlock()
+	s.wg.Go(func() {
+		a, err := s.protected(ctx, at, m)
+		cancelled := context.Cause(ctx)
+		cancel(nil)
+		s.mu.Lock()
+		delete(s.running, string(m.ID))
+		s.mu.Unlock()
+		if err != nil && errors.Is(cancelled, errCancelled) {
+			err = errCancelled
+		}
+		s.reply(m.ID, a.result, err)
+		if a.after != nil {
+			a.after()
+		}
+		if !at.waits {
+			<-s.slots
+		}
+	})
+}
+
+// protected keeps a request that goes wrong from taking the others with it.
+func (s *Server) protected(ctx context.Context, at method, m message) (a answer, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.c.Logger.Error("a request of a client panicked", "method", m.Method, "panic", v, "stack", string(debug.Stack()))
+			a, err = answer{}, &wireError{Code: codeInternal, Message: "internal error"}
+		}
+	}()
+	return at.do(s, ctx, m.Params)
+}
+
+// errCancelled ends a request that its client has cancelled.
+var errCancelled = &wireError{Code: codeCancelled, Message: "the request was cancelled"}
+
+// notified takes what needs no answer. What is not known is passed over.
+func (s *Server) notified(m message) {
+	switch m.Method {
+	case "session/cancel":
+		var in ofSession
+		if json.Unmarshal(m.Params, &in) == nil {
+			if x := s.find(in.Session); x != nil {
+				x.cancel()
+			}
+		}
+	case "$/cancel_request":
+		var in struct {
+			ID json.RawMessage `json:"requestId"`
+		}
+		if json.Unmarshal(m.Params, &in) != nil || in.ID == nil {
+			return
+		}
+		s.mu.Lock()
+		cancel := s.running[string(in.ID)]
+		s.mu.Unlock()
+		if cancel != nil {
+			cancel(errCancelled)
+		}
+	}
+}
+
+// reply answers a request.
+func (s *Server) reply(id json.RawMessage, result any, err error) {
+	m := message{Version: "2.0", ID: id}
+	if m.ID == nil {
+		m.ID = json.RawMessage("null")
+	}
+	if err == nil {
+		if m.Result, err = json.Marshal(result); err == nil {
+			s.write(m)
+			return
+		}
+	}
+	m.Error = s.fault(err)
+	s.write(m)
+}
+
+// fault is an error as a client gets it.
+func (s *Server) fault(err error) *wireError {
+	if w, ok := errors.AsType[*wireError](err); ok {
+		return w
+	}
+	w := &wireError{Code: codeInternal, Message: err.Error()}
+	p := agent.ProblemOf(err)
+	if p == nil {
+		if s.life.Err() != nil {
+			w.Message = errGone.Error()
+		}
+		return w
+	}
+	said, fix := s.c.Text.Problem(p)
+	w.Message = said
+	switch p.Code {
+	case agent.ProblemNoKey, agent.ProblemAuth:
+		w.Code = codeAuth
+	case agent.ProblemMissing, agent.ProblemNone:
+		w.Code = codeMissing
+	case agent.ProblemUsage, agent.ProblemModel, agent.ProblemWorkdir, agent.ProblemGone, agent.ProblemSettings:
+		w.Code = codeParams
+	}
+	w.Data, _ = json.Marshal(map[string]string{"code": string(p.Code), "fix": fix}) // texts always encode
+	return w
+}
+
+// tell sends a notification.
+func (s *Server) tell(method string, params any) {
+	data, err := json.Marshal(params)
+	if err != nil {
+		s.c.Logger.Error("telling a client", "method", method, "error", err)
+		return
+	}
+	s.write(message{Version: "2.0", Method: method, Params: data})
+}
+
+func (s *Server) write(m message) {
+	data, err := json.Marshal(m)
+	if err != nil {
+		s.c.Logger.Error("writing a message", "error", err)
+		return
+	}
+	s.line.write(data)
+}
+
+// ask asks the client something, and waits for the answer.
+func (s *Server) ask(ctx context.Context, method string, params, result any) error {
+	data, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	got := make(chan message, 1)
+	s.mu.Lock()
+	s.next++
+	n := s.next
+	s.asked[n] = got
+	s.mu.Unlock()
+	id, _ := json.Marshal(n) // a number always encodes
+	s.write(message{Version: "2.0", ID: id, Method: method, Params: data})
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, n)
+		s.mu.Unlock()
+	}()
+	select {
+	case m := <-got:
+		if m.Error != nil {
+			return m.Error
+		}
+		if len(m.Result) == 0 {
+			return errors.New(method + ": the answer has no result")
+		}
+		return json.Unmarshal(m.Result, result)
+	case <-ctx.Done():
+		s.tell("$/cancel_request", map[string]int64{"requestId": n})
+		return context.Cause(ctx)
+	case <-s.line.over:
+		return errGone
+	case <-s.line.broken:
+		return errGone
+	}
+}
+
+// answered hands an answer of the client to whoever waits for it.
+func (s *Server) answered(m message) {
+	var n int64
+	if json.Unmarshal(m.ID, &n) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := s.asked[n]; got != nil {
+		delete(s.asked, n)
+		got <- m // it has room for one
+	}
+}
+
+// can returns what the client can do.
+func (s *Server) can() clientCaps {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.caps
+}
+
+// initialize welcomes the client.
+func (s *Server) initialize(_ context.Context, params json.RawMessage) (any, error) {
+	var in initializeIn
+	if err := decode(params, &in); err != nil {
+		return nil, err
+	}
+	if in.Version == nil {
+		return nil, badParams("protocolVersion is missing")
+	}
+	s.mu.Lock()
+	s.ready, s.caps = true, in.Client
+	s.mu.Unlock()
+	out := initializeOut{Version: protocol, Info: implementation{Name: "dure", Title: "dure", Version: s.c.Version}, Auth: s.logins()}
+	a := &out.Agent
+	a.Load, a.Prompt.Image, a.Prompt.Embedded, a.MCP.HTTP, a.MCP.SSE = true, true, true, true, true
+	a.Session.List, a.Session.Delete, a.Session.More, a.Session.Resume, a.Session.Close = has, has, has, has, has
+	return out, nil
+}
+
+// decode reads the parameters of a request.
+func decode(params json.RawMessage, into any) error {
+	if len(params) == 0 {
+		return badParams("params are missing")
+	}
+	if err := json.Unmarshal(params, into); err != nil {
+		return badParams("params: %v", err)
+	}
+	return nil
+}

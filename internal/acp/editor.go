@@ -1,0 +1,44 @@
+package acp
+
+import (
+	"context"
+	"time"
+)
+
+// askTime bounds how long an editor is waited for, for one file.
+const askTime = 5 * time.Second
+
+// screen is the client's editor as a session sees it.
+type screen struct{ x *session }
+
+// editor returns the editor of the client; nil = it shows no files. One that cannot be told
+// what was written would go on to show what was there before.
+func (s *Server) editor(x *session) Editor {
+	caps := s.can()
+	if !caps.FS.Read || !caps.FS.Write {
+		return nil
+	}
+	return screen{x}
+}
+
+// Read returns the text of a file as the editor has it.
+func (e screen) Read(ctx context.Context, path string) (string, bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var out struct {
+		Content *string `json:"content"`
+	}
+	err := e.x.s.ask(ctx, "fs/read_text_file", map[string]string{"sessionId": e.x.id, "path": path}, &out)
+	if err != nil || out.Content == nil {
+		return "", false
+	}
+	return *out.Content, true
+}
+
+// Write has the editor write a file.
+func (e screen) Write(ctx context.Context, path, text string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var out struct{}
+	return e.x.s.ask(ctx, "fs/write_text_file", map[string]string{"sessionId": e.x.id, "path": path, "content": text}, &out) == nil
+}
