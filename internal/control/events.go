@@ -1,0 +1,305 @@
+package control
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/client/protocol"
+)
+
+// The bounds of what a message tells, in bytes.
+const (
+	maxText  = 1 << 20   // of an answer, an input or a result
+	maxDiff  = 256 << 10 // of what an edit would change
+	maxEvent = 32 << 10  // of an event that is told as it is
+)
+
+// fold is what is known of the turn that runs.
+type fold struct {
+	calls   map[string]agent.CallDecided // allowed, not over, by ID
+	answer  string                       // the text of the newest one
+	denials []protocol.Denial
+	read    []*request // messages of the host that the model has read in the turn
+	turns   int
+	past    bool          // of events from before the connection
+	asked   []agent.Event // approvals that were asked then, and are not answered
+}
+
+// events tells the host of the session's events.
+func (s *session) events() error {
+	after := s.sess.Info.Head
+	if live := s.sess.Info.Status; live == "running" || live == "waiting" {
+		after = 0 // what runs, and what is asked, was begun before
+	}
+	s.fold.calls = map[string]agent.CallDecided{}
+	for e, err := range s.sess.Events(s.life, after) {
+		if err != nil {
+			return err
+		}
+		s.fold.past = !e.Live() && e.Seq <= s.sess.Info.Head
+		s.event(e)
+		if e.Seq == s.sess.Info.Head {
+			s.fold.past = false
+			for _, was := range s.fold.asked {
+				s.event(was)
+			}
+			s.fold.asked = nil
+		}
+	}
+	return nil
+}
+
+// event tells of one event, and takes it in.
+func (s *session) event(e agent.Event) {
+	switch b := e.Body.(type) {
+	case agent.Fragment:
+		s.token(b)
+	case agent.CallOutput:
+		s.offer(protocol.TypeToolProgress, protocol.ToolProgressData{ID: b.ID, Text: b.Text})
+	case agent.StateChanged: // what it says is said by others
+	case agent.InputQueued:
+		s.heard(b.Input, e.Seq)
+		s.other(e)
+	case agent.InputAdded:
+		s.heard(b.Input, e.Seq)
+		s.readBy(b.Input)
+		s.other(e)
+	case agent.InputDropped:
+		s.dropped(e, b)
+	case agent.TurnStarted:
+		s.fold.answer, s.fold.denials = "", nil
+		s.other(e)
+	case agent.ModelAnswered:
+		s.answered(e, b)
+	case agent.CallDecided:
+		s.decided(e, b)
+	case agent.CallStarted:
+		d := s.fold.calls[b.ID]
+		s.put(protocol.TypeToolUseStart, protocol.ToolUseStartData{
+			Seq: e.Seq, ID: b.ID, Tool: b.Tool, Input: within1MiB(d.Proposal.Call.Input), By: d.Decision.By,
+		})
+	case agent.CallFinished:
+		delete(s.fold.calls, b.Result.ID)
+		s.result(e.Seq, b.Result.ID, b.Tool, b.Result, b.Result.Handle, b.Millis)
+	case agent.CallSettled:
+		s.result(e.Seq, b.ID, b.Tool, b.Result, b.Handle, 0)
+	case agent.CallDeferred:
+		s.ended(protocol.SessionResultData{Seq: e.Seq, Turn: b.Turn, Status: "deferred", Error: b.Reason, Steps: b.Step})
+	case agent.TurnEnded:
+		s.turnEnded(e, b)
+	case agent.ApprovalAsked:
+		if s.fold.past {
+			s.fold.asked = append(s.fold.asked, e)
+			return
+		}
+		s.approval(e, b)
+	case agent.ApprovalResolved:
+		s.fold.asked = slices.DeleteFunc(s.fold.asked, func(was agent.Event) bool { return was.Body.(agent.ApprovalAsked).ID == b.ID })
+		s.resolved(b)
+		s.other(e)
+	case agent.FilesRewound:
+		s.rewound(protocol.Rewound{Files: b.Files, Left: b.Leaves, To: b.Seq})
+		s.other(e)
+	default:
+		s.other(e)
+	}
+}
+
+// put sends a message about the session. Nobody is told what was before their time.
+func (s *session) put(t protocol.Type, payload any) {
+	if s.fold.past {
+		return
+	}
+	s.emit(t, "", payload)
+}
+
+// emit sends a message when the host has read enough of those before it.
+func (s *session) emit(t protocol.Type, id string, payload any) {
+	data, err := protocol.Encode(t, id, s.sess.Info.ID, payload)
+	if err != nil {
+		s.c.send(protocol.TypeError, id, s.sess.Info.ID, s.c.explain("", err))
+		return
+	}
+	s.c.out.put(data, eventRoom)
+}
+
+// offer sends a message unless the host reads too slowly: others say it again.
+func (s *session) offer(t protocol.Type, payload any) {
+	if s.c.host.NoTokens {
+		return
+	}
+	if data, err := protocol.Encode(t, "", s.sess.Info.ID, payload); err == nil {
+		s.c.out.offer(data, liveRoom)
+	}
+}
+
+func (s *session) token(b agent.Fragment) {
+	switch b.What {
+	case agent.DeltaText, agent.DeltaThinking, agent.DeltaCall, agent.DeltaInput:
+		s.offer(protocol.TypeAssistantToken, protocol.TokenData{
+			Kind: string(b.What), Text: b.Text, Step: b.Step, Index: b.Index, Call: b.Call, Tool: b.Tool,
+		})
+	}
+}
+
+// other tells of an event that no other message is for.
+func (s *session) other(e agent.Event) {
+	data, err := json.Marshal(e.Body)
+	if u, ok := e.Body.(agent.Unknown); ok {
+		data, err = u.Raw, nil
+	}
+	if err != nil || len(data) > maxEvent || len(data) == 0 || data[0] != '{' {
+		data = nil
+	}
+	s.put(protocol.TypeNotification, protocol.NotificationData{Kind: "event", Event: e.Kind(), Seq: e.Seq, Data: data})
+}
+
+// heard notes where a message of the host has come into the log.
+func (s *session) heard(input string, seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.waiting[input]
+	if r == nil {
+		return
+	}
+	if _, known := s.said[r.ID]; known {
+		return
+	}
+	s.said[r.ID] = seq - 1
+	if s.lines = append(s.lines, r.ID); len(s.lines) > maxSaid {
+		delete(s.said, s.lines[0])
+		s.lines = s.lines[1:]
+	}
+}
+
+// readBy notes that the model reads a message of the host in this turn.
+func (s *session) readBy(input string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.waiting[input]; r != nil {
+		delete(s.waiting, input)
+		s.fold.read = append(s.fold.read, r)
+	}
+}
+
+// dropped tells that a message of the host will not be read.
+func (s *session) dropped(e agent.Event, b agent.InputDropped) {
+	s.mu.Lock()
+	r := s.waiting[b.Input]
+	delete(s.waiting, b.Input)
+	s.mu.Unlock()
+	if r == nil {
+		s.other(e)
+		return
+	}
+	s.c.answer(r, protocol.TypeSessionResult, s.sess.Info.ID, protocol.SessionResultData{Seq: e.Seq, Status: "dropped", Error: b.Reason, Turns: s.fold.turns})
+}
+
+func (s *session) answered(e agent.Event, b agent.ModelAnswered) {
+	if b.Purpose != "" { // no part of the conversation
+		s.other(agent.Event{Seq: e.Seq, Body: agent.ModelAnswered{Turn: b.Turn, Step: b.Step, Purpose: b.Purpose, Answer: agent.Answer{Usage: b.Usage}, Cost: b.Cost, Millis: b.Millis}})
+		return
+	}
+	m := protocol.AssistantMessageData{Seq: e.Seq, Model: b.Model, StopReason: string(b.Stop), Usage: usageOf(b.Usage), Cost: dollars(b.Cost)}
+	m.Text, m.Truncated = cut(b.Said(), maxText)
+	s.fold.answer = m.Text
+	var thought strings.Builder
+	for _, block := range b.Message.Blocks {
+		if block.Type == agent.ThinkingBlock {
+			thought.WriteString(block.Text)
+		}
+	}
+	m.Thinking, _ = cut(thought.String(), maxText)
+	for _, c := range b.Message.Calls() {
+		m.Calls = append(m.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Input: within1MiB(c.Input)})
+	}
+	s.put(protocol.TypeAssistantMessage, m)
+}
+
+func (s *session) decided(e agent.Event, b agent.CallDecided) {
+	if b.Decision.Verdict == agent.Allow {
+		s.fold.calls[b.Proposal.Call.ID] = b
+		return
+	}
+	s.fold.denials = append(s.fold.denials, protocol.Denial{ID: b.Proposal.Call.ID, Tool: b.Proposal.Call.Tool, By: b.Decision.By, Reason: b.Decision.Reason})
+	s.other(e)
+}
+
+func (s *session) result(seq int64, id, tool string, r agent.Result, handle string, millis int64) {
+	d := protocol.ToolResultData{Seq: seq, ID: id, Tool: tool, Status: string(r.Status), Output: within1MiB(r.Output), Handle: handle, Duration: millis}
+	d.Text, d.Truncated = cut(r.Text, maxText)
+	if r.Error != nil {
+		d.Code = string(r.Error.Code)
+	}
+	s.put(protocol.TypeToolResult, d)
+}
+
+func (s *session) turnEnded(e agent.Event, b agent.TurnEnded) {
+	if !s.fold.past {
+		s.fold.turns++
+	}
+	code := string(b.Problem)
+	if code == "" {
+		code = string(b.Fail)
+	}
+	s.ended(protocol.SessionResultData{
+		Seq: e.Seq, Turn: b.Turn, Status: string(b.Reason), Error: b.Error, Code: code,
+		Usage: usageOf(b.Usage), Cost: dollars(b.Cost), Steps: b.Steps, Duration: b.Millis,
+	})
+	clear(s.fold.calls)
+}
+
+// ended tells what a turn has come to, to each message of the host that was read in it.
+func (s *session) ended(d protocol.SessionResultData) {
+	d.Text, d.Truncated = s.fold.answer, len(s.fold.answer) >= maxText
+	d.Denials, d.Turns = s.fold.denials, s.fold.turns
+	asked := s.fold.read
+	s.fold.read, s.fold.denials = nil, nil
+	if len(asked) == 0 {
+		s.put(protocol.TypeSessionResult, d)
+	}
+	for _, r := range asked {
+		if s.c.answered(r) {
+			s.emit(protocol.TypeSessionResult, r.ID, d)
+		}
+	}
+}
+
+func (s *session) rewound(r protocol.Rewound) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.back != nil && !s.fold.past {
+		s.back <- r // it has room for one
+		s.back = nil
+	}
+}
+
+func usageOf(u agent.Usage) protocol.Usage {
+	return protocol.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+}
+
+func dollars(m *agent.Money) *float64 {
+	if m == nil {
+		return nil
+	}
+	d := m.Dollars()
+	return &d
+}
+
+// cut returns the beginning of a text, and whether there is more.
+func cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	return strings.ToValidUTF8(text[:most], ""), true
+}
+
+// within1MiB is what is not too long to be told.
+func within1MiB(data json.RawMessage) json.RawMessage {
+	if len(data) > maxText {
+		return nil
+	}
+	return data
+}
