@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ import (
 type flags struct {
 	print, interactive, partial, verbose, debug bool
 	output                                      string
+	schemaText                                  string
+	schema                                      json.RawMessage // not a flag: what schemaText says
 	last                                        bool
 	resume                                      string
 	model, fallback, effort, profile, mode      string
@@ -38,6 +41,7 @@ type flags struct {
 	sandbox                                     string
 	agent, agents                               string
 	code                                        *app.BundleCode // not a flag
+	host                                        sdkFlags
 
 	setup, setupOnly, maintain bool
 
@@ -59,6 +63,7 @@ func (p *program) define(f *pflag.FlagSet) {
 	t, v := p.text, &p.flags
 	f.BoolVarP(&v.print, "print", "p", false, t.Say(text.FlagPrint))
 	f.StringVar(&v.output, "output-format", "", t.Say(text.FlagOutput))
+	f.StringVar(&v.schemaText, "json-schema", "", t.Say(text.FlagSchema))
 	f.BoolVar(&v.partial, "include-partial-messages", false, t.Say(text.FlagPartial))
 	f.BoolVarP(&v.last, "continue", "c", false, t.Say(text.FlagContinue))
 	f.StringVarP(&v.resume, "resume", "r", "", t.Say(text.FlagResume))
@@ -107,6 +112,7 @@ func (p *program) define(f *pflag.FlagSet) {
 	f.BoolVarP(&v.interactive, "interactive", "i", false, t.Say(text.FlagInteractive))
 	f.BoolVar(&v.verbose, "verbose", false, t.Say(text.FlagVerbose))
 	f.BoolVarP(&v.version, "version", "v", false, t.Say(text.FlagVersion))
+	p.defineHost(f)
 	for _, name := range []string{"allowedTools", "allowed-tools", "disallowedTools", "disallowed-tools", "no-session-persistence"} {
 		f.Lookup(name).Hidden = true // other spellings
 	}
@@ -138,7 +144,7 @@ func (f flags) app() app.Flags {
 	if f.system {
 		system = &f.systemText
 	}
-	return app.Flags{
+	a := app.Flags{
 		System: system,
 		Model:  f.model, Mode: f.mode, Skip: f.skip, Trust: f.trust, Sandbox: f.sandbox, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
 		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Code: f.code, Profile: f.profile, Effort: f.effort,
@@ -146,16 +152,20 @@ func (f flags) app() app.Flags {
 		Elsewhere: f.workdir != f.began,
 		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
+	f.host.into(&a)
+	a.Hosted = f.hosted()
+	return a
 }
 
 // check finds what no setting can say.
 func (p *program) check(cmd *cobra.Command) error {
 	f := p.flags
-	formats := []string{string(cli.FormatText), string(cli.FormatJSON), string(cli.FormatNDJSON)}
+	formats := []string{string(cli.FormatText), string(cli.FormatJSON), string(cli.FormatNDJSON), formatStream}
+	if err := p.checkHost(cmd.Flags()); err != nil {
+		return err
+	}
 	switch {
-	case f.output == "stream-json":
-		return p.usage(p.text.Say(text.StreamJSON), "")
-	case f.output != "" && !slices.Contains(formats, f.output):
+	case f.output != "" && f.output != formatStream && !slices.Contains(formats, f.output):
 		want := p.text.Say(text.WantOneOf, "list", strings.Join(formats, ", "))
 		return p.usage(p.text.Say(text.BadValue, "flag", "--output-format", "value", f.output, "wanted", want), "")
 	case cmd.Flags().Changed("max-turns") && f.maxTurns < 1:

@@ -259,15 +259,6 @@ func (h *hour) normal(s string) string {
 	return s
 }
 
-// dureProgram is the binary under test.
-func dureProgram(t *testing.T) string {
-	path, err := exec.LookPath("dure")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func (s step) line() string {
 	if s.sh != "" {
 		return "$ " + s.sh
@@ -459,7 +450,7 @@ func workSteps() []step {
 		{title: "Input that is no text", args: []string{"-p", "what is this?"}, in: "\x00\x01\x02", ko: true},
 		{title: "Far too much input", args: []string{"-p", "sum it up"}, in: strings.Repeat("0123456789abcdef", 700_000), ko: true},
 		{title: "A format that does not exist", args: []string{"-p", "--output-format", "xml", "hello"}, ko: true},
-		{title: "A format of another program", args: []string{"-p", "--output-format", "stream-json", "hello"}},
+		{title: "A format of another program", args: []string{"-p", "--output-format", "yaml", "hello"}},
 		{title: "A permission mode that does not exist", args: []string{"-p", "--permission-mode", "yolo", "hello"}, ko: true},
 		{title: "No steps at all", args: []string{"-p", "--max-turns", "0", "hello"}, ko: true},
 		{title: "Flags that exclude each other", args: []string{"-c", "-r", "x"}, ko: true},

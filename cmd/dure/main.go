@@ -34,7 +34,7 @@ func run(args []string) int {
 		text: text.For(text.Language(os.Getenv)), asJSON: wantsJSON(args),
 	}
 	if len(args) == 1 && (args[0] == "version" || args[0] == "--version" || args[0] == "-v") {
-		return p.exit(p.printVersion(false)) // without building anything
+		return p.exit(p.sayVersion(args[0])) // without building anything
 	}
 	collectLater()
 	if len(args) == 1 && args[0] == app.WorkerCommand { // nobody types it

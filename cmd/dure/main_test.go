@@ -14,6 +14,15 @@ import (
 	"dure/internal/text"
 )
 
+// dureProgram is the binary under test.
+func dureProgram(t *testing.T) string {
+	path, err := exec.LookPath("dure")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestListFlag(t *testing.T) {
 	var l list
 	for _, s := range []string{"Bash", "Read,Write", "Bash(git log *, x) Edit", " , ", "mcp__server__*"} {
@@ -59,7 +68,7 @@ func TestFlags(t *testing.T) {
 		appendText: "- be brief", addDirs: []string{".", "testdata"}, settings: "{}", baseURL: "http://x", scratch: true, resume: "s1",
 		dialect: "dure", verbose: true,
 	}
-	if d := cmp.Diff(want, p.flags, cmp.AllowUnexported(flags{})); d != "" {
+	if d := cmp.Diff(want, p.flags, cmp.AllowUnexported(flags{}, sdkFlags{})); d != "" {
 		t.Error(d)
 	}
 	if err := p.check(root); err != nil {
@@ -80,7 +89,8 @@ func TestMistakes(t *testing.T) {
 		{[]string{"--max-turns", "0", "x"}, "flag --max-turns: 0 is not a whole number of 1 or more\nSee dure --help."},
 		{[]string{"--model"}, "flag --model needs a value\nSee dure --help."},
 		{[]string{"-c", "-r", "x"}, "--continue and --resume exclude each other\nSee dure --help."},
-		{[]string{"--output-format", "stream-json", "x"}, "--output-format stream-json is not available; ndjson prints the events of dure\nSee dure --help."},
+		{[]string{"--output-format", "xml", "x"}, "flag --output-format: xml is not one of text, json, ndjson, stream-json\nSee dure --help."},
+		{[]string{"--input-format", "stream-json", "x"}, "--input-format stream-json needs --output-format stream-json\nSee dure --help."},
 		{[]string{"--session-id", "a/b", "x"}, "flag --session-id: a/b is not an ID: 1 to 64 letters, digits, - or _\nSee dure --help."},
 		{[]string{"--add-dir", "testdata/nothing", "x"}, "flag --add-dir: testdata/nothing is not a folder that exists\nSee dure --help."},
 		{[]string{"--print=maybe", "x"}, "flag --print: maybe is not true or false\nSee dure --help."},

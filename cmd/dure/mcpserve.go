@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -15,15 +15,13 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/cli"
+	"dure/internal/door"
 	"dure/internal/mcpserve"
 	"dure/internal/text"
 )
 
 // tokenVar names the variable with the token of clients.
 const tokenVar = "DURE_MCP_TOKEN"
-
-// minToken is how long a token has to be that somebody has chosen.
-const minToken = 16
 
 // mcpServeCommand lends the program's tools, and sessions, to other agents.
 func (p *program) mcpServeCommand() *cobra.Command {
@@ -97,21 +95,13 @@ func (p *program) mcpServer(ctx context.Context, only []string, scope mcpserve.S
 // serveHTTP serves clients at an address of this machine, and says at which one and what
 // they need.
 func (p *program) serveHTTP(ctx context.Context, s *mcpserve.Server, addr string) error {
-	l, err := mcpserve.Loopback(ctx, addr)
+	l, err := p.listen(ctx, "--http", addr)
 	if err != nil {
-		return &agent.Problem{
-			Code: agent.ProblemUsage, Message: "--http: " + err.Error(), Err: err, Fix: p.text.Say(text.ServeReach),
-			Args: map[string]string{"flag": "--http", "value": addr, "wanted": p.text.Say(text.ServeReach)},
-		}
+		return err
 	}
-	token := os.Getenv(tokenVar)
-	said := token == ""
-	switch {
-	case said:
-		token = rand.Text()
-	case len(token) < minToken:
-		_ = l.Close() // nobody has used it
-		return p.usage(p.text.Say(text.ServeShort, "name", tokenVar, "n", minToken), "")
+	token, said, err := p.token(tokenVar)
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	lines := p.text.Say(text.ServeAt, "url", "http://"+l.Addr().String()+mcpserve.Path) + "\n"
 	if said {
@@ -121,4 +111,28 @@ func (p *program) serveHTTP(ctx context.Context, s *mcpserve.Server, addr string
 		return errors.Join(fmt.Errorf("saying where the server is: %w", err), l.Close())
 	}
 	return s.Serve(ctx, l, token)
+}
+
+// listen listens at an address of this machine, which a flag has named.
+func (p *program) listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	l, err := door.Listen(ctx, addr)
+	if err != nil {
+		return nil, &agent.Problem{
+			Code: agent.ProblemUsage, Message: flag + ": " + err.Error(), Err: err, Fix: p.text.Say(text.ServeReach),
+			Args: map[string]string{"flag": flag, "value": addr, "wanted": p.text.Say(text.ServeReach)},
+		}
+	}
+	return l, nil
+}
+
+// token returns the token of clients: that of a variable or, to be said, a new one.
+func (p *program) token(name string) (token string, said bool, err error) {
+	token = os.Getenv(name)
+	if token == "" {
+		return door.NewToken(), true, nil
+	}
+	if door.CheckToken(token) != nil {
+		return "", false, p.usage(p.text.Say(text.ServeShort, "name", name, "n", door.MinToken), "")
+	}
+	return token, false, nil
 }

@@ -36,6 +36,7 @@ type program struct {
 	flags  flags
 	at     *cobra.Command // what runs, or is about to; nil = not known yet
 	opened *app.App
+	embeds *app.Host  // the program that drives this one; nil = none does
 	left   []*app.App // of other working folders, where the program was before
 }
 
@@ -63,15 +64,24 @@ func (p *program) open() (*app.App, error) {
 
 // build makes what the program is made of, for a working folder.
 func (p *program) build(f flags, workdir string) (*app.App, error) {
+	return p.buildFor(f, workdir, nil)
+}
+
+// buildFor is build for an editor that has files of the folder open; nil = there is none.
+func (p *program) buildFor(f flags, workdir string, e app.Editor) (*app.App, error) {
 	home, _ := os.UserHomeDir() // settings say what is missing without it
-	var logger *slog.Logger
-	if p.flags.debug {
-		logger = slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
 	return app.New(app.Options{
 		Flags: f.app(), Environ: os.Environ(), UserHome: home, Workdir: workdir,
-		Language: p.text.Language(), Version: version, Logger: logger, Keychain: true, Fault: atWrites,
+		Language: p.text.Language(), Version: version, Logger: p.logger(), Keychain: true, Fault: atWrites, Editor: e, Host: p.embeds,
 	})
+}
+
+// logger is where the program says what it does, for whoever mends it.
+func (p *program) logger() *slog.Logger {
+	if !p.flags.debug {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // with runs f on the built program and closes that.

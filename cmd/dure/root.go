@@ -46,6 +46,9 @@ func (p *program) root() *cobra.Command {
 // print mode elsewhere.
 func (p *program) work(cmd *cobra.Command, args []string) error {
 	if p.flags.version {
+		if os.Getenv(entryVar) != "" || os.Getenv(hostVar) != "" {
+			return p.hostVersion()
+		}
 		return p.printVersion(false)
 	}
 	if err := p.check(cmd); err != nil {
@@ -54,6 +57,12 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 	if err := p.prompts(cmd); err != nil {
 		return err
 	}
+	if err := p.readSchema(cmd); err != nil {
+		return err
+	}
+	if p.flags.hosted() {
+		return p.serve(cmd, args)
+	}
 	if err := p.mistyped(cmd, args); err != nil {
 		return err
 	}
@@ -61,7 +70,7 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 	if p.flags.setupOnly {
 		return p.with(func(c *cli.CLI) error { return p.setUp(ctx, c) })
 	}
-	if p.flags.interactive || (!p.flags.print && p.flags.output == "" && p.interactive()) {
+	if p.flags.interactive || (!p.flags.print && p.flags.output == "" && p.flags.schema == nil && p.interactive()) {
 		if p.interactive() {
 			if err := p.trustFirst(); err != nil {
 				return err
@@ -82,7 +91,7 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 
 // setUp runs what makes the place ready, and nothing else.
 func (p *program) setUp(ctx context.Context, c *cli.CLI) error {
-	o, err := p.openOptions(ctx, c)
+	o, err := p.openOptions(ctx, c, c.Point)
 	if err != nil {
 		return err
 	}
@@ -115,10 +124,13 @@ func (p *program) mistyped(cmd *cobra.Command, args []string) error {
 		p.text.Say(text.DidYouMean, "name", near)+" "+p.text.Say(text.SendAsPrompt, "name", strings.Join(args, " ")))
 }
 
+// point finds the event of a session that somebody means by a name.
+type point func(ctx context.Context, info agent.SessionInfo, name string) (int64, error)
+
 // openOptions says which session to open.
-func (p *program) openOptions(ctx context.Context, c *cli.CLI) (agent.Open, error) {
+func (p *program) openOptions(ctx context.Context, c *cli.CLI, point point) (agent.Open, error) {
 	f := p.flags
-	o := agent.Open{Model: f.model, Profile: f.profile, MaxSteps: f.maxTurns, Title: f.name, Scratch: f.scratch, Setup: f.trigger()}
+	o := agent.Open{Model: f.model, Profile: f.profile, MaxSteps: f.maxTurns, Title: f.name, Scratch: f.scratch, Setup: f.trigger(), Schema: f.schema}
 	if !f.last && f.resume == "" {
 		o.New, o.Workdir, o.Mode = f.sessionID, f.workdir, p.mode()
 		return o, nil
@@ -139,6 +151,15 @@ func (p *program) openOptions(ctx context.Context, c *cli.CLI) (agent.Open, erro
 		name, workdir = "", f.workdir
 	}
 	info, err := c.Find(ctx, name, workdir)
+	if prob := agent.ProblemOf(err); prob != nil && prob.Code == agent.ProblemMissing {
+		there, adopting := p.opened.AdoptTranscript(ctx, name)
+		if adopting != nil {
+			return o, adopting
+		}
+		if there { // a program for agent sessions has made it
+			info, err = c.Find(ctx, name, workdir)
+		}
+	}
 	if f.last && f.profile != "" && err == nil { // the newest of that kind of work
 		info, err = client.Query[agent.SessionInfo](ctx, c.Client, agent.FindSession{Workdir: f.workdir, Profile: f.profile})
 	}
@@ -148,7 +169,7 @@ func (p *program) openOptions(ctx context.Context, c *cli.CLI) (agent.Open, erro
 	}
 	o.Fork, o.New = info.ID, f.sessionID
 	if f.forkAt != "" {
-		o.At, err = c.Point(ctx, info, f.forkAt)
+		o.At, err = point(ctx, info, f.forkAt)
 	}
 	return o, err
 }
@@ -162,7 +183,7 @@ func (p *program) mode() agent.Mode {
 
 // interact runs line mode.
 func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error {
-	o, err := p.openOptions(ctx, c)
+	o, err := p.openOptions(ctx, c, c.Point)
 	if err != nil {
 		return err
 	}
@@ -214,7 +235,7 @@ func (p *program) chatOptions() cli.InteractOptions {
 
 // print runs print mode.
 func (p *program) print(ctx context.Context, c *cli.CLI, prompt string) error {
-	o, err := p.openOptions(ctx, c)
+	o, err := p.openOptions(ctx, c, c.Point)
 	if err != nil {
 		return err
 	}
@@ -240,7 +261,7 @@ func (p *program) commands() []*cobra.Command {
 		[]*cobra.Command{p.initCommand(), p.memoryCommand(), p.agentsCommand(), p.configCommand()},
 		[]*cobra.Command{p.hooksCommand()},
 		p.launchCommands(),
-		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand(), p.toolsCommand(), p.scheduleCommand()},
+		[]*cobra.Command{p.pluginCommand(), p.bundleCommand(), p.serversCommand(), p.acpCommand(), p.controlCommand(), p.toolsCommand(), p.scheduleCommand(), p.serveCommand()},
 		[]*cobra.Command{p.auditCommand(), p.policyCommand(), p.guardCommand(), p.contextCommand(), p.promptCommand(), p.trustCommand(), p.sandboxCommand(), p.usageCommand(), p.lessonsCommand(), p.skillsCommand(), p.completionCommand(), p.manCommand(), p.versionCommand()},
 	)
 }

@@ -48,6 +48,7 @@ var ours = map[string]string{
 	"dure/cmd/dure":                  "writes what its user names: the manual page, the demo's folder",
 	"dure/internal/app":              "keeps caches of its own, asks for updates when told to, runs the demo",
 	"dure/internal/archive/index":    "keeps an index of the sessions",
+	"dure/internal/archive/mirror":   "writes conversations where other programs look for them, when its user has asked for it",
 	"dure/internal/bundle/changeset": "takes back what a kill has left of a commit to a bundle; see works for what it does besides",
 	"dure/internal/cli":              "keeps the history of the input line",
 	"dure/internal/journal":          "keeps the logs",
@@ -55,6 +56,9 @@ var ours = map[string]string{
 	"dure/internal/keys":             "keeps keys where the user wants them",
 	"dure/internal/launch":           "keeps the snippets and links that its user writes",
 	"dure/internal/mcpserve":         "listens on this machine for the agents that its user lets in",
+	"dure/internal/door":             "listens on this machine for those whom its user lets in",
+	"dure/internal/serve":            "takes requests of front-ends, and makes none",
+	"dure/client/remote":             "asks a server of this program, for a front-end",
 	"dure/internal/memory":           "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
 	"dure/internal/skills/shelf":     "makes and copies the skills that its user names",
 	"dure/internal/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
@@ -67,6 +71,7 @@ var ours = map[string]string{
 	"dure/internal/cron/tab":         "keeps what its user has scheduled, with the user's own data",
 	"dure/internal/inbound":          "takes requests, and makes none",
 	"dure/internal/models/chat":      "looks for model servers on this machine",
+	"dure/internal/telemetry":        "tells collectors that its user, or the administrator, has named",
 	"dure/internal/sandbox":          "confines, watches and ends processes; starting one is an effect by itself",
 }
 

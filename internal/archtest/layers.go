@@ -20,6 +20,7 @@ var Layers = []Layer{
 	{Name: "vocabulary", Packages: []string{"agent"}},
 	{Name: "client", Packages: []string{"client"}, May: []string{"vocabulary"}},
 	{Name: "text", Packages: []string{"internal/text"}, May: []string{"vocabulary"}},
+	{Name: "figures", Packages: []string{"internal/meter"}},
 	{Name: "tests", Packages: []string{"internal/prooftest"}},
 
 	// What everything rests on. The names of tools, models and files are guessed by
@@ -36,7 +37,7 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/bundle", "internal/catalog", "internal/oauth", "internal/worktree"},
+		Packages: []string{"internal/bundle", "internal/catalog", "internal/door", "internal/oauth", "internal/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{
@@ -80,9 +81,9 @@ var Layers = []Layer{
 		Name: "edge",
 		Packages: []string{
 			"internal/cli", "internal/tui", "internal/web", "internal/server",
-			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve",
+			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve", "internal/control", "internal/serve",
 		},
-		May: []string{"client", "internal/transcript", "internal/near", "internal/plan", "text", "vocabulary"},
+		May: []string{"internal/door", "figures", "client", "internal/transcript", "internal/near", "internal/plan", "text", "vocabulary"},
 	},
 
 	// What brings messages from outside is a front-end that follows the routes of bundles.
@@ -99,13 +100,13 @@ var Layers = []Layer{
 		Packages: []string{"internal/app"},
 		May: []string{
 			"edge", "inbound", "session", "replay", "capability", "settings", "stock", "bounds",
-			"ground", "record", "client", "text", "vocabulary",
+			"ground", "record", "client", "figures", "text", "vocabulary",
 		},
 	},
 	{
 		Name:     "command",
 		Packages: []string{"cmd/dure"},
-		May:      []string{"wiring", "edge", "client", "text", "vocabulary"},
+		May:      []string{"internal/door", "wiring", "edge", "client", "figures", "text", "vocabulary"},
 	},
 
 	// Proofs about the rest; nothing imports them. The benchmarks run the program

@@ -97,7 +97,6 @@ var english = [careKeys]string{
 	TooMuchInput:    "standard input is longer than {limit}",
 	FixTooMuchInput: "Put it into a file and name the file in the task.",
 	BadInput:        "standard input is no text: it holds {what}",
-	StreamJSON:      "--output-format stream-json is not available; ndjson prints the events of dure",
 	FixQuotes:       "Put a command into quotes: {line}",
 	UseArgs:         "usage: {usage}",
 	TooMany:         "{command} takes {n} {n?argument/arguments}",

@@ -98,7 +98,6 @@ const (
 	FixTooMuchInput
 	BadInput
 	UseArgs
-	StreamJSON
 	FixQuotes
 	TooMany
 	Exclusive

@@ -97,7 +97,6 @@ var korean = [careKeys]string{
 	TooMuchInput:    "표준 입력이 {limit|을/를} 넘습니다",
 	FixTooMuchInput: "파일에 담고 작업에 파일 이름을 쓰세요.",
 	BadInput:        "표준 입력이 텍스트가 아닙니다: {what|이/가} 들어 있습니다",
-	StreamJSON:      "--output-format stream-json은 없습니다. ndjson이 dure의 이벤트를 출력합니다",
 	FixQuotes:       "명령은 따옴표로 묶으세요: {line}",
 	UseArgs:         "사용법: {usage}",
 	TooMany:         "{command|은/는} 인자 {n}개를 받습니다",

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dure/internal/cli"
+	"dure/internal/door"
+	"dure/internal/text"
+)
+
+// users are those who may come in with tokens of their own.
+func (p *program) users() *door.Users {
+	return door.OpenUsers(filepath.Join(p.opened.Config().Home, "serve-users.json"))
+}
+
+// userCommand has what is done with users of the server.
+func (p *program) userCommand() *cobra.Command {
+	user := &cobra.Command{Use: "user", Short: p.text.Say(text.HelpServeUser), Args: p.atMost(0), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	scope := string(door.Write)
+	add := p.command("add NAME", text.HelpServeUserAdd, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(door.ErrUserName.Error(), "")
+		}
+		token, err := p.users().Add(args[0], door.Scope(scope), time.Now())
+		if err != nil {
+			return p.usage(args[0]+": "+err.Error(), "")
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(map[string]string{"name": args[0], "scope": scope, "token": token})
+		}
+		_, err = io.WriteString(p.out, token+"\n")
+		return err
+	})
+	add.Flags().StringVar(&scope, "scope", scope, p.text.Say(text.FlagServeScope))
+	complete(add, "scope", values("metrics", "read", "write", "admin"))
+	remove := p.command("remove NAME", text.HelpServeUserRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, _ bool) error {
+		if len(args) == 0 {
+			return p.usage(door.ErrUserName.Error(), "")
+		}
+		if err := p.users().Remove(args[0]); err != nil {
+			return p.usage(args[0]+": "+err.Error(), "")
+		}
+		return nil
+	})
+	list := p.command("list", text.HelpServeUserList, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
+		all, err := p.users().List()
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(p.out).Encode(all)
+		}
+		for _, u := range all {
+			if _, err := fmt.Fprintf(p.out, "%s\t%s\t%s\n", u.Name, u.Scope, u.Created.Format(time.DateOnly)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	user.AddCommand(add, list, remove)
+	return user
+}
+
+// beyond listens where others can reach it: over TLS alone, and for users alone. hosts are the
+// names that the certificate is for.
+func (p *program) beyond(ctx context.Context, o serving) (l net.Listener, hosts func(string) bool, err error) {
+	wrong := func(why string) error {
+		return p.usage("--addr: "+o.addr+": "+why, p.text.Say(text.ServeBeyond))
+	}
+	all, err := p.users().List()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case o.cert == "" || o.key == "" || len(all) == 0:
+		return nil, nil, wrong("others could reach it")
+	}
+	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+	if err != nil {
+		return nil, nil, wrong(err.Error())
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return nil, nil, wrong(err.Error())
+	}
+	plain, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	if err != nil {
+		return nil, nil, wrong(err.Error())
+	}
+	// Streams and deadlines are those of the first version of HTTP.
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	return tls.NewListener(plain, c), func(host string) bool { return leaf.VerifyHostname(host) == nil }, nil
+}
+
+// isLocal reports whether an address is one of this machine that others cannot reach.
+func isLocal(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err != nil || door.IsLoopback(host)
+}
