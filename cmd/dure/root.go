@@ -54,6 +54,9 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 	if err := p.check(cmd); err != nil {
 		return err
 	}
+	if err := p.combined(cmd.Flags(), args); err != nil {
+		return err
+	}
 	if err := p.prompts(cmd); err != nil {
 		return err
 	}

@@ -274,7 +274,7 @@ func (p *program) hostPoint(ctx context.Context, c *cli.CLI, info agent.SessionI
 
 // asks reports whether the host answers what a session asks.
 func (f *flags) asks() bool {
-	return f.host.permissionTool == "stdio" && f.host.permissionsFrom != "none"
+	return f.host.permissionTool == toolOfHost && f.host.permissionsFrom != "none"
 }
 
 // take takes over what a host says when it begins.

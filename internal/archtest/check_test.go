@@ -218,6 +218,8 @@ func TestRules(t *testing.T) {
 				"agent/e.go":          "package agent\nconst (\n\tA ErrorCode = \"E_A\"\n\tB ErrorCode = \"E_B\"\n\tC FailureClass = \"c\"\n)\nconst D EndReason = \"d\"",
 				"docs/errors.md":      "# Errors\n\n## Tool errors\n\n| `E_A` | x |\n| `c` | x |\n\n## Model failures\n\n| `c` | x |\n\n## Ends of a turn\n\n| `d` | x |\n\n## Errors of the built-in tools\n\n| `E_T` | x |\n\n## Exit codes\n\n| `0` | x |\n| `9` | x |\n",
 				"internal/tools/t.go": "package tools\nvar a, b = \"E_T\", \"E_U\"",
+				"docs/guide.md":       "# Guide\n\n## In scripts\n\n| `x` | x |\n\n### Exit codes\n\n| `0` | x |\n| `2` | x |\n\n### More\n\n| `y` | x |\n",
+				"docs/ko/guide.md":    "# Guide\n\n### 종료 코드\n\n| `2` | x |\n| `3` | x |\n",
 				"internal/cli/e.go":   "package cli\nconst (\n\tExitOK = 0\n\tExitBad = 2\n\tOther = 7\n)",
 			},
 			want: []string{
@@ -226,6 +228,8 @@ func TestRules(t *testing.T) {
 				`docs/errors.md: tool's code "E_U" is not described`,
 				`docs/errors.md: exit code "2" is not described`,
 				`docs/errors.md: exit code "9" does not exist`,
+				`docs/ko/guide.md: exit code "0" is not described`,
+				`docs/ko/guide.md: exit code "3" does not exist`,
 			},
 		},
 	} {

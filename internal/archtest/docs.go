@@ -155,7 +155,8 @@ func fields(structs map[string]*ast.StructType, typ string) []string {
 var jsonTag = regexp.MustCompile(`json:"([^",]+)`)
 
 // CheckErrors compares the codes that programs and people meet with the tables
-// of docs/errors.md, both ways: each type of code has a section of its own.
+// of docs/errors.md, both ways: each type of code has a section of its own. The guide has
+// the exit codes too, in every language.
 func CheckErrors(t *Tree) []Fault {
 	const page = "docs/errors.md"
 	var faults []Fault
@@ -169,7 +170,15 @@ func CheckErrors(t *Tree) []Fault {
 		faults = append(faults, compare(page, code.typ, constants(t, code.typ), cells(section(t.Page(page), code.heading)))...)
 	}
 	faults = append(faults, compare(page, "tool's code", toolCodes(t), cells(section(t.Page(page), "Errors of the built-in tools")))...)
-	return append(faults, compare(page, "exit code", exitCodes(t), cells(section(t.Page(page), "Exit codes")))...)
+	exits := exitCodes(t)
+	for _, table := range []struct{ page, text string }{
+		{page, section(t.Page(page), "Exit codes")},
+		{"docs/guide.md", part(t.Page("docs/guide.md"), "Exit codes")},
+		{"docs/ko/guide.md", part(t.Page("docs/ko/guide.md"), "종료 코드")},
+	} {
+		faults = append(faults, compare(table.page, "exit code", exits, cells(table.text))...)
+	}
+	return faults
 }
 
 // toolCodes returns the codes that the built-in tools add to the vocabulary's.
@@ -269,6 +278,13 @@ func cells(markdown string) []string {
 func section(markdown, heading string) string {
 	_, rest, _ := strings.Cut(markdown, "\n## "+heading+"\n")
 	body, _, _ := strings.Cut(rest, "\n## ")
+	return body
+}
+
+// part returns the text below the third-level heading, up to the next heading.
+func part(markdown, heading string) string {
+	_, rest, _ := strings.Cut(markdown, "\n### "+heading+"\n")
+	body, _, _ := strings.Cut(rest, "\n#")
 	return body
 }
 

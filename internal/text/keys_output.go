@@ -9,6 +9,7 @@ const (
 	FlagSchema
 	SchemaInvalid
 	SchemaFix
+	ForExample
 
 	serverKeys = iota + outputKeys // where those of the next file begin
 )
@@ -20,6 +21,7 @@ var outputTexts = [serverKeys - outputKeys]both{
 	FlagSchema - outputKeys:    {"the answer is JSON of this schema: a JSON Schema of an object, or @FILE", "답을 이 스키마의 JSON으로: 객체의 JSON Schema 또는 @파일"},
 	SchemaInvalid - outputKeys: {"--json-schema is not a valid JSON Schema: {why}", "--json-schema의 값이 올바른 JSON Schema가 아닙니다: {why}"},
 	SchemaFix - outputKeys:     {`Give a JSON Schema such as '{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}', or @FILE.`, `'{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}' 같은 JSON Schema 또는 @파일을 주십시오.`},
+	ForExample - outputKeys:    {"For example: {line}", "예: {line}"},
 }
 
 // outputProblem returns the messages of a problem about answers for scripts.
