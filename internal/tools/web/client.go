@@ -105,9 +105,10 @@ func newClient(c Config, p policy) *client {
 	if base == nil {
 		base = &http.Transport{}
 	}
+	proxied := base.Clone() // which fills base in, once: nothing of it may be read before that
 	cl := &client{
-		policy: p, agent: c.UserAgent, limits: c.Limits, lookup: c.Lookup, proxy: base.Proxy,
-		direct: &http.Transport{TLSClientConfig: base.TLSClientConfig.Clone()}, proxied: base.Clone(),
+		policy: p, agent: c.UserAgent, limits: c.Limits, lookup: c.Lookup, proxy: proxied.Proxy,
+		direct: &http.Transport{TLSClientConfig: proxied.TLSClientConfig.Clone()}, proxied: proxied,
 	}
 	for _, t := range []*http.Transport{cl.direct, cl.proxied} {
 		t.DisableCompression = true // what is unpacked unseen has no bound

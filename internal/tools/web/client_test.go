@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -355,6 +357,25 @@ func TestTLS(t *testing.T) {
 	if got := get(t, New(Config{Transport: tr, Lookup: names}), at); !strings.HasPrefix(got, "E_WEB_ADDRESS") {
 		t.Error(got)
 	}
+}
+
+// Sessions that begin at once are given the same transport, which is filled in when it is
+// first copied.
+func TestBegunAtOnce(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "here") }))
+	defer s.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	shared := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got := get(t, New(Config{Transport: shared, Permit: loopback, Lookup: names}), "https://example.com:"+portOf(t, s)); got != "200 here" {
+				t.Error(got)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // The second address is tried when the first does not answer.
