@@ -66,7 +66,7 @@ func TestManyRequests(t *testing.T) {
 	h.replied("bye")
 	<-h.done
 	answers := map[string]int{}
-	for _, m := range h.all {
+	for _, m := range h.sent() {
 		if strings.HasPrefix(m.ID, "r") {
 			answers[m.ID]++
 		}
@@ -220,35 +220,37 @@ func TestSlowReader(t *testing.T) {
 	if len(said) < 10 || !slices.Equal(said, logged) {
 		t.Errorf("%d answers came of %d", len(said), len(logged))
 	}
+	rest := make(chan error, 1) // a host that reads no more would be waited for
+	go func() { _, err := io.Copy(io.Discard, outR); rest <- err }()
 	_ = inW.Close()
-	if err := <-done; err != nil {
+	if err := errors.Join(<-done, <-rest); err != nil {
 		t.Error(err)
 	}
 	_ = inR.Close()
 }
 
-// Whatever bytes a host sends, each line is answered, and the connection ends.
-func TestServesWhateverComes(t *testing.T) {
+// FuzzServe has a host send whatever bytes: each line is answered with a message, or with
+// none, and the connection ends when the input has ended.
+func FuzzServe(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"Initialize","id":"1"}` + "\n" + `{"type":"UserMessage","id":"2","payload":{"text":"x"}}` + "\n" + `{"type":"Terminate","id":"3"}`,
 		`{"type":"Initialize","id":"1","payload":{"open":{"new":"a"}}}` + "\n" + `{"type":"Interrupt","id":"1","session":"a"}` + "\n" + `{"type":"Terminate","id":"3","session":"a"}`,
 		`{"type":"CanUseToolResponse","id":"` + strings.Repeat("x", 200) + `"}`, "\xff\x00\n\n{}", `{"type":"Initialize","id":"1","payload":{"hooks":[{}]}}`,
 	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
 		still := &still{all: map[string]chan struct{}{}}
 		var out bytes.Buffer
-		// A turn of a session in which nothing happens would be waited for.
-		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer stop()
-		err := control.Serve(ctx, still.config(), control.NewLines(strings.NewReader(seed), &out))
-		if err != nil && ctx.Err() == nil {
+		if err := control.Serve(t.Context(), still.config(), control.NewLines(bytes.NewReader(data), &out)); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(out.String()) {
-			if _, err := protocol.Decode([]byte(line)); err != nil {
+		for line := range bytes.Lines(out.Bytes()) {
+			if _, err := protocol.Decode(line); err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
 		}
-	}
+	})
 }
 
 // still are sessions in which nothing happens but what the test has happen.
@@ -298,6 +300,9 @@ func (s *still) Events(ctx context.Context, id string, _ int64) iter.Seq2[agent.
 			if !yield(e, nil) {
 				return
 			}
+		}
+		if over == nil { // closed before somebody read
+			return
 		}
 		select {
 		case <-over:

@@ -31,7 +31,7 @@ func TestTurn(t *testing.T) {
 	}
 	var answer protocol.AssistantMessageData
 	tokens := ""
-	for _, m := range h.all {
+	for _, m := range h.sent() {
 		switch m.Type {
 		case protocol.TypeAssistantMessage:
 			answer, _ = protocol.Payload[protocol.AssistantMessageData](m)

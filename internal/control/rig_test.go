@@ -270,12 +270,17 @@ func (h *host) until(what string, want func(protocol.Message) bool) protocol.Mes
 	}
 }
 
-// log is what the host was sent.
-func (h *host) log() string {
+// sent are the messages so far.
+func (h *host) sent() []protocol.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return slices.Clone(h.all)
+}
+
+// log is what the host was sent.
+func (h *host) log() string {
 	var s string
-	for _, m := range h.all {
+	for _, m := range h.sent() {
 		s += fmt.Sprintf("%s %s %s %.300s\n", m.Type, m.ID, m.Session, m.Payload)
 	}
 	return s
@@ -369,9 +374,7 @@ func (h *host) ends() error {
 
 // types are the types of the messages so far, of those that are wanted.
 func (h *host) types(want ...protocol.Type) (list []protocol.Type) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, m := range h.all {
+	for _, m := range h.sent() {
 		if slices.Contains(want, m.Type) {
 			list = append(list, m.Type)
 		}
