@@ -153,7 +153,7 @@ func (f flags) app() app.Flags {
 		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 	f.host.into(&a)
-	a.Hosted = f.hosted()
+	a.Hosted = f.linesFrom()
 	return a
 }
 

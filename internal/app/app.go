@@ -51,7 +51,7 @@ type Flags struct {
 	Budget       Budget      // zero fields say nothing
 	Scratch      bool        // keep nothing on disk
 	PlainOff     bool        // what an input names without an @ is not read
-	Hosted       bool        // a program for agent sessions drives this one
+	Hosted       bool        // a program for agent sessions drives this one, by lines
 	NoReflexion  bool        // nothing is learnt of what is done
 	PluginDirs   []string    // plugins for this run
 	Servers      []string    // of the Model Context Protocol, for this run: files, or JSON objects
@@ -147,7 +147,7 @@ type App struct {
 	readers map[string]*mentions     // of the sessions that are open, by ID
 	hooked  map[string]*hooked       // of the sessions that are open, by ID
 	reach   map[string]agent.Reach   // of the sessions that are open, by ID
-	roots   map[string]string        // of sessions that are mirrored, the one that a person has, by ID
+	roots   map[string]mirrorRoot    // of sessions that are mirrored, by ID
 
 	held   held // by files, in folders that are trusted
 	slash  customs

@@ -100,6 +100,8 @@ func (a *App) importFrom(ctx context.Context, p place, q agent.ImportSessions, h
 		}
 		row := foundRow(p, l)
 		switch wanted := p.file != "" || q.Only != "" || q.All; {
+		case l.Source == others.ClaudeCode && have[l.ID]: // it is the mirror of one of ours
+			row.State, row.Session = "exists", l.ID
 		case wanted:
 			if err := a.importOne(ctx, p, l, q.Dry, &row); err != nil {
 				if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"dure/internal/config"
 	"dure/internal/session"
 	"dure/internal/transcript"
+	"dure/internal/workspace"
 )
 
 // projects is the folder where programs for agent sessions look for conversations, and the
@@ -32,7 +33,14 @@ func (a *App) projects() (dir, name string) {
 // sessions look for them.
 func (a *App) mirrors() bool {
 	on := a.cfg.Mirror == config.MirrorAll || a.cfg.Mirror == config.MirrorSDK && a.opts.Flags.Hosted
-	return on && !a.opts.Flags.Scratch && a.upper == nil
+	return on && !a.opts.Flags.Scratch
+}
+
+// mirrorRoot is where the file of a session is that a person has: those of its agents are
+// beside it, wherever they work.
+type mirrorRoot struct {
+	Session string `json:"session"`
+	Folder  string `json:"folder"`
 }
 
 // mirrored has a session written there as it goes on, from when it is opened until it is
@@ -41,21 +49,21 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 	if !a.mirrors() || b.Open.Modelless() {
 		return
 	}
-	root := b.Session
-	if b.Parent != "" {
-		root = a.topOf(b.Parent)
-	}
-	if !transcript.IsUUID(root) {
-		return
-	}
-	w := &mirroring{app: a, b: b}
 	dir, name := a.projects()
 	real, err := filepath.EvalSymlinks(workdir)
 	if err != nil {
 		real = workdir
 	}
+	root := mirrorRoot{b.Session, cmp.Or(name, mirror.Folder(real))}
+	if b.Parent != "" {
+		root = a.topOf(b.Parent)
+	}
+	if !transcript.IsUUID(root.Session) || !filepath.IsAbs(dir) {
+		return
+	}
+	w := &mirroring{app: a, b: b}
 	w.c = mirror.Config{
-		Projects: dir, Folder: name, Session: root, Workdir: real, Version: a.opts.Version,
+		Projects: dir, Folder: root.Folder, Session: root.Session, Workdir: real, Branch: workspace.Branch(real), Version: a.opts.Version,
 		Shown: catalog.Claude.Name,
 	}
 	if b.Parent != "" {
@@ -77,27 +85,31 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 	}
 	p.Close = func() {
 		w.end()
-		a.setRoot(b.Session, "")
+		a.setRoot(b.Session, mirrorRoot{})
 		closed()
 	}
 }
 
-// topOf is the session that a person has of those that work for each other.
-func (a *App) topOf(id string) string {
+// topOf is the session that a person has of those that work for each other; the zero value
+// = it is not mirrored.
+func (a *App) topOf(id string) mirrorRoot {
+	if a.upper.works(id) {
+		return a.upper.job.Mirror
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.roots[id]
 }
 
-func (a *App) setRoot(id, root string) {
+func (a *App) setRoot(id string, root mirrorRoot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if root == "" {
+	if root.Session == "" {
 		delete(a.roots, id)
 		return
 	}
 	if a.roots == nil {
-		a.roots = map[string]string{}
+		a.roots = map[string]mirrorRoot{}
 	}
 	a.roots[id] = root
 }

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/archive/mirror"
 	"dure/internal/journal"
 )
 
@@ -67,7 +68,8 @@ func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.R
 	}
 	gone.Children = family[:len(family)-1]
 	_, err := a.store.Sweep(ctx, a.forgetFiles)
-	return gone, err
+	dir, _ := a.projects()
+	return gone, errors.Join(err, mirror.Remove(dir, m.ID))
 }
 
 // keptFor says why a session should not be deleted.

@@ -152,7 +152,7 @@ func (a *App) workerJob(j session.Apart) (workerJob, error) {
 	}
 	job := workerJob{
 		Flags: a.opts.Flags, Home: a.opts.UserHome, Workdir: a.opts.Workdir, Language: a.opts.Language, Version: a.opts.Version,
-		Keychain: a.opts.Keychain, Child: j, Above: parent.name,
+		Keychain: a.opts.Keychain, Child: j, Above: parent.name, Mirror: a.topOf(j.Parent),
 	}
 	if parent.gives != nil {
 		job.Tools = []string{}

@@ -32,6 +32,7 @@ type workerJob struct {
 	Child    session.Apart `json:"child"`
 	Above    string        `json:"above,omitempty"` // the type of the parent; "" = none
 	Tools    []string      `json:"tools"`           // that the parent lets it have; nil = all
+	Mirror   mirrorRoot    `json:"mirror,omitzero"` // see mirrors; the zero value = it is not written
 }
 
 // The kinds of the payload of an event.

@@ -48,7 +48,7 @@ var ours = map[string]string{
 	"dure/cmd/dure":                  "writes what its user names: the manual page, the demo's folder",
 	"dure/internal/app":              "keeps caches of its own, asks for updates when told to, runs the demo",
 	"dure/internal/archive/index":    "keeps an index of the sessions",
-	"dure/internal/archive/mirror":   "writes conversations where other programs look for them, when its user has asked for it",
+	"dure/internal/archive/mirror":   "writes conversations where other programs look for them, of sessions that a host drives or where its user has asked for it",
 	"dure/internal/bundle/changeset": "takes back what a kill has left of a commit to a bundle; see works for what it does besides",
 	"dure/internal/cli":              "keeps the history of the input line",
 	"dure/internal/journal":          "keeps the logs",

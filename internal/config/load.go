@@ -107,6 +107,7 @@ func builtIn() Config {
 		ToolSearch:   usualToolShare,
 		Durability:   "barrier",
 		Notify:       "off",
+		Mirror:       MirrorSDK,
 		Compact:      Compact{Auto: true},
 		Retention:    Retention{Days: 30},
 		Context:      Context{Auto: true},

@@ -66,7 +66,7 @@ func talkKeys() []Key {
 		row("retention.days", Count, OwnLayer, "30", "days without a change until a session is old; 0 = never", "세션이 오래된 것이 되는 날수, 0 = 없음").within(0, 36_500),
 		row("retention.auto", Switch, OwnLayer, "false", "old sessions are deleted without a question", "오래된 세션을 묻지 않고 지움"),
 		row("context.auto", Switch, TighterOnly, "true", "files that you name are read with what you write", "이름을 쓴 파일을 함께 읽음"),
-		row("transcripts.mirror", Text, OwnLayer, `"off"`, "sessions that are also written where programs for agent sessions look for them: off, those of such programs, all", "에이전트 세션용 프로그램이 찾는 곳에도 쓸 세션: off, 그런 프로그램의 것, 모두", "off", "sdk", "all"),
+		row("transcripts.mirror", Text, OwnLayer, `"sdk"`, "sessions that are also written where programs for agent sessions look for them: off, those of such programs, all", "에이전트 세션용 프로그램이 찾는 곳에도 쓸 세션: off, 그런 프로그램의 것, 모두", "off", "sdk", "all"),
 		row("reflexion.enabled", Switch, TighterOnly, "true", "lessons of past tasks are kept and read", "지난 작업의 교훈을 남기고 읽음"),
 		row("reflexion.evaluateOnSuccess", Switch, TighterOnly, "true", "also of those that went well", "잘된 작업의 교훈도"),
 		row("reflexion.maxEntries", Count, TighterOnly, "5", "past tasks whose lessons a session begins with", "세션이 시작할 때 읽는 지난 작업 수").within(0, maxLessons),

@@ -13,6 +13,7 @@ const (
 	maxSettings = 256 << 10 // bytes of one file of settings
 	maxAbove    = 64        // folders above the one that is asked about
 	maxModules  = 200       // submodules, and folders on the way to them
+	maxBranch   = 255       // bytes of the name of a branch
 )
 
 // RunsPrograms reports whether git, when it only shows something of the repository
@@ -34,6 +35,38 @@ func RunsPrograms(dir string) bool {
 	}
 	return true
 }
+
+// Branch is the branch that is checked out where a folder is, as its repository says: "HEAD" =
+// none is, "" = there is no repository, or it cannot be told.
+func Branch(dir string) string {
+	dir = filepath.Clean(dir)
+	for range maxAbove {
+		if r, ok := repositoryAt(dir); ok {
+			if r.dir == "" {
+				return ""
+			}
+			text, _ := settingsText(filepath.Join(r.dir, "HEAD"))
+			to, onBranch := strings.CutPrefix(strings.TrimSpace(text), "ref:")
+			name, ok := strings.CutPrefix(strings.TrimSpace(to), "refs/heads/")
+			switch {
+			case text == "" || onBranch && (!ok || name == unborn || len(name) > maxBranch || strings.ContainsAny(name, "\x00\r\n")):
+				return ""
+			case !onBranch:
+				return "HEAD"
+			}
+			return name
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return ""
+}
+
+// unborn is what the file says that names the branch where that is kept elsewhere.
+const unborn = ".invalid"
 
 // repository is where git finds one.
 type repository struct {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -61,6 +62,44 @@ func TestRunsPrograms(t *testing.T) {
 				if got := RunsPrograms(at); got != tt.want {
 					t.Errorf("in %s: %v, want %v", at, got, tt.want)
 				}
+			}
+		})
+	}
+}
+
+func TestBranch(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"no repository":  {nil, ""},
+		"a branch":       {map[string]string{".git/HEAD": "ref: refs/heads/feature/x\n"}, "feature/x"},
+		"no branch":      {map[string]string{".git/HEAD": "8c1f0f6f7f0e3a5d4e9b\n"}, "HEAD"},
+		"kept elsewhere": {map[string]string{".git/HEAD": "ref: refs/heads/.invalid\n"}, ""},
+		"not a branch":   {map[string]string{".git/HEAD": "ref: refs/remotes/o/x\n"}, ""},
+		"two lines":      {map[string]string{".git/HEAD": "ref: refs/heads/a\nb\n"}, ""},
+		"too long":       {map[string]string{".git/HEAD": "ref: refs/heads/" + strings.Repeat("a", 300)}, ""},
+		"a work tree":    {map[string]string{".git": "gitdir: real\n", "real/HEAD": "ref: refs/heads/tree\n"}, "tree"},
+		"nothing behind": {map[string]string{".git": "x"}, ""},
+		"no HEAD":        {map[string]string{".git/config": ""}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for path, text := range c.files {
+				path = filepath.Join(dir, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			below := filepath.Join(dir, "a", "b")
+			if err := os.MkdirAll(below, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if got := Branch(below); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

@@ -1,16 +1,15 @@
-// model: {"replies": [{"when": "red", "text": "Red it is."}, {"when": "blue", "text": "Blue it is."}, {"text": "You said red."}]}
+// model: {"replies": [{"when": "find the paint", "text": "It is in the shed."}, {"when": "hand it on", "calls": [{"tool": "Agent", "input": {"prompt": "find the paint", "description": "find it"}}]}, {"when": "apart", "calls": [{"tool": "Agent", "input": {"prompt": "find the paint", "description": "find it apart", "isolation": "process"}}]}, {"when": "in the shed", "text": "They know."}, {"when": "red", "text": "Red it is."}, {"when": "blue", "text": "Blue it is."}, {"text": "You said red."}]}
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assert, ask } from './lib.mjs';
-import { forkSession, getSessionMessages, listSessions, renameSession, tagSession } from '@anthropic-ai/claude-agent-sdk';
+import { forkSession, getSessionMessages, getSubagentMessages, listSessions, listSubagents, renameSession, tagSession } from '@anthropic-ai/claude-agent-sdk';
 
 // The package reads, names, tags and copies the sessions that it has had made, and a copy is
 // gone on with.
 process.env.CLAUDE_CONFIG_DIR = mkdtempSync(join(tmpdir(), 'projects-'));
 const dir = process.env.WORK;
-const settings = { transcripts: { mirror: 'sdk' } };
-const asked = (more = {}) => ({ settings, env: { ...process.env }, ...more });
+const asked = (more = {}) => ({ env: { ...process.env }, ...more });
 
 const red = await ask('red', asked());
 assert.equal(red.error, undefined);
@@ -37,3 +36,12 @@ assert.equal(gone.error, undefined);
 assert.equal(gone.result.result, 'You said red.');
 assert.equal((await getSessionMessages(fork.sessionId, { dir })).length, 6);
 assert.equal((await getSessionMessages(id, { dir })).length, 4);
+
+// The package finds agents too, whether they work in the program or in a process of their own.
+for (const words of ['hand it on', 'apart']) {
+  const seen = await ask(words, asked({ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }));
+  assert.equal(seen.result.result, 'They know.');
+  const agents = await listSubagents(seen.result.session_id, { dir });
+  assert.equal(agents.length, 1, words);
+  assert.deepEqual(texts(await getSubagentMessages(seen.result.session_id, agents[0], { dir })), ['user: find the paint', 'assistant: It is in the shed.']);
+}
