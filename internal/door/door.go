@@ -214,7 +214,11 @@ func (d *Door) Body(most int64, next http.Handler) http.Handler {
 			d.refuse(w, r, Refusal{http.StatusInternalServerError, Unavailable, "the request cannot be bounded"})
 			return
 		}
-		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		var data []byte
+		err := error(&http.MaxBytesError{Limit: most})
+		if r.ContentLength <= most { // else it is not waited for
+			data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		}
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			d.refuse(w, r, Refusal{http.StatusRequestEntityTooLarge, TooLarge, fmt.Sprintf("the request is larger than %d bytes", most)})
 			return

@@ -14,7 +14,8 @@ import (
 type Route struct {
 	Method, Path string // as in [http.ServeMux]
 
-	// Serve answers. The body of the request has been read already, but for a Stream.
+	// Serve answers. The body of the request has been read already, but for a Stream that
+	// takes one: that bounds and reads its own.
 	Serve func(http.ResponseWriter, *http.Request)
 
 	Open   bool // without a token
@@ -65,11 +66,13 @@ func (p *patient) wait() {
 	_ = p.control.SetWriteDeadline(time.Now().Add(p.stall)) // where there are none, nothing stalls
 }
 
-// harden keeps browsers from making more of an answer than it is, and readers from taking
-// it for ever.
+// harden keeps browsers from making more of an answer than it is, readers from taking it for
+// ever, and senders from sending for ever what nobody reads: who reads a body to its end takes
+// that bound away.
 func harden(stall time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := &patient{w, http.NewResponseController(w), stall}
+		_ = to.control.SetReadDeadline(time.Now().Add(door.BodyTime)) // as with wait
 		to.wait()
 		defer to.wait() // the end of the answer is still to be written
 		h := w.Header()

@@ -28,6 +28,7 @@ const (
 	maxRequests = 64               // at once, readers of events not counted
 	maxReaders  = 4096             // of events, at once
 	maxBody     = 16 << 20         // bytes, of a request
+	maxNothing  = 4 << 10          // ... that needs no body
 	commandTime = time.Minute      // for a session to accept a command
 	closeTime   = 5 * time.Second  // for connections to end
 	stallTime   = 2 * time.Minute  // after which a reader that takes nothing is gone
@@ -152,6 +153,7 @@ func (s *Server) mux() (http.Handler, error) {
 	}
 	bounded := s.door.Slots(maxRequests, s.door.Body(maxBody, plain(mux)))
 	streams, others := s.door.Bearer(mux), s.door.Bearer(bounded)
+	open, readers := s.door.Body(maxNothing, mux), s.door.Bearer(s.door.Body(maxNothing, mux))
 	return s.counted(harden(s.cfg.stall, s.door.Names(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "" || path.Clean(r.URL.Path) != r.URL.Path {
 			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path"})
@@ -162,7 +164,9 @@ func (s *Server) mux() (http.Handler, error) {
 		tallyOf(r.Context()).route = route.Path
 		switch {
 		case route.Open:
-			mux.ServeHTTP(w, r)
+			open.ServeHTTP(w, r)
+		case route.Stream && route.In == nil:
+			readers.ServeHTTP(w, r)
 		case route.Stream:
 			streams.ServeHTTP(w, r)
 		default:
