@@ -61,9 +61,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer to.close()
 	stop := context.AfterFunc(s.draining, func() { to.say("drain", Draining{Seconds: s.cfg.Drain.Seconds()}) })
 	defer stop()
-	why := s.copy(ctx, to, info, after, follow)
+	sent, why := s.copy(ctx, to, info, after, follow)
 	switch {
 	case s.life.Err() != nil:
+		s.rest(ctx, to, info.ID, sent)
+		fallthrough
+	case s.draining.Err() != nil && why == nil && ctx.Err() == nil:
 		to.say("bye", Ended{Reason: "the server ends"})
 	case why != nil && ctx.Err() == nil:
 		to.say("error", full(problemOf(why)))
@@ -72,26 +75,43 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// copy sends events until there are no more.
-func (s *Server) copy(ctx context.Context, to *reader, info agent.SessionInfo, after int64, follow bool) error {
-	err := to.put([]byte("retry: "+strconv.FormatInt(readerRetry.Milliseconds(), 10)+"\n\n"), true)
+// rest sends what is stored behind the last event that was sent, when the server ends.
+func (s *Server) rest(ctx context.Context, to *reader, session string, last int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime/2)
+	defer cancel()
+	info, err := s.find(ctx, session)
+	if err == nil {
+		_, err = s.copy(ctx, to, info, last, false)
+	}
+	if err != nil {
+		s.cfg.Logger.Debug("a reader has not seen the end", "session", session, "error", err)
+	}
+}
+
+// copy sends events until there are no more, and returns the number of the last one.
+func (s *Server) copy(ctx context.Context, to *reader, info agent.SessionInfo, after int64, follow bool) (last int64, err error) {
+	last = after
+	err = to.put([]byte("retry: "+strconv.FormatInt(readerRetry.Milliseconds(), 10)+"\n\n"), true)
 	if err != nil || !follow && after >= info.Head {
-		return err
+		return last, err
 	}
 	n := 0
 	for e, err := range s.cfg.Client.Attach(info.ID).Events(ctx, after) {
 		if err != nil {
-			return err
+			return last, err
 		}
 		if e.Live() && !follow {
 			continue
 		}
 		n++
 		if err := to.event(e, e.Live() || e.Seq >= info.Head || n%catchUp == 0); err != nil || !follow && e.Seq >= info.Head {
-			return err
+			return last, err
+		}
+		if !e.Live() {
+			last = e.Seq
 		}
 	}
-	return nil
+	return last, nil
 }
 
 // Draining is said to readers when the server is about to end.

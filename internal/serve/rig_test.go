@@ -348,6 +348,12 @@ type stream struct {
 	stop context.CancelFunc
 }
 
+func newStream(res *http.Response, cancel context.CancelFunc) *stream {
+	s := &stream{res, bufio.NewScanner(res.Body), cancel}
+	s.scan.Buffer(nil, 1<<20)
+	return s
+}
+
 func (g *rig) read(path string, header ...string) *stream {
 	g.t.Helper()
 	r := g.request(http.MethodGet, path, "")
@@ -359,8 +365,7 @@ func (g *rig) read(path string, header ...string) *stream {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	s := &stream{res, bufio.NewScanner(res.Body), cancel}
-	s.scan.Buffer(nil, 1<<20)
+	s := newStream(res, cancel)
 	g.t.Cleanup(s.close)
 	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		g.t.Fatalf("%s: %d %s", path, res.StatusCode, res.Header.Get("Content-Type"))

@@ -198,8 +198,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.drain()
-	s.end() // what is open would be waited for
 	left := s.users.leave()
+	s.end() // what is open would be waited for
 	closing, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	if srv.Shutdown(closing) != nil {
