@@ -206,21 +206,28 @@ func (p *program) progress() bool {
 func (p *program) watch() { signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM) }
 
 // signalled returns a context that ends with the first signal, for what has no
-// turn to interrupt.
+// turn to interrupt. A second one ends the program at once: what is in its logs stays, and
+// what it has started ends with it, as when it is killed.
 func (p *program) signalled(ctx context.Context) (context.Context, func()) {
 	p.watch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		select {
-		case s := <-p.signals:
-			code := cli.ExitInterrupted
-			if s != os.Interrupt {
-				code = cli.ExitTerminated
+		for n := 0; ; n++ {
+			select {
+			case s := <-p.signals:
+				code := cli.ExitInterrupted
+				if s != os.Interrupt {
+					code = cli.ExitTerminated
+				}
+				if n > 0 {
+					os.Exit(code)
+				}
+				cancel(&cli.Exited{Code: code, Err: errors.New("a signal came")})
+			case <-done:
+				return
 			}
-			cancel(&cli.Exited{Code: code, Err: errors.New("a signal came")})
-		case <-done:
 		}
 	}()
 	return ctx, func() {
