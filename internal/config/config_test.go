@@ -152,6 +152,7 @@ func TestWholeFile(t *testing.T) {
 		Ask:      []Rule{{Text: "Write", Verdict: agent.AskUser, Origin: Origin{User, userFile + ":7:55"}, File: userFile, Line: 7, Column: 55, Dir: "/home/u/.dure"}},
 		AddDirs:  []string{"/home/u/notes", "/other"},
 		MaxSteps: 40, Dialect: "dure", Durability: "os", Notify: "off", Language: "ko",
+		Mirror:    MirrorSDK,
 		Providers: map[string]Provider{"here": {Type: "anthropic", BaseURL: "http://localhost:1", KeyEnv: "HERE_KEY"}},
 		Models:    []agent.ModelInfo{{ID: "tiny", Provider: "here", Window: 8000, MaxOut: 1000}},
 		ScrubEnv:  []string{"TOKEN_*", "HERE_KEY", "SECRET"},
