@@ -34,7 +34,12 @@ const (
 	maxAtOnce  = 32              // requests that run, prompts apart: the next ones wait to be read
 	maxOpen    = 64              // sessions that are open
 	maxPrompts = 16              // of one session that wait for their end
+	maxHeld    = 128 << 20       // bytes of requests that run
 	closeTime  = 5 * time.Second // for what runs when a client has gone, and for what is closed
+
+	// For a client that asks and does not read the answers: whether it is still there
+	// cannot be seen while what it says waits to be read.
+	stallTime = 10 * time.Minute
 )
 
 // Place is the program for the folder of a session.
@@ -97,6 +102,7 @@ type Server struct {
 	ready    bool       // the client has been welcomed
 	caps     clientCaps // what it can do
 	running  map[string]context.CancelCauseFunc
+	held     int // what the requests that run hold, in bytes
 	asked    map[int64]chan message
 	next     int64
 	sessions map[string]*session // that are open, or about to be: nil
@@ -131,6 +137,7 @@ func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s.life, s.end = context.WithCancel(ctx)
 	defer s.end()
 	s.line = newLine(in, out)
+	go s.hurry(ctx)
 	for {
 		var data []byte
 		select {
@@ -140,10 +147,32 @@ func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 			return s.close()
 		case <-s.line.broken:
 			return s.close()
+		case <-s.line.closed:
+			return s.close()
 		case <-ctx.Done():
 			return errors.Join(s.close(), context.Cause(ctx))
 		}
+		stuck := time.AfterFunc(stallTime, s.line.close)
 		s.take(data)
+		stuck.Stop()
+	}
+}
+
+// hurry closes the line of a client that is gone, or is to be left, and does not read what
+// is left for it. It ends with the line.
+func (s *Server) hurry(ctx context.Context) {
+	select {
+	case <-s.line.over:
+	case <-ctx.Done():
+	case <-s.line.closed:
+		return
+	}
+	late := time.NewTimer(2 * closeTime)
+	defer late.Stop()
+	select {
+	case <-late.C:
+		s.line.close()
+	case <-s.line.closed:
 	}
 }
 
@@ -167,7 +196,6 @@ func (s *Server) close() error {
 	s.end()
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.sessions))
-	base := s.based
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), closeTime)
 	defer cancel()
@@ -184,6 +212,9 @@ func (s *Server) close() error {
 	case <-s.line.done:
 	case <-ctx.Done():
 	}
+	s.mu.Lock()
+	base := s.based
+	s.mu.Unlock()
 	if base != nil {
 		err = errors.Join(err, base.Close())
 	}
@@ -221,6 +252,7 @@ func methods() map[string]method {
 		"session/list":              plain((*Server).listSessions),
 		"session/close":             plain((*Server).closeSession),
 		"session/delete":            plain((*Server).deleteSession),
+		"session/prompt":            {waits: true}, // see begin
 		"session/set_mode":          plain((*Server).setMode),
 		"session/set_config_option": plain((*Server).setOption),
 	}
@@ -232,6 +264,8 @@ var table = sync.OnceValue(methods)
 func (s *Server) take(data []byte) {
 	m, bad := parse(data)
 	switch {
+	case bad != nil && m.isAnswer(): // whoever waits for it need not wait any more
+		s.answered(message{ID: m.ID, Error: bad})
 	case bad != nil:
 		s.reply(m.ID, nil, bad)
 	case m.Method == "": // an answer
@@ -246,12 +280,9 @@ func (s *Server) take(data []byte) {
 // begin begins with a request.
 func (s *Server) begin(m message) {
 	at, known := table()[m.Method]
-	if m.Method == "session/prompt" { // it is known from here on, so that it can be cancelled
-		at, known = method{waits: true, do: s.promptOf(m.Params)}, true
-	}
 	s.mu.Lock()
 	_, twice := s.running[string(m.ID)]
-	early := !s.ready && !at.early
+	early, full := !s.ready && !at.early, s.held > 0 && s.held+len(m.Params) > maxHeld
 	s.mu.Unlock()
 	switch {
 	case !known:
@@ -263,6 +294,12 @@ func (s *Server) begin(m message) {
 	case twice:
 		s.reply(m.ID, nil, &wireError{Code: codeRequest, Message: "a request with this id runs already"})
 		return
+	case full:
+		s.reply(m.ID, nil, &wireError{Code: codeRequest, Message: "the requests that run hold 128 MiB already: wait for the end of one"})
+		return
+	}
+	if at.waits { // it is known from here on, so that it can be cancelled
+		at.do = s.promptOf(m.Params)
 	}
 	if at.early { // what comes behind it relies on it
 		a, err := s.protected(s.life, at, m)
@@ -279,6 +316,7 @@ func (s *Server) begin(m message) {
 	ctx, cancel := context.WithCancelCause(s.life)
 	s.mu.Lock()
 	s.running[string(m.ID)] = cancel
+	s.held += len(m.Params)
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		a, err := s.protected(ctx, at, m)
@@ -286,6 +324,7 @@ func (s *Server) begin(m message) {
 		cancel(nil)
 		s.mu.Lock()
 		delete(s.running, string(m.ID))
+		s.held -= len(m.Params)
 		s.mu.Unlock()
 		if err != nil && errors.Is(cancelled, errCancelled) {
 			err = errCancelled
@@ -423,21 +462,33 @@ func (s *Server) ask(ctx context.Context, method string, params, result any) err
 	}()
 	select {
 	case m := <-got:
-		if m.Error != nil {
-			return m.Error
-		}
-		if len(m.Result) == 0 {
-			return errors.New(method + ": the answer has no result")
-		}
-		return json.Unmarshal(m.Result, result)
+		return read(m, method, result)
 	case <-ctx.Done():
 		s.tell("$/cancel_request", map[string]int64{"requestId": n})
 		return context.Cause(ctx)
-	case <-s.line.over:
-		return errGone
+	case <-s.line.over: // what it has said before counts
+		select {
+		case m := <-got:
+			return read(m, method, result)
+		default:
+			return errGone
+		}
 	case <-s.line.broken:
 		return errGone
+	case <-s.line.closed:
+		return errGone
 	}
+}
+
+// read takes what a client has answered.
+func read(m message, method string, result any) error {
+	if m.Error != nil {
+		return m.Error
+	}
+	if len(m.Result) == 0 {
+		return errors.New(method + ": the answer has no result")
+	}
+	return json.Unmarshal(m.Result, result)
 }
 
 // answered hands an answer of the client to whoever waits for it.

@@ -359,6 +359,15 @@ func faultsOf(method string, line []byte) (faults []string) {
 	if err := json.Unmarshal(line, &m); err != nil {
 		return []string{err.Error()}
 	}
+	return append(shapeFaults(method, line), schemaFaults(method, m)...)
+}
+
+// shapeFaults looks at the shape of a message of the server.
+func shapeFaults(method string, line []byte) (faults []string) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(line, &m); err != nil {
+		return []string{err.Error()}
+	}
 	say := func(format string, args ...any) {
 		faults = append(faults, fmt.Sprintf(format, args...)+fmt.Sprintf(": %.400s", line))
 	}
@@ -402,7 +411,7 @@ func faultsOf(method string, line []byte) (faults []string) {
 			say("an update of no kind")
 		}
 	}
-	return append(faults, schemaFaults(method, m)...)
+	return faults
 }
 
 // needed are the fields that updates have to have.

@@ -182,13 +182,13 @@ func (s *Server) open(ctx context.Context, in place, how func(Place, Folder) age
 		return answer{}, errors.Join(err, x.place.Close())
 	}
 	x.id = x.sess.Info.ID
-	if err := s.keep(x); err != nil {
-		return answer{}, errors.Join(err, x.end(ctx))
-	}
 	var follow context.Context
 	follow, x.stop = context.WithCancel(context.WithoutCancel(s.life))
 	x.helps.Go(func() { x.interrupts(follow) })
 	go x.follow(follow, told)
+	if err := s.keep(x); err != nil { // from then on it may be closed at any time
+		return answer{}, errors.Join(err, x.close(ctx))
+	}
 	select {
 	case <-x.caught:
 	case <-ctx.Done():
@@ -243,19 +243,17 @@ func (x *session) close(ctx context.Context) error {
 
 func (x *session) end(ctx context.Context) error {
 	err := x.sess.Close(ctx)
-	if x.stop != nil {
-		x.once.Do(func() { close(x.known) }) // what follows waits for it
-		if err != nil {
-			x.stop()
-		}
-		select { // the session has ended, or somebody else goes on with it
-		case <-x.done:
-		case <-ctx.Done():
-		}
+	x.once.Do(func() { close(x.known) }) // what follows waits for it
+	if err != nil {
 		x.stop()
-		<-x.done
-		x.helps.Wait()
 	}
+	select { // the session has ended, or somebody else goes on with it
+	case <-x.done:
+	case <-ctx.Done():
+	}
+	x.stop()
+	<-x.done
+	x.helps.Wait()
 	x.s.mu.Lock()
 	if x.s.sessions[x.id] == x {
 		delete(x.s.sessions, x.id)
