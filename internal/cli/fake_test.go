@@ -32,6 +32,7 @@ type fake struct {
 	changed chan struct{}
 	closed  bool
 	opened  agent.Open
+	read    int64 // behind which event the log was read last
 }
 
 func newFake() *fake {
@@ -87,6 +88,9 @@ func (f *fake) Send(_ context.Context, _ string, c agent.Command) error {
 }
 
 func (f *fake) Events(ctx context.Context, _ string, after int64) iter.Seq2[agent.Event, error] {
+	f.mu.Lock()
+	f.read = after
+	f.mu.Unlock()
 	return func(yield func(agent.Event, error) bool) {
 		for at := 0; ; {
 			f.mu.Lock()

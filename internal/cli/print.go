@@ -83,9 +83,8 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		return err
 	}
 	after := int64(0)
-	if o.Open.Session != "" && known(sess.Info) != nil {
-		after = sess.Info.Head
-		p.result.Known(sess.Info)
+	if o.Format != FormatJSON && o.Open.Session != "" && known(sess.Info) != nil {
+		after = sess.Info.Head // the totals of the session are in the object alone
 	}
 	events, stop := follow(ctx, sess, after)
 	err = p.loop(ctx, events)
@@ -172,7 +171,9 @@ func (p *printer) take(f found, ok bool) (done bool, err error) {
 		}
 	}
 	if old {
-		p.result.Apply(f.event)
+		if p.o.Open.Fork == "" { // else it was used by that one
+			p.result.Apply(f.event)
+		}
 		return false, nil
 	}
 	p.line.event(f.event)

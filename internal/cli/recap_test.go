@@ -38,19 +38,25 @@ func TestLongSessionIsShownByItsEnd(t *testing.T) {
 	})
 }
 
-// What a session has cost is known without reading it, unless a turn in it goes on.
-func TestLongSessionIsPrintedByItsEnd(t *testing.T) {
-	for status, want := range map[string]string{"idle": `"total_cost_usd":5.0`, "interrupted": `"total_cost_usd":0.`} {
+// The object tells what the session has cost from its first event on, however long it is; a
+// text is printed without reading what came before.
+func TestLongSessionIsCountedWhole(t *testing.T) {
+	for format, want := range map[Format]string{FormatJSON: `"total_cost_usd":5.03`, FormatText: "All is well."} {
 		synctest.Test(t, func(t *testing.T) {
 			f := longPast()
-			f.info.Status, f.on = status, aTurn
+			five := agent.Money(5e9)
+			f.past(agent.ChildEnded{Child: "c", Outcome: agent.Outcome{Cost: &five}})
+			f.on = aTurn
 			var out bytes.Buffer
 			c := New(Config{Client: f.client(), Text: text.For("en"), Out: &out, Err: &out, Now: time.Now})
-			o := PrintOptions{Prompt: "go", Format: FormatJSON}
+			o := PrintOptions{Prompt: "go", Format: format}
 			o.Open.Session = "s1"
 			_ = c.Print(t.Context(), o) // what is printed is looked at
 			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s: printed %s, want %s", status, out.String(), want)
+				t.Errorf("printed %s, want %s", out.String(), want)
+			}
+			if whole := f.read == 0; whole != (format == FormatJSON) {
+				t.Errorf("%s: read from %d on", format, f.read)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Results folds the events of a session into what its turns come to, as programs for
-// agent sessions read it. Whoever reads a session from its first event on has the totals
-// of all of it; who begins later says with Known what came before.
+// agent sessions read it. The totals are those of what is applied: whoever wants them of
+// the session begins with its first event.
 //
 // It is not safe for concurrent use.
 type Results struct {
@@ -67,16 +67,6 @@ func NewResults(session string) *Results {
 	r := &Results{session: session}
 	r.Begin()
 	return r
-}
-
-// Known takes in what a session has come to before the first event that is applied. What
-// it used each model for is not known then.
-func (r *Results) Known(info agent.SessionInfo) {
-	if info.Cost == nil {
-		r.unknown = true
-		return
-	}
-	r.cost = *info.Cost
 }
 
 // Begin forgets what the turns up to here have come to: the next result is about what
