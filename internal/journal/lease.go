@@ -394,7 +394,11 @@ func (l *lease) wrote(d draft, w composed) {
 		l.places.add(place{l.seg, off, w.before[i]})
 		text := w.lines[start : start+w.sizes[i]]
 		l.seal.line(e.Seq, e.Body, text)
-		l.ring.add(e, w.sizes[i])
+		held := w.sizes[i]
+		if i < len(d.bodies) && d.bodies[i].ref != nil { // the line has little of it
+			held += int(d.bodies[i].ref.Size)
+		}
+		l.ring.add(e, held)
 		l.shown.fold(e.Body)
 		l.shown.count(e.Kind())
 		off += int64(w.sizes[i])

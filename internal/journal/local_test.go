@@ -472,3 +472,36 @@ func TestBusRequests(t *testing.T) {
 		t.Errorf("nobody any more: %v", err)
 	}
 }
+
+// What is kept of the newest events has a bound, however little their lines have of them.
+func TestRingOfBlobs(t *testing.T) {
+	s := newFolder(t, LocalOptions{Durability: DurabilityOS})
+	var m Meta
+	m.ID = "s"
+	if err := s.Create(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.acquire(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 64
+	long := strings.Repeat("x", 4*maxInline)
+	for _, e := range texts(n, long) {
+		if _, err := l.Append(t.Context(), Batch{Events: []agent.Event{e}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := ringBytes / len(long); l.ring.n == 0 || l.ring.n > most {
+		t.Errorf("%d events of %d bytes are kept in memory; want 1 to %d", l.ring.n, len(long), most)
+	}
+	seq := int64(0)
+	for e, err := range l.Read(t.Context(), 0) {
+		if seq++; err != nil || e.Seq != seq || !strings.HasSuffix(e.Body.(agent.Note).Text, long) {
+			t.Fatalf("event %d for %d, %v", e.Seq, seq, err)
+		}
+	}
+	if seq != n {
+		t.Errorf("%d events, want %d", seq, n)
+	}
+}

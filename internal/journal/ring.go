@@ -9,7 +9,7 @@ import (
 // What a lease keeps in memory of its log, however long that grows.
 const (
 	ringEvents = 256     // most recent events
-	ringBytes  = 1 << 20 // bytes of their lines
+	ringBytes  = 1 << 20 // bytes of their lines, and of what blobs have of them
 	maxPlaces  = 4096    // known places in the files
 )
 
