@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/acp"
 	"dure/internal/app"
 	"dure/internal/cli"
@@ -63,13 +64,16 @@ func (p *program) acpConfig() acp.Config {
 		Ready: func(context.Context) error { return p.opened.Ready() },
 		Open: func(f acp.Folder) (acp.Place, error) {
 			if f.Dir == "" {
-				return place(p.opened, func() error { return nil }), nil // it is closed with the program
+				return place(p.opened, p.opened.Client(), func() error { return nil }), nil // it is closed with the program
+			}
+			if f.Session != "" && p.opened.Runs(f.Session) { // others have it open, and it is as they have said
+				return place(p.opened, p.opened.Shared(), func() error { return nil }), nil
 			}
 			a, err := p.buildFor(p.flagsIn(f), f.Dir, f.Editor)
 			if err != nil {
 				return acp.Place{}, err
 			}
-			at := place(a, a.Close)
+			at := place(a, a.Client(), a.Close)
 			at.Notes = p.noted(a, f.Dir)
 			return at, nil
 		},
@@ -89,14 +93,14 @@ func (p *program) flagsIn(f acp.Folder) flags {
 }
 
 // place is what editors have of the program.
-func place(a *app.App, closed func() error) acp.Place {
-	c := a.Config()
-	w, _ := c.Work(c.Profile)
+func place(a *app.App, c client.Client, closed func() error) acp.Place {
+	cfg := a.Config()
+	w, _ := cfg.Work(cfg.Profile)
 	modes := []agent.Mode{agent.ModeDefault, agent.ModeAcceptEdits, agent.ModePlan, agent.ModeDontAsk}
 	if w.Mode == agent.ModeBypass { // its user has said so, and no client can
 		modes = append(modes, agent.ModeBypass)
 	}
-	return acp.Place{Client: a.Client(), Mode: w.Mode, Modes: modes, Effort: cmp.Or(w.Effort, "medium"), Close: closed}
+	return acp.Place{Client: c, Mode: w.Mode, Modes: modes, Effort: cmp.Or(w.Effort, "medium"), Close: closed}
 }
 
 // noted is what is to be said of a folder before anything is done in it.

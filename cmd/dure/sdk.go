@@ -226,7 +226,7 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 	a.Logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
 	c := p.cli(a)
 	out := sdk.Program{
-		Client: a.Client(), Version: sdkVersion, Workdir: f.workdir, Name: a.ToolName, Asks: f.asks(), KeySource: "none",
+		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: a.ToolName, Asks: f.asks(), KeySource: "none",
 		Retries: a.Config().Limits.Retries, Powers: a, Protocol: app.HostProtocol, Bypass: f.mayBypass(),
 	}
 	if os.Getenv("ANTHROPIC_API_KEY") != "" {

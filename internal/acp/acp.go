@@ -57,6 +57,7 @@ type Place struct {
 // Folder is where a session works, with what its client brings along.
 type Folder struct {
 	Dir     string   // absolute
+	Session string   // that is stored, and is to be gone on with; "" = a new one
 	More    []string // folders beside it, absolute
 	Servers []byte   // of the Model Context Protocol, as an object of mcpServers; nil = none
 	Editor  Editor   // nil = the client shows no files

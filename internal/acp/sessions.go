@@ -70,7 +70,7 @@ func missing(id string) error {
 
 // folder checks where a session is to work.
 func (s *Server) folder(in place) (Folder, error) {
-	f := Folder{Dir: filepath.Clean(in.Cwd)}
+	f := Folder{Dir: filepath.Clean(in.Cwd), Session: in.Session}
 	if !filepath.IsAbs(in.Cwd) {
 		return f, badParams("cwd: %q is not an absolute path", text.Cut(text.OneLine(in.Cwd), 80))
 	}
@@ -94,6 +94,7 @@ func (s *Server) newSession(ctx context.Context, params json.RawMessage) (answer
 	if err := decode(params, &in); err != nil {
 		return answer{}, err
 	}
+	in.Session = ""
 	return s.open(ctx, in, func(p Place, f Folder) agent.Open {
 		return agent.Open{Workdir: f.Dir, Mode: p.Mode, Approver: true}
 	}, false)
@@ -129,6 +130,7 @@ func (s *Server) stored(ctx context.Context, params json.RawMessage, told bool) 
 			return answer{}, err
 		}
 	}
+	in.Session = info.ID
 	return s.open(ctx, in, func(Place, Folder) agent.Open { return agent.Open{Session: info.ID, Approver: true} }, told)
 }
 
@@ -244,7 +246,7 @@ func (x *session) close(ctx context.Context) error {
 func (x *session) end(ctx context.Context) error {
 	err := x.sess.Close(ctx)
 	x.once.Do(func() { close(x.known) }) // what follows waits for it
-	if err != nil {
+	if err != nil || x.goesOn(ctx) {
 		x.stop()
 	}
 	select { // the session has ended, or somebody else goes on with it
@@ -262,7 +264,14 @@ func (x *session) end(ctx context.Context) error {
 	return errors.Join(err, x.place.Close())
 }
 
-// closeSession closes a session: what runs in it is interrupted.
+// goesOn reports whether others of this program use the session, which its client has left.
+func (x *session) goesOn(ctx context.Context) bool {
+	info, err := client.Query[agent.SessionInfo](ctx, x.place.Client, agent.FindSession{Name: x.id})
+	return err == nil && info.Status == "running"
+}
+
+// closeSession closes a session: what runs in it is interrupted, unless others of this
+// program use it too.
 func (s *Server) closeSession(ctx context.Context, params json.RawMessage) (any, error) {
 	var in ofSession
 	if err := decode(params, &in); err != nil {

@@ -21,6 +21,14 @@ import (
 // who opens one that is open joins it.
 func (a *App) Shared() client.Client { return client.New(a.shared()) }
 
+// Runs reports whether a session is open here.
+func (a *App) Runs(session string) bool {
+	a.mu.Lock()
+	reg := a.reg
+	a.mu.Unlock()
+	return reg != nil && reg.Workdir(session) != ""
+}
+
 // SessionFiles returns the files in the folder of a session, for people to look at.
 func (a *App) SessionFiles(ctx context.Context, session string) (*SessionFiles, error) {
 	info, err := client.Query[agent.SessionInfo](ctx, a.Client(), agent.FindSession{Name: session})

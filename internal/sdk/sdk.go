@@ -323,8 +323,8 @@ func (h *Host) close() {
 			h.complain(err)
 			h.code = codeFailed
 		}
+		h.drain(h.left(ctx))
 		done()
-		h.drain()
 	}
 	if h.stop != nil {
 		h.stop()
@@ -333,11 +333,22 @@ func (h *Host) close() {
 	h.wg.Wait()
 }
 
-// drain takes the last events of the session, which it had stored when it was closed.
-func (h *Host) drain() {
+// left is the last event of the session's if others of this program use it, and it goes on
+// without the host; 0 = it has ended.
+func (h *Host) left(ctx context.Context) int64 {
+	info, err := client.Query[agent.SessionInfo](ctx, h.prog.Client, agent.FindSession{Name: h.session})
+	if err != nil || info.Status != "running" {
+		return 0
+	}
+	return info.Head
+}
+
+// drain takes the last events of the session, which it had stored when it was closed: all of
+// them, or those up to one.
+func (h *Host) drain(last int64) {
 	timer := time.NewTimer(closeTime)
 	defer timer.Stop()
-	for !h.show.over {
+	for !h.show.over && (last == 0 || h.show.seen < last) {
 		select {
 		case f := <-h.events:
 			h.event(f)

@@ -19,6 +19,7 @@ const (
 // show is what messages need to know of the events before them.
 type show struct {
 	past  int64 // events up to there happened before the host's time
+	seen  int64 // the newest event
 	over  bool  // there are no more
 	open  bool  // a turn runs
 	model string
@@ -106,6 +107,7 @@ func (h *Host) event(f found) {
 		return
 	}
 	e := f.event
+	s.seen = max(s.seen, e.Seq)
 	if b, ok := e.Body.(agent.InputAdded); ok {
 		h.input(e, b)
 	}
