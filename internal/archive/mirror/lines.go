@@ -59,6 +59,8 @@ func (a about) key() string { return a.Type + " " + a.Event }
 type compacted struct {
 	Trigger string `json:"trigger"`
 	Before  int    `json:"preTokens"`
+	After   int    `json:"postTokens,omitempty"`
+	Kept    *kept  `json:"preservedMessages,omitempty"`
 }
 
 // message is a message as the API has it.
@@ -92,8 +94,12 @@ func (m *Mirror) lines(e agent.Event) []line {
 		return m.result(e, b)
 	case agent.ContextCompacted:
 		return m.compacted(e, b)
+	case agent.ContextRestored:
+		return m.restored(e, b)
 	case agent.ConversationRewound:
-		m.rewound(b.To)
+		if m.rewound(b.To) { // what has made room has not, then
+			return []line{m.again(e, m.tail.lines())}
+		}
 	case agent.SessionOpened:
 		if b.ForkOf == "" {
 			return m.settings(e, b.Title, b.Named(), nil)
@@ -113,25 +119,20 @@ func (m *Mirror) add(e agent.Event, uuid string, l entry) entry {
 	l.Side, l.UserType, l.Workdir, l.Session, l.Version = m.c.Agent != "", "external", m.c.Workdir, m.c.Session, m.c.Version
 	l.Branch, l.Agent = m.c.Branch, m.c.Agent
 	l.UUID, l.Time, l.Event = uuid, stamp(e.Time), m.event(e)
-	if !m.seen[uuid] {
-		m.marks = append(m.marks, mark{e.Seq, uuid})
+	switch k, ok := m.stood[uuid]; {
+	case ok: // it is there already
+		m.last, m.tail = k.uuid, k.tail
+	case l.Subtype != "":
+		m.begins(e.Seq, uuid, l.Compact.Kept)
+	case l.Summary:
+		m.summed(e.Seq, uuid)
+	default:
+		m.goes(e.Seq, uuid)
 	}
-	m.last = uuid
 	return l
 }
 
 func (m *Mirror) event(e agent.Event) string { return fmt.Sprintf("%s:%d", m.owner(), e.Seq) }
-
-// rewound goes back to how the conversation stood after an event.
-func (m *Mirror) rewound(to int64) {
-	m.last = ""
-	for _, k := range slices.Backward(m.marks) {
-		if k.seq <= to {
-			m.last = k.uuid
-			return
-		}
-	}
-}
 
 func (m *Mirror) input(e agent.Event, b agent.InputAdded) []line {
 	var content any = b.Text
@@ -200,29 +201,53 @@ func (m *Mirror) result(e agent.Event, b agent.CallFinished) []line {
 	return []line{m.add(e, uuid, l)}
 }
 
-// compacted begins the conversation anew, with what stands for its beginning.
+// compacted begins the conversation anew, with what stands for its beginning, and what stays
+// of it behind that. One that only shortens results changes none of its lines.
 func (m *Mirror) compacted(e agent.Event, b agent.ContextCompacted) []line {
+	if b.Messages == 0 && len(b.Head) == 0 {
+		return nil
+	}
 	trigger := "auto"
 	if b.Trigger == "manual" {
 		trigger = b.Trigger
 	}
-	boundary := m.add(e, transcript.MessageID(e.ID, 0), entry{
-		Type: "system", Subtype: "compact_boundary", Content: "Conversation compacted", Logical: m.last,
-		Compact: &compacted{trigger, b.Before},
-	})
 	var said []string
 	for _, h := range b.Head {
 		if text := h.Text(); text != "" {
 			said = append(said, text)
 		}
 	}
-	if len(said) == 0 {
-		return []line{boundary}
+	begin, sum := transcript.MessageID(e.ID, 0), transcript.MessageID(e.ID, 1)
+	stays := &kept{Anchor: begin, UUIDs: m.behind(b.Through)}
+	if len(said) > 0 {
+		stays.Anchor = sum
 	}
-	summary := m.add(e, transcript.MessageID(e.ID, 1), entry{
+	out := []line{m.boundary(e, "Conversation compacted", compacted{trigger, b.Before, b.After, stays})}
+	if len(said) == 0 {
+		return out
+	}
+	return append(out, m.add(e, sum, entry{
 		Type: "user", Summary: true, Screen: true, Message: &message{Role: "user", Content: strings.Join(said, "\n\n")},
-	})
-	return []line{boundary, summary}
+	}))
+}
+
+// restored begins the conversation with all of it that there was before a compaction.
+func (m *Mirror) restored(e agent.Event, b agent.ContextRestored) []line {
+	before, since := m.around(b.Of)
+	return []line{m.again(e, slices.Concat(before, since))}
+}
+
+// again begins the conversation with lines that are there.
+func (m *Mirror) again(e agent.Event, list []string) line {
+	return m.boundary(e, "Conversation restored", compacted{Trigger: "manual", Kept: &kept{transcript.MessageID(e.ID, 0), list}})
+}
+
+// boundary is where the conversation begins anew.
+func (m *Mirror) boundary(e agent.Event, words string, c compacted) line {
+	if len(c.Kept.UUIDs) == 0 {
+		c.Kept = nil
+	}
+	return m.add(e, transcript.MessageID(e.ID, 0), entry{Type: "system", Subtype: "compact_boundary", Content: words, Logical: m.last, Compact: &c})
 }
 
 // settings are what the session is called, and kept under.

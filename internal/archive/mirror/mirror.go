@@ -55,17 +55,10 @@ type Mirror struct {
 
 	head   int64           // the newest event of ours in the file
 	seen   map[string]bool // what of it is there: UUIDs, and kinds of lines without one
-	marks  []mark          // where the conversation stood after events
-	last   string          // UUID of its newest line
+	talk                   // the conversation
 	calls  map[string]bool // that have no result yet
 	told   bool            // the file has what was adopted
 	others Others
-}
-
-// mark is a line of the conversation.
-type mark struct {
-	seq  int64
-	uuid string
 }
 
 // Others is what others have said in the file about the session since we wrote to it.
@@ -91,7 +84,7 @@ func Open(c Config) (*Mirror, error) {
 	if c.Folder == "" {
 		c.Folder = Folder(c.Workdir)
 	}
-	m := &Mirror{c: c, seen: map[string]bool{}, calls: map[string]bool{}}
+	m := &Mirror{c: c, seen: map[string]bool{}, calls: map[string]bool{}, talk: talk{stood: map[string]mark{}}}
 	m.path = filepath.Join(c.Projects, c.Folder, c.Session+".jsonl")
 	if c.Agent != "" {
 		if !agentID().MatchString(c.Agent) {
@@ -139,10 +132,16 @@ func (m *Mirror) describe() error {
 // known is what is looked at of a line that is there.
 type known struct {
 	Type    string  `json:"type"`
+	Subtype string  `json:"subtype"`
 	UUID    string  `json:"uuid"`
+	Parent  string  `json:"parentUuid"`
 	Event   string  `json:"event"`
+	Summary bool    `json:"isCompactSummary"`
 	Title   *string `json:"customTitle"`
 	Tag     *string `json:"tag"`
+	Compact struct {
+		Kept kept `json:"preservedMessages"`
+	} `json:"compactMetadata"`
 	Message struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
@@ -210,8 +209,7 @@ func (m *Mirror) take(data []byte) {
 		return
 	}
 	m.seen[k.UUID] = true
-	m.last = k.UUID
-	m.marks = append(m.marks, mark{seq, k.UUID})
+	m.heard(seq, k)
 	var blocks []struct {
 		Type string `json:"type"`
 		ID   string `json:"id"`

@@ -2,8 +2,10 @@ package mirror
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +33,121 @@ func story() []agent.Event {
 		agent.ConversationRewound{To: 7},
 		agent.InputAdded{Input: "in_3", Text: "instead"},
 	}
-	var out []agent.Event
+	return events(bodies...)
+}
+
+func events(bodies ...agent.Body) (out []agent.Event) {
 	for i, b := range bodies {
 		out = append(out, agent.Event{Seq: int64(i + 1), ID: "e" + string(rune('a'+i)), Time: time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), Body: b})
 	}
 	return out
+}
+
+// shortened is a conversation whose beginning has made room, more than once.
+func shortened() []agent.Event {
+	says := func(text string) agent.Body {
+		return agent.ModelAnswered{Answer: agent.Answer{Message: agent.Message{Role: agent.Assistant, Blocks: []agent.Block{{Type: agent.TextBlock, Text: text}}}}}
+	}
+	head := func(text string) []agent.Message { return []agent.Message{agent.UserText(text)} }
+	return events(
+		agent.SessionOpened{Session: session},                   // 1
+		agent.InputAdded{Input: "in_1", Text: "one"}, says("1"), // 2, 3
+		agent.InputAdded{Input: "in_2", Text: "two"}, says("2"), // 4, 5
+		agent.ContextCompacted{Messages: 2, Through: 3, Head: head("sum of one")}, // 6
+		agent.InputAdded{Input: "in_3", Text: "three"}, says("3"),                 // 7, 8
+		agent.ContextCompacted{Trimmed: []agent.Trimmed{{Message: 1}}},              // 9: of results only
+		agent.ContextCompacted{Messages: 1, Through: 6, Head: head("a better sum")}, // 10
+		agent.InputAdded{Input: "in_4", Text: "four"}, says("4"),                    // 11, 12
+		agent.ContextCompacted{Messages: 4, Through: 7, Head: head("sum of three"), After: 10},    // 13
+		agent.InputAdded{Input: "in_5", Text: "five"},                                             // 14
+		agent.ConversationRewound{To: 12}, agent.InputAdded{Input: "in_6", Text: "five, instead"}, // 15, 16
+		agent.ContextCompacted{Messages: 7, Through: 16},                            // 17
+		agent.InputAdded{Input: "in_7", Text: "six"}, agent.ContextRestored{Of: 17}, // 18, 19
+		says("7"), // 20
+	)
+}
+
+// reads is what the packages read of a file: the conversation that ends with its newest line,
+// from where it begins.
+func reads(t *testing.T, text string) (said []string) {
+	t.Helper()
+	type read struct {
+		Subtype, UUID string
+		Parent        string `json:"parentUuid"`
+		Compact       struct {
+			Kept *kept `json:"preservedMessages"`
+		} `json:"compactMetadata"`
+		Message struct{ Content any }
+	}
+	all, newest := map[string]read{}, ""
+	var begins []*kept
+	for line := range strings.Lines(text) {
+		var r read
+		if json.Unmarshal([]byte(line), &r) != nil || r.UUID == "" {
+			continue
+		}
+		all[r.UUID], newest = r, r.UUID
+		if k := r.Compact.Kept; k != nil {
+			begins = append(begins, k)
+		}
+	}
+	for _, k := range begins {
+		at := k.Anchor
+		for _, id := range k.UUIDs {
+			r := all[id]
+			r.Parent, at = at, id
+			all[id] = r
+		}
+		for id, r := range all {
+			if r.Parent == k.Anchor && id != k.UUIDs[0] {
+				r.Parent = at
+				all[id] = r
+			}
+		}
+	}
+	for at := newest; at != ""; {
+		r := all[at]
+		if r.Subtype != "" {
+			break
+		}
+		what := fmt.Sprint(r.Message.Content)
+		if list, ok := r.Message.Content.([]any); ok {
+			what = list[0].(map[string]any)["text"].(string)
+		}
+		said = append(said, what)
+		at = r.Parent
+	}
+	slices.Reverse(said)
+	return said
+}
+
+// However often the conversation has made room, its file leads to what the model has of it,
+// and to the same whichever run of the program has written which part.
+func TestShortened(t *testing.T) {
+	all := shortened()
+	for _, c := range []struct {
+		through int64
+		want    string
+	}{
+		{5, "one 1 two 2"},
+		{6, "sum of one"}, // nothing was said since: what stays follows with what is said next
+		{8, "sum of one two 2 three 3"},
+		{9, "sum of one two 2 three 3"},
+		{12, "a better sum two 2 three 3 four 4"},
+		{14, "sum of three 3 four 4 five"},
+		{16, "a better sum two 2 three 3 four 4 five, instead"},
+		{18, "six"},
+		{20, "a better sum two 2 three 3 four 4 five, instead six 7"},
+	} {
+		for split := int64(1); split <= c.through; split++ {
+			dir := t.TempDir()
+			write(t, config(dir), all[:split])
+			write(t, config(dir), all[:c.through])
+			if got := strings.Join(reads(t, content(t, dir)), " "); got != c.want {
+				t.Errorf("up to %d, with another run from %d: %q, want %q", c.through, split, got, c.want)
+			}
+		}
+	}
 }
 
 func config(dir string) Config {
@@ -115,28 +227,31 @@ func TestLines(t *testing.T) {
 
 // However often a run is cut short, wherever in a line, the file comes to say the same.
 func TestCutShort(t *testing.T) {
-	whole := t.TempDir()
-	write(t, config(whole), story())
-	want := content(t, whole)
-	for n := range len(want) {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl")
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(want[:n]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		write(t, config(dir), story())
-		write(t, config(dir), story())
-		var valid []string
-		for line := range strings.Lines(content(t, dir)) {
-			if json.Valid([]byte(line)) && strings.TrimSpace(line) != "" {
-				valid = append(valid, line)
+	for i, all := range [][]agent.Event{story(), shortened()} {
+		step := 1 + 28*i // of a long one, not everywhere
+		whole := t.TempDir()
+		write(t, config(whole), all)
+		want := content(t, whole)
+		for n := 0; n < len(want); n += step {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl")
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
 			}
-		}
-		if got := strings.Join(valid, ""); got != want {
-			t.Fatalf("cut at %d: %s", n, cmp.Diff(want, got))
+			if err := os.WriteFile(path, []byte(want[:n]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			write(t, config(dir), all)
+			write(t, config(dir), all)
+			var valid []string
+			for line := range strings.Lines(content(t, dir)) {
+				if json.Valid([]byte(line)) && strings.TrimSpace(line) != "" {
+					valid = append(valid, line)
+				}
+			}
+			if got := strings.Join(valid, ""); got != want {
+				t.Fatalf("cut at %d: %s", n, cmp.Diff(want, got))
+			}
 		}
 	}
 }
