@@ -363,3 +363,63 @@ func TestThirtySeconds(t *testing.T) {
 		}
 	})
 }
+
+// A call that is put aside ends what the host waits for, with what the turn has come to so
+// far; when the turn goes on, its result is that of all of it.
+func TestPutAside(t *testing.T) {
+	dime := agent.Money(100_000_000)
+	answer := func(text string) agent.Body {
+		return agent.ModelAnswered{Answer: agent.Answer{Message: agent.Message{Blocks: []agent.Block{{Type: agent.TextBlock, Text: text}}}, Usage: agent.Usage{Output: 3}}, Cost: &dime}
+	}
+	s := &still{all: map[string]chan struct{}{}}
+	for i, b := range []agent.Body{
+		agent.TurnStarted{Turn: "t"},
+		answer("One."),
+		agent.CallDecided{Proposal: agent.Proposal{Call: agent.Call{ID: "no", Tool: "t"}}, Decision: agent.Decision{Verdict: agent.Deny, By: "rule", Reason: "never"}},
+		agent.CallDeferred{Turn: "t", Step: 1, Call: agent.Call{ID: "c", Tool: "t"}, Reason: "later"},
+		agent.TurnStarted{Turn: "t", Attempt: 1},
+		answer("Two."),
+		agent.TurnEnded{Turn: "t", Reason: agent.EndDone, Steps: 2, Usage: agent.Usage{Output: 6}},
+		agent.TurnStarted{Turn: "u"},
+		agent.TurnEnded{Turn: "u", Reason: agent.EndFailed, Error: "it broke", Fail: agent.FailContext},
+	} {
+		s.events = append(s.events, agent.Event{Seq: int64(i + 1), Body: b})
+	}
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- control.Serve(t.Context(), s.config(), control.NewLines(inR, outW))
+		_ = outW.Close()
+	}()
+	if _, err := io.WriteString(inW, `{"type":"Initialize","id":"1","payload":{"open":{}}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	var got []protocol.SessionResultData
+	for in := protocol.NewReader(outR, 0); len(got) < 3; {
+		line, err := in.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := protocol.Decode(line); err != nil || m.Type != protocol.TypeSessionResult {
+			continue
+		} else if p, err := protocol.Payload[protocol.SessionResultData](m); err == nil {
+			got = append(got, p)
+		}
+	}
+	_ = outR.Close()
+	_ = inW.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	first, second, third := got[0], got[1], got[2]
+	if first.Status != "deferred" || first.Error != "later" || first.Text != "One." || first.Usage.Output != 3 || first.Cost == nil || *first.Cost != dime.Dollars() || first.Steps != 1 || len(first.Denials) != 1 || first.Denials[0].By != "rule" {
+		t.Errorf("%+v", first)
+	}
+	if second.Status != "done" || second.Text != "Two." || second.Usage.Output != 6 || second.Turns != 1 || len(second.Denials) != 1 {
+		t.Errorf("%+v", second)
+	}
+	if third.Status != "failed" || third.Text != "" || third.Error != "it broke" || third.Code != string(agent.FailContext) || third.Turns != 2 || third.Denials != nil {
+		t.Errorf("%+v", third)
+	}
+}

@@ -1,12 +1,14 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	"dure/agent"
 	"dure/client/protocol"
+	"dure/internal/transcript"
 )
 
 // The bounds of what a message tells, in bytes.
@@ -19,8 +21,7 @@ const (
 // fold is what is known of the turn that runs.
 type fold struct {
 	calls   map[string]agent.CallDecided // allowed, not over, by ID
-	answer  string                       // the text of the newest one
-	denials []protocol.Denial
+	results *transcript.Results
 	read    []*request // messages of the host that the model has read in the turn
 	turns   int
 	past    bool          // of events from before the connection
@@ -33,12 +34,13 @@ func (s *session) events() error {
 	if live := s.sess.Info.Status; live == "running" || live == "waiting" {
 		after = 0 // what runs, and what is asked, was begun before
 	}
-	s.fold.calls = map[string]agent.CallDecided{}
+	s.fold.calls, s.fold.results = map[string]agent.CallDecided{}, transcript.NewResults(s.sess.Info.ID)
 	for e, err := range s.sess.Events(s.life, after) {
 		if err != nil {
 			return err
 		}
 		s.fold.past = !e.Live() && e.Seq <= s.sess.Info.Head
+		s.fold.apply(e)
 		s.event(e)
 		if e.Seq == s.sess.Info.Head {
 			s.fold.past = false
@@ -49,6 +51,14 @@ func (s *session) events() error {
 		}
 	}
 	return nil
+}
+
+// apply takes in an event. A turn that goes on is the one that it was.
+func (f *fold) apply(e agent.Event) {
+	if b, ok := e.Body.(agent.TurnStarted); ok && b.Attempt == 0 {
+		f.results.Begin()
+	}
+	f.results.Apply(e)
 }
 
 // event tells of one event, and takes it in.
@@ -68,9 +78,6 @@ func (s *session) event(e agent.Event) {
 		s.other(e)
 	case agent.InputDropped:
 		s.dropped(e, b)
-	case agent.TurnStarted:
-		s.fold.answer, s.fold.denials = "", nil
-		s.other(e)
 	case agent.ModelAnswered:
 		s.answered(e, b)
 	case agent.CallDecided:
@@ -86,7 +93,7 @@ func (s *session) event(e agent.Event) {
 	case agent.CallSettled:
 		s.result(e.Seq, b.ID, b.Tool, b.Result, b.Handle, 0)
 	case agent.CallDeferred:
-		s.ended(protocol.SessionResultData{Seq: e.Seq, Turn: b.Turn, Status: "deferred", Error: b.Reason, Steps: b.Step})
+		s.ended(e.Seq, "deferred", b.Reason)
 	case agent.TurnEnded:
 		s.turnEnded(e, b)
 	case agent.ApprovalAsked:
@@ -204,7 +211,6 @@ func (s *session) answered(e agent.Event, b agent.ModelAnswered) {
 	}
 	m := protocol.AssistantMessageData{Seq: e.Seq, Model: b.Model, StopReason: string(b.Stop), Usage: usageOf(b.Usage), Cost: dollars(b.Cost)}
 	m.Text, m.Truncated = cut(b.Said(), maxText)
-	s.fold.answer = m.Text
 	var thought strings.Builder
 	for _, block := range b.Message.Blocks {
 		if block.Type == agent.ThinkingBlock {
@@ -223,7 +229,6 @@ func (s *session) decided(e agent.Event, b agent.CallDecided) {
 		s.fold.calls[b.Proposal.Call.ID] = b
 		return
 	}
-	s.fold.denials = append(s.fold.denials, protocol.Denial{ID: b.Proposal.Call.ID, Tool: b.Proposal.Call.Tool, By: b.Decision.By, Reason: b.Decision.Reason})
 	s.other(e)
 }
 
@@ -240,23 +245,23 @@ func (s *session) turnEnded(e agent.Event, b agent.TurnEnded) {
 	if !s.fold.past {
 		s.fold.turns++
 	}
-	code := string(b.Problem)
-	if code == "" {
-		code = string(b.Fail)
-	}
-	s.ended(protocol.SessionResultData{
-		Seq: e.Seq, Turn: b.Turn, Status: string(b.Reason), Error: b.Error, Code: code,
-		Usage: usageOf(b.Usage), Cost: dollars(b.Cost), Steps: b.Steps, Duration: b.Millis,
-	})
+	s.ended(e.Seq, string(b.Reason), b.Error)
 	clear(s.fold.calls)
 }
 
 // ended tells what a turn has come to, to each message of the host that was read in it.
-func (s *session) ended(d protocol.SessionResultData) {
-	d.Text, d.Truncated = s.fold.answer, len(s.fold.answer) >= maxText
-	d.Denials, d.Turns = s.fold.denials, s.fold.turns
+func (s *session) ended(seq int64, status, why string) {
+	end := s.fold.results.End()
+	d := protocol.SessionResultData{
+		Seq: seq, Turn: end.Turn, Status: status, Error: why, Code: cmp.Or(string(end.Problem), string(end.Fail)),
+		Usage: usageOf(end.Usage), Cost: dollars(end.Cost), Steps: end.Steps, Turns: s.fold.turns, Duration: end.Millis,
+	}
+	d.Text, d.Truncated = cut(s.fold.results.Shown(), maxText)
+	for _, no := range s.fold.results.Denied() {
+		d.Denials = append(d.Denials, protocol.Denial{ID: no.Call.ID, Tool: no.Call.Tool, By: no.By, Reason: no.Reason})
+	}
 	asked := s.fold.read
-	s.fold.read, s.fold.denials = nil, nil
+	s.fold.read = nil
 	if len(asked) == 0 {
 		s.put(protocol.TypeSessionResult, d)
 	}

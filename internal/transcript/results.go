@@ -57,6 +57,7 @@ type modelSpent struct {
 // Denial is a call that was not allowed to run.
 type Denial struct {
 	Call   agent.Call
+	By     string // who has denied it
 	Reason string
 	Code   agent.ErrorCode // what the model was told
 	Hook   bool            // a hook has denied it
@@ -166,7 +167,7 @@ func (r *Results) decided(b agent.CallDecided) {
 		return
 	}
 	hook := d.Code == agent.ErrBlockedByHook || strings.HasPrefix(d.By, "hook:")
-	r.denied = append(r.denied, Denial{Call: c, Reason: d.Reason, Code: d.Code, Hook: hook})
+	r.denied = append(r.denied, Denial{Call: c, By: d.By, Reason: d.Reason, Code: d.Code, Hook: hook})
 }
 
 func (r *Results) finished(b agent.CallFinished) {
