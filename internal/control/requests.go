@@ -60,7 +60,7 @@ func within[T any](do func(*session, context.Context, *request, T) error) func(*
 			c.refuse(r, err)
 			return
 		}
-		s.ask(job{r, func(ctx context.Context) error { return do(s, ctx, r, p) }})
+		s.ask(job{r, func(s *session, ctx context.Context) error { return do(s, ctx, r, p) }})
 	}
 }
 
@@ -111,16 +111,14 @@ func (c *conn) initialize(r *request) {
 		c.answer(r, protocol.TypeInitializeResult, "", result)
 		return
 	}
-	s, err := c.newSession(*p.Open)
-	if err != nil {
-		c.refuse(r, err)
-		return
-	}
-	s.ask(job{r, func(context.Context) error {
+	_, err = c.newSession(*p.Open, &job{r, func(s *session, _ context.Context) error {
 		result.Session = s.sess.Info.ID
 		c.answer(r, protocol.TypeInitializeResult, result.Session, result)
 		return nil
 	}})
+	if err != nil {
+		c.refuse(r, err)
+	}
 }
 
 // agree checks what a host has said of itself, and fills in what it has not.
@@ -166,8 +164,8 @@ func (c *conn) capabilities() []string {
 	return list
 }
 
-// newSession begins to open a session.
-func (c *conn) newSession(o protocol.OpenSession) (*session, error) {
+// newSession begins to open a session. hello, unless it is nil, is done before anything else.
+func (c *conn) newSession(o protocol.OpenSession, hello *job) (*session, error) {
 	open := agent.Open{
 		Session: o.Resume, Fork: o.Fork, At: o.At, New: o.New, Workdir: o.Workdir, Model: o.Model, Mode: agent.Mode(o.Mode),
 		Title: text.Cut(text.OneLine(o.Title), maxTitle), Profile: o.Profile, Agent: o.Agent, MaxSteps: o.MaxSteps, Approver: c.host.CanUseTool,
@@ -196,7 +194,7 @@ func (c *conn) newSession(o protocol.OpenSession) (*session, error) {
 			Fix: "close one with Terminate",
 		}
 	}
-	s := openedBy(c, open)
+	s := openedBy(c, open, hello)
 	c.all[s] = true
 	if c.first == nil {
 		c.first = s
@@ -246,7 +244,7 @@ func (c *conn) userMessage(r *request) {
 		c.refuse(r, err)
 		return
 	}
-	s.ask(job{r, func(ctx context.Context) error { return s.say(ctx, r, p) }})
+	s.ask(job{r, func(s *session, ctx context.Context) error { return s.say(ctx, r, p) }})
 }
 
 // addressed returns the session that a message goes to.
@@ -255,11 +253,11 @@ func (c *conn) addressed(r *request, p protocol.UserMessagePayload) (*session, e
 	case p.Open != nil && r.Session != "":
 		return nil, &protocol.Error{Code: protocol.CodePayload, Message: "the payload of UserMessage: open excludes session"}
 	case p.Open != nil:
-		return c.newSession(*p.Open)
+		return c.newSession(*p.Open, nil)
 	}
 	s, err := c.sessionOf(r.Session)
 	if err != nil && r.Session == "" {
-		return c.newSession(protocol.OpenSession{})
+		return c.newSession(protocol.OpenSession{}, nil)
 	}
 	return s, err
 }

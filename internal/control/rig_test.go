@@ -302,10 +302,10 @@ func (h *host) answer(id string) protocol.Message {
 	h.t.Helper()
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for {
+	for i := 0; ; {
 		h.mu.Lock()
-		for i, m := range h.all {
-			if m.ID == id && !h.used[i] && m.Type != protocol.TypeCanUseTool && m.Type != protocol.TypeHookEvent {
+		for ; i < len(h.all); i++ {
+			if m := h.all[i]; m.ID == id && !h.used[i] && m.Type != protocol.TypeCanUseTool && m.Type != protocol.TypeHookEvent {
 				h.used[i] = true
 				h.mu.Unlock()
 				return m

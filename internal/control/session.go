@@ -21,9 +21,10 @@ const (
 
 // session is a session of a connection.
 type session struct {
-	c    *conn
-	open agent.Open
-	sess *client.Session // set by run before the first job
+	c     *conn
+	open  agent.Open
+	hello *job            // done when it is open, before anything is told of it; nil = there is none
+	sess  *client.Session // set by run before the first job
 
 	life context.Context
 	end  context.CancelCauseFunc
@@ -47,12 +48,12 @@ type session struct {
 // job is what a session is asked for.
 type job struct {
 	r  *request
-	do func(context.Context) error
+	do func(*session, context.Context) error
 }
 
-func openedBy(c *conn, o agent.Open) *session {
+func openedBy(c *conn, o agent.Open, hello *job) *session {
 	s := &session{
-		c: c, open: o, read: make(chan struct{}), done: make(chan struct{}), more: make(chan struct{}, 1),
+		c: c, open: o, hello: hello, read: make(chan struct{}), done: make(chan struct{}), more: make(chan struct{}, 1),
 		waiting: map[string]*request{}, said: map[string]int64{}, begun: map[string]*ask{}, settled: map[string]string{},
 	}
 	s.life, s.end = context.WithCancelCause(c.life)
@@ -86,11 +87,17 @@ func (s *session) run() {
 	if err != nil {
 		close(s.read)
 		s.c.forget(s)
+		if s.hello != nil {
+			s.c.refuse(s.hello.r, err)
+		}
 		s.drop(err)
 		return
 	}
 	s.sess = sess
 	s.c.know(s)
+	if s.hello != nil {
+		s.perform(*s.hello)
+	}
 	s.c.wg.Go(s.follow)
 	for {
 		s.mu.Lock()
@@ -98,9 +105,7 @@ func (s *session) run() {
 		next, s.jobs = s.jobs, nil
 		s.mu.Unlock()
 		for _, j := range next {
-			if err := j.do(s.life); err != nil {
-				s.c.refuse(j.r, err)
-			}
+			s.perform(j)
 		}
 		if len(next) > 0 {
 			continue
@@ -111,6 +116,12 @@ func (s *session) run() {
 			s.drop(errEnded)
 			return
 		}
+	}
+}
+
+func (s *session) perform(j job) {
+	if err := j.do(s, s.life); err != nil {
+		s.c.refuse(j.r, err)
 	}
 }
 
@@ -185,7 +196,7 @@ func (s *session) close(why string) {
 func (s *session) opened() bool {
 	opened := make(chan struct{})
 	s.mu.Lock()
-	s.jobs = append(s.jobs, job{nil, func(context.Context) error { close(opened); return nil }})
+	s.jobs = append(s.jobs, job{nil, func(*session, context.Context) error { close(opened); return nil }})
 	s.mu.Unlock()
 	select {
 	case s.more <- struct{}{}:
