@@ -423,3 +423,38 @@ func TestPutAside(t *testing.T) {
 		t.Errorf("%+v", third)
 	}
 }
+
+// At the end, a host is waited for as long as it reads, however slowly.
+func TestReadsToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &still{all: map[string]chan struct{}{}}
+		for i := range 9 {
+			s.events = append(s.events, agent.Event{Seq: int64(i + 1), Body: agent.Note{Text: "note"}})
+		}
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- control.Serve(t.Context(), s.config(), control.NewLines(inR, outW))
+			_ = outW.Close()
+		}()
+		if _, err := io.WriteString(inW, `{"type":"Initialize","id":"1","payload":{"open":{}}}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		_ = inW.Close()
+		n := 0
+		for in := protocol.NewReader(outR, 0); ; n++ {
+			if _, err := in.Next(); err != nil {
+				break
+			}
+			time.Sleep(20 * time.Second)
+		}
+		if n != 10 {
+			t.Errorf("%d messages came", n)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -33,7 +33,7 @@ const (
 
 	finishTime = 10 * time.Minute // what was asked for before the input ended may take so long
 	closeTime  = 5 * time.Second
-	writeTime  = 30 * time.Second // a host that does not read is waited for so long at the end
+	writeTime  = 30 * time.Second // a host that reads nothing is waited for so long at the end
 )
 
 // Conn carries messages.
@@ -141,13 +141,7 @@ func Serve(ctx context.Context, cfg Config, rw Conn) error {
 	err := c.serve(ctx, c.read(rw))
 	c.leave()
 	c.out.finish()
-	last := time.NewTimer(writeTime)
-	defer last.Stop()
-	select {
-	case <-written:
-	case <-last.C: // whoever owns the streams ends it with them
-		c.out.fail(errGone)
-	}
+	c.out.await(written, writeTime) // whoever owns the streams ends a write with them
 	if errors.Is(err, errGone) {
 		err = nil
 	}
@@ -343,7 +337,7 @@ func (c *conn) finish(ctx context.Context) error {
 	}
 }
 
-// giveUp does not wait any longer than that for a host that does not read.
+// giveUp does not wait any longer than that for a host, whether or not it reads.
 func (c *conn) giveUp(after time.Duration) {
 	late := time.NewTimer(after)
 	defer late.Stop()
@@ -361,7 +355,7 @@ func (c *conn) leave() {
 
 func (c *conn) closeAll() {
 	c.deafen()
-	go c.giveUp(writeTime)
+	go c.out.await(c.gone, writeTime)
 	defer close(c.gone)
 	c.mu.Lock()
 	var open []*session

@@ -2,6 +2,7 @@ package control
 
 import (
 	"sync"
+	"time"
 )
 
 // How much may wait to be written before who has more to say waits, or leaves it unsaid, in
@@ -21,6 +22,7 @@ type outbox struct {
 	cond  *sync.Cond
 	queue [][]byte // guarded by mu
 	size  int      // of queue, in bytes; guarded by mu
+	wrote int      // messages that are written; guarded by mu
 	over  bool     // nothing more comes; guarded by mu
 	err   error    // why nothing can be written any more; guarded by mu
 }
@@ -88,7 +90,44 @@ func (o *outbox) drain(rw Conn) {
 			o.fail(err)
 			return
 		}
+		o.mu.Lock()
+		o.wrote++
+		o.mu.Unlock()
 	}
+}
+
+// await waits until done is closed, as long as within each time a message is written. When
+// none is, nothing can be written any more.
+func (o *outbox) await(done <-chan struct{}, each time.Duration) {
+	late := time.NewTimer(each)
+	defer late.Stop()
+	most := time.NewTimer(finishTime) // a host that reads a message now and then does not hold it up for ever
+	defer most.Stop()
+	for before := o.written(); ; {
+		select {
+		case <-done:
+			return
+		case <-o.gone:
+			return
+		case <-most.C:
+			o.fail(errGone)
+			return
+		case <-late.C:
+		}
+		now := o.written()
+		if now == before {
+			o.fail(errGone)
+			return
+		}
+		before = now
+		late.Reset(each)
+	}
+}
+
+func (o *outbox) written() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wrote
 }
 
 // finish says that nothing more comes. What waits is written.
