@@ -82,20 +82,44 @@ func denied(what string) error {
 	return &refused{Status: http.StatusForbidden, Code: forbidden, Detail: what + " takes the scope admin", Fix: "ask whoever runs the server"}
 }
 
-// mayOpen says what users who do not run the server may not open: their sessions are in the
-// folder of the server, and decide nothing for others.
+// openings are the fields of [agent.Open], and whether users may set them who do not run the
+// server: their sessions are in the folder of the server, and decide nothing for others.
+var openings = map[string]bool{
+	"Session": true, "Fork": true, // of theirs
+	"Workdir": true, "Mode": true, // looked at below
+	"At": true, "Edit": true, "Model": true, "Title": true, "Profile": true, "Agent": true, "Schema": true, "Approver": true,
+	"Ready": true, "MaxSteps": true, "Scratch": true,
+
+	"New": false, "Lend": false, "Lane": false, "Added": false, "After": false, "Setup": false, "Takeover": false,
+}
+
+// mayOpen says what users who do not run the server may not open.
 func (s *Server) mayOpen(ctx context.Context, o agent.Open) error {
-	switch {
-	case everything(ctx):
+	if everything(ctx) {
 		return nil
+	}
+	if name, ok := onlyThese(o, func(field string) bool { return openings[field] }); !ok {
+		return denied("to open a session with " + name)
+	}
+	switch {
 	case o.Mode == agent.ModeBypass:
 		return denied("the mode " + string(o.Mode))
-	case o.Takeover || o.Setup != "" || o.New != "" || len(o.Added) > 0 || o.After != "":
-		return denied("to take a session over, to set it up, and to choose its ID or more folders")
 	case o.Workdir != "" && !within(s.cfg.Workdir, o.Workdir):
 		return denied("a folder other than " + strconv.Quote(s.cfg.Workdir))
 	}
 	return nil
+}
+
+// onlyThese reports whether nothing is said in a struct but what is let through, and else the
+// name of a field that is not.
+func onlyThese(v any, may func(field string) bool) (name string, ok bool) {
+	of := reflect.ValueOf(v)
+	for f, field := range of.Fields() {
+		if !field.IsZero() && !may(f.Name) {
+			return f.Name, false
+		}
+	}
+	return "", true
 }
 
 // within reports whether a folder is another one, or in it, wherever links lead.
@@ -146,40 +170,63 @@ func mayCommand(ctx context.Context, info agent.SessionInfo, c agent.Command) (a
 	return c, nil
 }
 
-// mayAsk returns a question as its user may ask it: about a session of theirs, or one whose
-// answer tells of nobody.
+// asks are the queries, and which of their fields users may set who do not run the server.
+// With the field Session they have to name a session of theirs, and without it the answer
+// tells of nobody, or is looked through. nil = they may not ask it: it tells of more than a
+// session, runs something, or reads what is nobody's.
+var asks = map[string][]string{
+	"calculate":         {"Text"},
+	"commands":          {"Session", "Language"},
+	"context":           {"Session"},
+	"decisions":         {"Session", "Tool", "Verdict", "By", "Since", "Limit", "Plans"},
+	"diff":              {"Session", "From", "To", "All", "Paths"},
+	"emoji":             {"Text", "Limit"},
+	"mentions":          {"Session", "Text", "Without"},
+	"mentions.complete": {"Session", "Typed", "Limit"},
+	"models":            {}, // what is said is left out
+	"prompts.complete":  {"Session", "Text"},
+	"replay.verify":     {"Session"},
+	"rewind.plan":       {"Session", "To", "Only", "Force"},
+	"rules":             {"Session"},
+	"search":            {"Session", "Text", "Kind", "Since", "Tag", "Limit", "Offset"},
+	"session":           {"Name", "Workdir", "Profile"},
+	"session.at":        {"Session", "Seq"},
+	"sessions":          {"Workdir", "Tag", "Archived", "Limit", "Before", "Profile"},
+	"tools":             {"Session", "Tool"},
+	"verify":            {"Session"},
+
+	"agents": nil, "commands.read": nil, "commit.make": nil, "commit.prepare": nil, "diagnose": nil, "files": nil, "hooks": nil, "lessons": nil,
+	"links": nil, "links.fill": nil, "memory": nil, "models.check": nil, "palette": nil, "plugins": nil, "prompt": nil, "providers": nil,
+	"search.index": nil, "servers": nil, "servers.change": nil, "sessions.compare": nil, "sessions.import": nil, "sessions.remove": nil,
+	"sessions.sweep": nil, "skills": nil, "snippets": nil, "snippets.fill": nil, "system": nil, "tools.switch": nil, "usage": nil, "web.search": nil,
+}
+
+// mayAsk returns a question as its user may ask it. One that nobody has decided about they may
+// not ask.
 func (s *Server) mayAsk(ctx context.Context, q agent.Query) (agent.Query, error) {
 	if everything(ctx) {
 		return q, nil
 	}
-	switch q := q.(type) {
-	case agent.ListModels:
+	if _, ok := q.(agent.ListModels); ok {
 		return agent.ListModels{}, nil
-	case agent.ListSessions, agent.FindSession:
-		return q, nil // the answer is looked through
 	}
-	v := reflect.ValueOf(q)
-	if v.Kind() != reflect.Struct {
+	fields := asks[q.Query()]
+	if fields == nil {
 		return nil, denied(q.Query())
 	}
-	session := ""
-	for i := range v.NumField() {
-		switch name := v.Type().Field(i).Name; {
-		case name == "Session" && v.Field(i).Kind() == reflect.String:
-			session = v.Field(i).String()
-		case slices.Contains([]string{"Workdir", "Path", "File", "Other", "With"}, name) && !v.Field(i).IsZero():
-			return nil, denied(q.Query() + " with " + name)
-		}
+	if name, ok := onlyThese(q, func(field string) bool { return slices.Contains(fields, field) }); !ok {
+		return nil, denied(q.Query() + " with " + name)
 	}
-	if session == "" || slices.Contains(ownerQueries, q.Query()) {
-		return nil, denied(q.Query())
+	if !slices.Contains(fields, "Session") {
+		return q, nil
+	}
+	session := reflect.ValueOf(q).FieldByName("Session").String()
+	if session == "" {
+		return nil, denied(q.Query() + " of all sessions")
 	}
 	_, err := s.find(ctx, session)
 	return q, err
 }
-
-// ownerQueries name a session and tell of more, or do something.
-var ownerQueries = guardedQueries
 
 // mineOf leaves out of an answer what its user does not know.
 func (s *Server) mineOf(ctx context.Context, a any) (any, error) {

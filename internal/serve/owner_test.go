@@ -1,9 +1,12 @@
 package serve
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +21,7 @@ import (
 func TestUsersAreApart(t *testing.T) {
 	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
 	tokens := map[string]string{"": secret}
-	for name, scope := range map[string]door.Scope{"ann": door.Write, "bob": door.Write, "eve": door.Read, "prom": door.Metrics} {
+	for name, scope := range map[string]door.Scope{"ann": door.Write, "bob": door.Write, "eve": door.Read, "root": door.Admin, "prom": door.Metrics} {
 		token, err := users.Add(name, scope, time.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -34,13 +37,17 @@ func TestUsersAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.end()
-	do := func(who, method, path, body string) int {
+	ask := func(who, method, path, body string) (int, []byte) {
 		r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1"+path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+tokens[who])
 		r.Header.Set("Content-Type", "application/json")
 		w := &deadlines{httptest.NewRecorder()}
 		s.Handler().ServeHTTP(w, r)
-		return w.Code
+		return w.Code, w.Body.Bytes()
+	}
+	do := func(who, method, path, body string) int {
+		status, _ := ask(who, method, path, body)
+		return status
 	}
 	if got := do("ann", http.MethodPost, "/v1/sessions", `{}`); got != http.StatusCreated {
 		t.Fatalf("opening: %d", got)
@@ -50,12 +57,40 @@ func TestUsersAreApart(t *testing.T) {
 	if !ok || change.Tags == nil || (*change.Tags)[0] != "user:ann" {
 		t.Fatalf("the session is nobody's: %+v", sent)
 	}
-	// The logs of the test keep no tags, so nobody but the owner of the server knows it now.
+	if got := do("bob", http.MethodPost, "/v1/sessions", `{"scratch":true,"schema":{},"at":0}`); got != http.StatusCreated {
+		t.Fatalf("opening: %d", got)
+	}
+	l.mu.Lock()
+	l.of["c1"], l.of["c2"] = &log{parent: "s1"}, &log{parent: "c1"} // agents of ann
+	l.of["t1"] = &log{tags: []string{"user:an", "user:annie", "xuser:ann"}}
+	l.mu.Unlock()
 	for _, tt := range []struct {
 		who, method, path, body string
 		want                    int
 	}{
 		{"", "GET", "/v1/sessions/s1", "", 200},
+		{"", "GET", "/v1/sessions/s2", "", 200},
+		{"", "GET", "/v1/sessions/t1", "", 200},
+		{"root", "GET", "/v1/sessions/s1", "", 200},
+		{"root", "GET", "/v1/sessions/s2", "", 200},
+		{"root", "POST", "/v1/queries/system", "{}", 200},
+		{"ann", "GET", "/v1/sessions/s1", "", 200},
+		{"ann", "GET", "/v1/sessions/c1", "", 200},
+		{"ann", "GET", "/v1/sessions/c2/events?follow=false", "", 200},
+		{"ann", "GET", "/v1/sessions/s1/events?follow=false", "", 200},
+		{"ann", "GET", "/v1/sessions/s1/diff", "", 200},
+		{"ann", "POST", "/v1/sessions/s1/commands/prompt", `{"text":"x"}`, 200},
+		{"ann", "POST", "/v1/queries/session", `{"name":"s1"}`, 200},
+		{"ann", "POST", "/v1/queries/context", `{"session":"s1"}`, 200},
+		{"ann", "POST", "/v1/queries/context", `{"session":"s2"}`, 404},
+		{"ann", "POST", "/v1/queries/context", `{}`, 403},
+		{"ann", "POST", "/v1/queries/commands", `{"session":"s1","workdir":"/"}`, 403},
+		{"ann", "POST", "/v1/queries/models", `{"local":true}`, 200},
+		{"ann", "POST", "/v1/queries/system", `{}`, 403},
+		{"ann", "GET", "/v1/sessions/s2", "", 404},
+		{"ann", "GET", "/v1/sessions/t1", "", 404},
+		{"bob", "GET", "/v1/sessions/s2", "", 200},
+		{"bob", "GET", "/v1/sessions/c2", "", 404},
 		{"bob", "GET", "/v1/sessions/s1", "", 404},
 		{"bob", "GET", "/v1/sessions/s1/events?follow=false", "", 404},
 		{"bob", "POST", "/v1/sessions/s1/commands/prompt", `{"text":"x"}`, 404},
@@ -81,6 +116,26 @@ func TestUsersAreApart(t *testing.T) {
 			t.Errorf("%q %s %s %s: %d, want %d", tt.who, tt.method, tt.path, tt.body, got, tt.want)
 		}
 	}
+	for who, want := range map[string]string{"": "c1 c2 s1 s2 t1", "root": "c1 c2 s1 s2 t1", "ann": "s1", "bob": "s2", "eve": ""} {
+		for _, path := range []string{"/v1/sessions", "/v1/queries/sessions"} {
+			method := http.MethodGet
+			if strings.Contains(path, "queries") {
+				method = http.MethodPost
+			}
+			var list agent.SessionList
+			_, data := ask(who, method, path, "{}")
+			if err := json.Unmarshal(data, &list); err != nil {
+				t.Fatalf("%v: %s", err, data)
+			}
+			var ids []string
+			for _, i := range list.Sessions {
+				ids = append(ids, i.ID)
+			}
+			if got := strings.Join(ids, " "); got != want {
+				t.Errorf("%s: %q sees %q, want %q", path, who, got, want)
+			}
+		}
+	}
 	if err := users.Remove("eve"); err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +159,73 @@ func TestMayCommand(t *testing.T) {
 	for _, c := range []agent.Command{agent.Change{Mode: agent.ModeBypass}, agent.Resolve{Remember: agent.RememberAlways}} {
 		if _, err := mayCommand(ann, info, c); err == nil {
 			t.Errorf("%+v is let through", c)
+		}
+	}
+}
+
+// What users may set when they open a session is decided for each field, and what they may
+// ask for each query: whoever adds one decides about it.
+func TestEverythingIsDecided(t *testing.T) {
+	fields := reflect.TypeFor[agent.Open]()
+	for f := range fields.Fields() {
+		if _, ok := openings[f.Name]; !ok {
+			t.Errorf("nobody has decided whether users may open sessions with %s", f.Name)
+		}
+	}
+	if len(openings) != fields.NumField() {
+		t.Errorf("%d fields are decided, of %d", len(openings), fields.NumField())
+	}
+	for _, name := range agent.Queries() {
+		may, ok := asks[name]
+		if !ok {
+			t.Errorf("nobody has decided whether users may ask %s", name)
+		}
+		query, _, _ := agent.QueryTypes(name)
+		for _, field := range may {
+			if f, ok := query.FieldByName(field); !ok || field == "Session" && f.Type.Kind() != reflect.String {
+				t.Errorf("%s has no field %s", name, field)
+			}
+		}
+		if may != nil && slices.Contains(guardedQueries, name) {
+			t.Errorf("%s is guarded", name)
+		}
+	}
+	if len(asks) != len(agent.Queries()) {
+		t.Errorf("%d queries are decided, of %d", len(asks), len(agent.Queries()))
+	}
+}
+
+// What was decided holds: each field that users may not set is refused, whatever else is said.
+func TestMayOpen(t *testing.T) {
+	work := t.TempDir()
+	s := &Server{cfg: Config{Workdir: work}}
+	ann, root := door.With(t.Context(), door.User{Name: "ann", Scope: door.Write}), door.With(t.Context(), door.User{Scope: door.Admin})
+	for f := range reflect.TypeFor[agent.Open]().Fields() {
+		var o agent.Open
+		set := reflect.ValueOf(&o).Elem().FieldByName(f.Name)
+		switch set.Kind() {
+		case reflect.Bool:
+			set.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			set.SetInt(1)
+		case reflect.String:
+			set.SetString("default")
+		default:
+			set.Set(reflect.MakeSlice(set.Type(), 1, 1))
+		}
+		if f.Name == "Workdir" {
+			o.Workdir = work
+		}
+		if err := s.mayOpen(ann, o); (err == nil) != openings[f.Name] {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		if err := s.mayOpen(root, o); err != nil {
+			t.Errorf("whoever runs the server, %s: %v", f.Name, err)
+		}
+	}
+	for _, o := range []agent.Open{{Mode: agent.ModeBypass}, {Workdir: filepath.Dir(work)}, {Workdir: filepath.Join(work, "nothing")}, {Workdir: work + "x"}} {
+		if s.mayOpen(ann, o) == nil {
+			t.Errorf("%+v is let through", o)
 		}
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,8 @@ type log struct {
 	open    bool
 	came    []agent.Command
 	workdir string
+	tags    []string
+	parent  string
 }
 
 func newLogs() *logs {
@@ -90,7 +94,7 @@ func (l *logs) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error) 
 
 func (l *logs) info(id string) agent.SessionInfo {
 	s := l.of[id]
-	i := agent.SessionInfo{ID: id, Head: int64(len(s.events)), Workdir: s.workdir, Status: "idle", Created: "2026-01-01T00:00:00Z", Updated: "2026-01-01T00:00:00Z"}
+	i := agent.SessionInfo{ID: id, Head: int64(len(s.events)), Workdir: s.workdir, Status: "idle", Tags: s.tags, Parent: s.parent, Created: "2026-01-01T00:00:00Z", Updated: "2026-01-01T00:00:00Z"}
 	if s.open {
 		i.Status = "running"
 	}
@@ -109,6 +113,9 @@ func (l *logs) Send(_ context.Context, id string, c agent.Command) error {
 		return missing(id)
 	}
 	s.came = append(s.came, c)
+	if b, ok := c.(agent.Change); ok && b.Tags != nil {
+		s.tags = *b.Tags
+	}
 	if r, ok := c.(agent.Resolve); ok {
 		asked := false
 		for _, e := range s.events {
@@ -185,8 +192,10 @@ func (l *logs) Query(_ context.Context, q agent.Query) (any, error) {
 		return l.info(q.Name), nil
 	case agent.ListSessions:
 		list := agent.SessionList{Sessions: []agent.SessionInfo{}}
-		for id := range l.of {
-			list.Sessions = append(list.Sessions, l.info(id))
+		for _, id := range slices.Sorted(maps.Keys(l.of)) {
+			if q.Tag == "" || slices.Contains(l.of[id].tags, q.Tag) {
+				list.Sessions = append(list.Sessions, l.info(id))
+			}
 		}
 		return list, nil
 	case agent.RemoveSession:
@@ -197,6 +206,8 @@ func (l *logs) Query(_ context.Context, q agent.Query) (any, error) {
 		return agent.RemovedSession{Session: q.Session}, nil
 	case agent.Diff:
 		return agent.DiffReport{Session: q.Session, Files: []agent.FileDiff{}}, nil
+	case agent.ContextUsage:
+		return agent.ContextReport{}, nil
 	case agent.DescribeSystem:
 		return agent.System{OS: "test"}, nil
 	case agent.ListModels:
