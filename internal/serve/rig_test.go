@@ -34,6 +34,7 @@ type logs struct {
 	mu   sync.Mutex
 	cond *sync.Cond
 	of   map[string]*log
+	last agent.Open // what was opened last
 }
 
 type log struct {
@@ -77,7 +78,11 @@ func (l *logs) storeLocked(id string, bodies ...agent.Body) {
 func (l *logs) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.last = o
 	id := o.Session
+	if l.of[id] == nil && id != "" {
+		return agent.SessionInfo{}, missing(id)
+	}
 	if id == "" {
 		if id = o.New; id == "" {
 			id = fmt.Sprintf("s%d", len(l.of)+1)

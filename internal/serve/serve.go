@@ -155,7 +155,7 @@ func (s *Server) mux() (http.Handler, error) {
 	streams, others := s.door.Bearer(mux), s.door.Bearer(bounded)
 	open, readers := s.door.Body(maxNothing, mux), s.door.Bearer(s.door.Body(maxNothing, mux))
 	return s.counted(harden(s.cfg.stall, s.door.Names(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "" || path.Clean(r.URL.Path) != r.URL.Path {
+		if !path.IsAbs(r.URL.Path) || path.Clean(r.URL.Path) != r.URL.Path {
 			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path"})
 			return
 		}
