@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"dure/agent"
 	"dure/client"
@@ -160,7 +162,7 @@ func same(a, b string) bool {
 	return err == nil && berr == nil && ra == rb
 }
 
-// open opens a session and begins to follow it.
+// open opens a session, a new one if it has no ID yet, and begins to follow it.
 func (s *Server) open(ctx context.Context, in place, how func(Place, Folder) agent.Open, told bool) (answer, error) {
 	f, err := s.folder(in)
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Server) open(ctx context.Context, in place, how func(Place, Folder) age
 	if e := s.editor(x); e != nil {
 		f.Editor = e
 	}
-	slot := "new " + strconv.Quote(randomID()) // holds its place until it has a name
+	slot := cmp.Or(in.Session, "new "+strconv.Quote(randomID())) // holds its place until it is open
 	if err := s.hold(slot); err != nil {
 		return answer{}, err
 	}
@@ -206,10 +208,14 @@ func (s *Server) open(ctx context.Context, in place, how func(Place, Folder) age
 	}}, nil
 }
 
-// hold keeps room for a session, unless there are too many.
+// hold keeps room for a session, unless there are too many. Of two that would open one
+// session, the second is refused.
 func (s *Server) hold(slot string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, held := s.sessions[slot]; held {
+		return &wireError{Code: codeRequest, Message: "the session is open already, or about to be"}
+	}
 	if len(s.sessions) >= maxOpen {
 		return &wireError{Code: codeRequest, Message: strconv.Itoa(maxOpen) + " sessions are open already; close one with session/close"}
 	}
@@ -217,10 +223,13 @@ func (s *Server) hold(slot string) error {
 	return nil
 }
 
-func (s *Server) forget(id string) {
+// forget gives back room that nobody has taken.
+func (s *Server) forget(slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sessions, id)
+	if s.sessions[slot] == nil {
+		delete(s.sessions, slot)
+	}
 }
 
 // keep enters a session that is open.
@@ -229,9 +238,6 @@ func (s *Server) keep(x *session) error {
 	defer s.mu.Unlock()
 	if s.life.Err() != nil {
 		return errGone
-	}
-	if s.sessions[x.id] != nil {
-		return &wireError{Code: codeRequest, Message: "the session is being opened already"}
 	}
 	s.sessions[x.id] = x
 	return nil
@@ -249,8 +255,11 @@ func (x *session) end(ctx context.Context) error {
 	if err != nil || x.goesOn(ctx) {
 		x.stop()
 	}
+	late := time.NewTimer(closeTime)
+	defer late.Stop()
 	select { // the session has ended, or somebody else goes on with it
 	case <-x.done:
+	case <-late.C:
 	case <-ctx.Done():
 	}
 	x.stop()
