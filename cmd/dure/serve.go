@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ const maxDrain = time.Hour
 
 // serveSessions serves until a signal comes.
 func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) error {
-	l, token, hosts, said, err := p.entrance(ctx, o)
+	e, err := p.entrance(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -77,8 +78,8 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 		Client: p.opened.Shared(), Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 	})
 	s, err = serve.New(serve.Config{
-		Routes: desk.Routes(), Meter: figures, Users: p.users(), Hosts: hosts, TLS: hosts != nil,
-		Client: p.opened.Shared(), Token: token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
+		Routes: desk.Routes(), Meter: figures, Users: p.users(), Hosts: e.hosts, TLS: e.hosts != nil,
+		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Guarded: o.guarded, Drain: o.drain,
 		Files: func(ctx context.Context, session string) (serve.Files, error) {
 			files, err := p.opened.SessionFiles(ctx, session)
@@ -89,28 +90,44 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 		},
 	})
 	if err == nil {
-		err = p.sayServed(l, token, said, o, asJSON)
+		err = p.sayServed(e, o, asJSON)
 	}
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(err, e.l.Close())
 	}
-	return s.Serve(ctx, l)
+	return s.Serve(ctx, e.l)
+}
+
+// entry is where a server is reached, and by whom.
+type entry struct {
+	l     net.Listener
+	token string            // of whoever runs the server; "" = users alone come in
+	said  bool              // the token was made, and is to be said
+	hosts func(string) bool // names of the certificate; nil = there is no TLS
 }
 
 // entrance listens, and says who may come in: whoever has the token, or beyond this machine
 // the users alone.
-func (p *program) entrance(ctx context.Context, o serving) (l net.Listener, token string, hosts func(string) bool, said bool, err error) {
-	if !isLocal(o.addr) {
-		l, hosts, err = p.beyond(ctx, o)
-		return l, "", hosts, false, err
+func (p *program) entrance(ctx context.Context, o serving) (entry, error) {
+	c, err := p.certified(o)
+	if err != nil {
+		return entry{}, err
 	}
-	if l, err = p.listen(ctx, "--addr", o.addr); err != nil {
-		return nil, "", nil, false, err
+	e := entry{hosts: c.hosts}
+	if isLocal(o.addr) {
+		if e.token, e.said, err = p.token(serveVar); err == nil {
+			e.l, err = p.listen(ctx, "--addr", o.addr)
+		}
+	} else {
+		e.l, err = p.beyond(ctx, o)
 	}
-	if token, said, err = p.token(serveVar); err != nil {
-		return nil, "", nil, false, errors.Join(err, l.Close())
+	if err != nil {
+		return entry{}, err
 	}
-	return l, token, nil, said, nil
+	if c.tls != nil {
+		e.l = tls.NewListener(e.l, c.tls)
+	}
+	return e, nil
 }
 
 // served says to programs where a server is.
@@ -120,22 +137,22 @@ type served struct {
 }
 
 // sayServed says where the server is, and what clients need.
-func (p *program) sayServed(l net.Listener, token string, said bool, o serving, asJSON bool) error {
+func (p *program) sayServed(e entry, o serving, asJSON bool) error {
 	scheme := "http://"
-	if !isLocal(o.addr) {
+	if e.hosts != nil {
 		scheme = "https://"
 	}
-	at := served{URL: scheme + l.Addr().String()}
-	if said {
-		at.Token = token
+	at := served{URL: scheme + e.l.Addr().String()}
+	if e.said {
+		at.Token = e.token
 	}
 	var err error
 	if asJSON {
 		err = json.NewEncoder(p.out).Encode(at)
 	} else {
 		lines := p.text.Say(text.ServeAt, "url", at.URL) + "\n"
-		if said {
-			lines += p.text.Say(text.ServeToken, "token", token) + "\n"
+		if e.said {
+			lines += p.text.Say(text.ServeToken, "token", e.token) + "\n"
 		}
 		_, err = p.out.WriteString(lines + p.text.Say(text.ServeStop, "time", o.drain) + "\n")
 	}

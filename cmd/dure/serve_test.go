@@ -6,12 +6,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -214,4 +223,166 @@ func verified(t *testing.T, w editorWorld, session string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the session is not whole: %v\n%s", err, out)
 	}
+}
+
+// certify makes a certificate of this machine, and returns its files and a client that knows
+// it and reaches whatever host at one address.
+func certify(t *testing.T, dir, name string) (cert, key string, reach func(addr string) *http.Client) {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	made, err := x509.CreateCertificate(rand.Reader, form, form, &secret.PublicKey, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
+	known := x509.NewCertPool()
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: made}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leaf, err := x509.ParseCertificate(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known.AddCert(leaf)
+	return cert, key, func(addr string) *http.Client {
+		return &http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12},
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			},
+		}}
+	}
+}
+
+// dure runs the program, wants an exit code, and returns what it says.
+func (w editorWorld) dure(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, dureProgram(t), args...)
+	cmd.Env, cmd.Dir = w.env, w.work
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != want {
+		t.Fatalf("%q: %v, want %d\n%s", args, err, want, out)
+	}
+	return string(out)
+}
+
+// With a certificate it is served over TLS alone, under the names of the certificate, to
+// users with their tokens; users are added, listed and removed while it is served.
+func TestServeTLS(t *testing.T) {
+	w := newEditorWorld(t, asking())
+	cert, key, reach := certify(t, w.home, "dure.example")
+	ann := strings.TrimSpace(w.dure(t, 0, "serve", "user", "add", "ann"))
+	p := serveFor(t, w, "--tls-cert", cert, "--tls-key", key)
+	if !strings.HasPrefix(p.at.URL, "https://127.0.0.1:") {
+		t.Fatalf("served at %s", p.at.URL)
+	}
+	addr := strings.TrimPrefix(p.at.URL, "https://")
+	p.http = reach(addr)
+	p.call("GET", "/healthz", "", "", 200)
+	p.call("GET", "/v1/about", "", "", 401)
+	p.call("GET", "/v1/about", ann+"x", "", 401)
+	p.call("GET", "/v1/about", ann, "", 200)
+	p.call("GET", "/v1/about", p.at.Token, "", 200)
+	p.call("POST", "/v1/sessions", ann, `{"mode":"bypassPermissions"}`, 403)
+	p.call("POST", "/v1/sessions", ann, `{}`, 201)
+	p.call("POST", "/v1/queries/system", ann, `{}`, 403)
+	p.call("GET", "/metrics", ann, "", 200)
+
+	var bob struct{ Token, Scope string }
+	if err := json.Unmarshal([]byte(w.dure(t, 0, "serve", "user", "add", "bob", "--scope", "read", "--json")), &bob); err != nil || bob.Scope != "read" {
+		t.Fatalf("%+v %v", bob, err)
+	}
+	if seen := p.call("GET", "/v1/sessions", bob.Token, "", 200); !strings.Contains(seen, `"sessions":[]`) {
+		t.Errorf("bob sees %s", seen)
+	}
+	if seen := p.call("GET", "/v1/sessions", ann, "", 200); !strings.Contains(seen, `"user:ann"`) {
+		t.Errorf("ann sees %s", seen)
+	}
+	p.call("POST", "/v1/sessions", bob.Token, `{}`, 403)
+	list := w.dure(t, 0, "serve", "user", "list")
+	if !strings.Contains(list, "ann\twrite\t") || !strings.Contains(list, "bob\tread\t") || strings.Contains(list, ann) {
+		t.Errorf("the list: %s", list)
+	}
+	w.dure(t, 0, "serve", "user", "remove", "bob")
+	p.call("GET", "/v1/about", bob.Token, "", 401)
+
+	p.at.URL = "https://dure.example" // the name of the certificate, and no other
+	p.call("GET", "/v1/about", ann, "", 200)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://dure.example/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "evil.example"
+	res, err := p.http.Do(r)
+	if err != nil || res.StatusCode != http.StatusForbidden {
+		t.Fatalf("under another name: %v %v", res, err)
+	}
+	res.Body.Close()
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := &http.Client{Transport: &http.Transport{}}
+	if res, err = plain.Do(r); err == nil && res.StatusCode == http.StatusOK {
+		t.Error("it answers without TLS")
+	}
+	if err == nil {
+		res.Body.Close()
+	}
+	plain.CloseIdleConnections()
+	p.signal(syscall.SIGTERM)
+	if code := p.over(); code != 0 {
+		t.Errorf("exit %d\n%s", code, p.errs)
+	}
+	if strings.Contains(p.errs.String(), ann) {
+		t.Errorf("the token is said: %s", p.errs)
+	}
+}
+
+// Nothing is opened to others without TLS, or without users; and what is no certificate, no
+// user or no scope is said at once.
+func TestServeRefuses(t *testing.T) {
+	w := newEditorWorld(t, nil)
+	cert, key, _ := certify(t, w.home, "dure.example")
+	others, another, _ := certify(t, w.home, "other.example")
+	refused := func(what string, args ...string) {
+		t.Helper()
+		if said := w.dure(t, 2, append([]string{"serve"}, args...)...); !strings.Contains(said, what) {
+			t.Errorf("%q: it says %s", args, said)
+		}
+	}
+	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "dure.example:0", "localhost.dure.example:0"} {
+		refused("dure serve user add", "--addr", addr)
+		refused("dure serve user add", "--addr", addr, "--tls-cert", cert, "--tls-key", key) // there are no users
+	}
+	refused("--tls-cert", "--addr", "127.0.0.1:0", "--tls-cert", cert)
+	refused("--tls-cert", "--addr", "127.0.0.1:0", "--tls-key", key)
+	refused("--tls-cert", "--tls-cert", cert, "--tls-key", another)
+	refused("--tls-cert", "--tls-cert", others+"x", "--tls-key", another)
+	refused("--tls-cert", "--tls-cert", key, "--tls-key", key)
+	refused("127.0.0.1:0", "--addr", "127.0.0.1")
+	refused("a name is", "user", "add", "Ann")
+	refused("a name is", "user", "add")
+	refused("a scope is", "user", "add", "ann", "--scope", "king")
+	refused("no such user", "user", "remove", "ann")
+	w.dure(t, 0, "serve", "user", "add", "ann")
+	refused("such a user already", "user", "add", "ann")
+	refused("dure serve user add", "--addr", "0.0.0.0:0") // there is no certificate
+	w.env = append(w.env, "DURE_SERVE_TOKEN=short")
+	refused("DURE_SERVE_TOKEN", "--addr", "127.0.0.1:0")
 }

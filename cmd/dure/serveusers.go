@@ -71,34 +71,49 @@ func (p *program) userCommand() *cobra.Command {
 	return user
 }
 
-// beyond listens where others can reach it: over TLS alone, and for users alone. hosts are the
-// names that the certificate is for.
-func (p *program) beyond(ctx context.Context, o serving) (l net.Listener, hosts func(string) bool, err error) {
-	wrong := func(why string) error {
-		return p.usage("--addr: "+o.addr+": "+why, p.text.Say(text.ServeBeyond))
-	}
-	all, err := p.users().List()
+// certificate is what a server is known by.
+type certificate struct {
+	tls   *tls.Config       // nil = there is none
+	hosts func(string) bool // the names that it is for
+}
+
+// certified reads the certificate that the command line names. Without one there is no TLS.
+func (p *program) certified(o serving) (certificate, error) {
 	switch {
-	case err != nil:
-		return nil, nil, err
-	case o.cert == "" || o.key == "" || len(all) == 0:
-		return nil, nil, wrong("others could reach it")
+	case o.cert == "" && o.key == "":
+		return certificate{}, nil
+	case o.cert == "" || o.key == "":
+		return certificate{}, p.usage(p.text.Say(text.ServePair), "")
 	}
 	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
-	if err != nil {
-		return nil, nil, wrong(err.Error())
+	var leaf *x509.Certificate
+	if err == nil {
+		leaf, err = x509.ParseCertificate(pair.Certificate[0])
 	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		return nil, nil, wrong(err.Error())
+		return certificate{}, p.usage("--tls-cert, --tls-key: "+err.Error(), "")
 	}
-	plain, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	return certificate{
+		// Streams and deadlines are those of the first version of HTTP.
+		tls:   &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}},
+		hosts: func(host string) bool { return leaf.VerifyHostname(host) == nil },
+	}, nil
+}
+
+// beyond listens where others can reach it: with TLS alone, and for users alone.
+func (p *program) beyond(ctx context.Context, o serving) (net.Listener, error) {
+	all, err := p.users().List()
 	if err != nil {
-		return nil, nil, wrong(err.Error())
+		return nil, err
 	}
-	// Streams and deadlines are those of the first version of HTTP.
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
-	return tls.NewListener(plain, c), func(host string) bool { return leaf.VerifyHostname(host) == nil }, nil
+	if o.cert == "" || len(all) == 0 {
+		return nil, p.usage(p.text.Say(text.ServeOthers, "addr", o.addr), p.text.Say(text.ServeBeyond))
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	if err != nil {
+		return nil, p.usage("--addr: "+o.addr+": "+err.Error(), "")
+	}
+	return l, nil
 }
 
 // isLocal reports whether an address is one of this machine that others cannot reach.

@@ -229,3 +229,28 @@ func TestMayOpen(t *testing.T) {
 		}
 	}
 }
+
+// A server without a token of its own lets users in, and nobody who shows none.
+func TestUsersAlone(t *testing.T) {
+	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	token, err := users.Add("ann", door.Read, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Config{Client: client.New(newLogs()), Users: users, Version: "1", TLS: true, Hosts: func(h string) bool { return h == "dure.example" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.end()
+	for auth, want := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer " + secret: 401, "Basic " + token: 401, token: 401, "Bearer " + token: 200} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://dure.example/v1/about", nil)
+		r.Header["Authorization"] = []string{auth}
+		w := &deadlines{httptest.NewRecorder()}
+		if s.Handler().ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%q: %d, want %d", auth, w.Code, want)
+		}
+	}
+	if _, err := New(Config{Client: client.New(newLogs()), Version: "1"}); err == nil {
+		t.Error("nobody could come in, or everybody")
+	}
+}

@@ -33,6 +33,8 @@ const (
 	FlagServeCert
 	FlagServeKey
 	ServeBeyond
+	ServeOthers
+	ServePair
 
 	acpKeys = iota + lendKeys // where those of the next file begin
 )
@@ -69,5 +71,7 @@ var serveTexts = [acpKeys - lendKeys]both{
 	FlagServeCert - lendKeys:       {"certificate for addresses that others can reach", "다른 컴퓨터에서 닿는 주소에 쓸 인증서"},
 	FlagServeKey - lendKeys:        {"key of the certificate", "인증서의 키"},
 	ServeBeyond - lendKeys:         {"Beyond this machine it takes --tls-cert, --tls-key and users (dure serve user add NAME).", "이 컴퓨터 밖에서는 --tls-cert, --tls-key와 사용자가 필요합니다 (dure serve user add 이름)."},
+	ServeOthers - lendKeys:         {"--addr {addr}: others could reach it", "--addr {addr}: 다른 컴퓨터에서 닿을 수 있습니다"},
+	ServePair - lendKeys:           {"--tls-cert and --tls-key go together", "--tls-cert와 --tls-key는 함께 써야 합니다"},
 	ServeStop - lendKeys:           {"Ctrl+C ends it: turns that run have {time}", "Ctrl+C로 종료: 진행 중인 턴을 {time} 기다립니다"},
 }
