@@ -35,7 +35,7 @@ type flags struct {
 	sessionID, name, appendText, appendFile     string
 	system                                      bool // a text replaces what dure says
 	systemText, systemFile                      string
-	addDirs, pluginDirs, servers                []string
+	addDirs, pluginDirs, serverless, servers    []string
 	onlyServers                                 bool
 	settings, baseURL, dialect, durability      string
 	sandbox                                     string
@@ -148,9 +148,9 @@ func (f flags) app() app.Flags {
 		System: system,
 		Model:  f.model, Mode: f.mode, Skip: f.skip, Trust: f.trust, Sandbox: f.sandbox, Allow: f.allow, Deny: f.deny, BaseURL: f.baseURL,
 		Fallback: f.fallback, Agent: f.agent, Agents: f.agents, Code: f.code, Profile: f.profile, Effort: f.effort,
-		Settings: f.settings, Dialect: f.dialect, Durability: f.durability,
+		Settings: f.settings, Driver: f.host.managed, Dialect: f.dialect, Durability: f.durability,
 		Elsewhere: f.workdir != f.began,
-		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
+		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, ServerlessDirs: f.serverless, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 	f.host.into(&a)
 	a.Hosted = f.linesFrom()
@@ -195,9 +195,12 @@ func (p *program) check(cmd *cobra.Command) error {
 	case cmd.Flags().Changed("session-id") && !newID().MatchString(f.sessionID):
 		return p.usage(p.text.Say(text.BadValue, "flag", "--session-id", "value", f.sessionID, "wanted", p.text.Say(text.WantNewID)), "")
 	}
-	for i, dir := range slices.Concat(f.addDirs, f.pluginDirs) {
+	for i, dir := range slices.Concat(f.addDirs, f.pluginDirs, f.serverless) {
 		path, flag := dir, "--add-dir"
-		if i >= len(f.addDirs) {
+		switch {
+		case i >= len(f.addDirs)+len(f.pluginDirs):
+			flag = "--plugin-dir-no-mcp"
+		case i >= len(f.addDirs):
 			flag = "--plugin-dir"
 		}
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok { // as settings understand it

@@ -79,7 +79,7 @@ func TestHostFlags(t *testing.T) {
 		"equals":  {"--output-format=stream-json", "--verbose", "--input-format=stream-json", "--model=script", "--tools=", "--setting-sources=", "--system-prompt=", "--max-turns=2", "--betas=a,b", "--thinking=adaptive", "--effort=max", "--permission-prompts=none"},
 		"blanks":  {"--output-format", "stream-json", "--verbose", input, "stream-json", "--model", "script", "--tools", "", "--setting-sources", "", "--system-prompt", "", "--max-turns", "2", "--betas", "a,b", "--thinking", "disabled", "--effort", "xhigh"},
 		"repeats": {"--output-format", "stream-json", input, "stream-json", "--add-dir=.", "--add-dir", "..", "--mcp-config", `{"mcpServers":{}}`, "--mcp-config={\"mcpServers\":{}}", "--settings", `{"limits":{"retries":1}}`, "--allowedTools=Bash,Read", "--disallowedTools=Write"},
-		"others":  {"--output-format", "stream-json", input, "stream-json", "--debug-file=x", "--task-budget=5", "--session-mirror", "--allow-dangerously-skip-permissions", "--project-config-root=.", "--initialize-fields=settings", "--managed-settings-in-initialize", "--thinking-display=summarized", "--max-thinking-tokens=2048", "--channels=x"},
+		"others":  {"--output-format", "stream-json", input, "stream-json", "--debug-file=x", "--task-budget=5", "--session-mirror", "--allow-dangerously-skip-permissions", "--project-config-root=.", "--initialize-fields=settings", "--thinking-display=summarized", "--max-thinking-tokens=2048", "--channels=x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, script.Reply{Text: "DONE"})

@@ -107,8 +107,8 @@ func (p *program) move(dir string, more []string) (a *app.App, back func(), err 
 		}
 		return filepath.Join(p.flags.workdir, path)
 	}
-	f.addDirs, f.pluginDirs = slices.Clone(f.addDirs), slices.Clone(f.pluginDirs)
-	for _, list := range [][]string{f.addDirs, f.pluginDirs} {
+	f.addDirs, f.pluginDirs, f.serverless = slices.Clone(f.addDirs), slices.Clone(f.pluginDirs), slices.Clone(f.serverless)
+	for _, list := range [][]string{f.addDirs, f.pluginDirs, f.serverless} {
 		for i := range list {
 			list[i] = absolute(list[i])
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -46,7 +47,10 @@ type sdkFlags struct {
 	tools, sources  string
 	thinking        string
 	thinkingTokens  int
-	hasTools        bool // not flags: those were given
+	managed         string // settings that only restrict
+	managedLater    bool   // initialize brings them
+	drops           string // the message whose turn is all that may be forgotten; "" = any
+	hasTools        bool   // not flags: those were given
 	hasSources      bool
 	given           bool // how many tokens are thought for
 }
@@ -57,7 +61,7 @@ var ignoredFlags = map[string]string{
 	"thinking-display": "", "task-budget": "", "betas": "", "debug-file": "", "channels": "",
 	"session-mirror": "true", "project-config-root": "",
 	"prompt-suggestions": "true", "exclude-dynamic-system-prompt-sections": "true",
-	"initialize-fields": "", "managed-settings-in-initialize": "true",
+	"initialize-fields": "",
 }
 
 func (p *program) defineHost(f *pflag.FlagSet) {
@@ -74,7 +78,11 @@ func (p *program) defineHost(f *pflag.FlagSet) {
 	f.StringVar(&v.sources, "setting-sources", "", t.Say(text.FlagSources))
 	f.IntVar(&v.thinkingTokens, "max-thinking-tokens", 0, t.Say(text.FlagThinkTokens))
 	f.StringVar(&v.thinking, "thinking", "", t.Say(text.FlagHost))
-	hidden := []string{"thinking", "allow-dangerously-skip-permissions", "await-initialize", "forward-subagent-text", "permission-prompt-tool", "permission-prompts"}
+	f.StringVar(&v.managed, "managed-settings", "", t.Say(text.FlagHost))
+	f.BoolVar(&v.managedLater, "managed-settings-in-initialize", false, t.Say(text.FlagHost))
+	f.StringArrayVar(&p.flags.serverless, "plugin-dir-no-mcp", nil, t.Say(text.FlagHost))
+	f.StringVar(&v.drops, "resume-drops-turn", "", t.Say(text.FlagHost))
+	hidden := []string{"plugin-dir-no-mcp", "resume-drops-turn", "managed-settings", "managed-settings-in-initialize", "thinking", "allow-dangerously-skip-permissions", "await-initialize", "forward-subagent-text", "permission-prompt-tool", "permission-prompts"}
 	for name, alone := range ignoredFlags {
 		f.String(name, "", t.Say(text.FlagHost))
 		f.Lookup(name).NoOptDefVal = alone
@@ -155,6 +163,10 @@ func (p *program) checkHost(flags *pflag.FlagSet) error {
 		return p.usage(p.text.Say(text.BadValue, "flag", "--input-format", "value", in, "wanted", want), "")
 	case in == formatStream && f.output != formatStream:
 		return p.usage(p.text.Say(text.OnlyWith, "one", "--input-format stream-json", "other", "--output-format stream-json"), "")
+	case f.host.managedLater && f.host.managed != "":
+		return p.usage(p.text.Say(text.Exclusive, "one", "--managed-settings", "other", "--managed-settings-in-initialize"), "")
+	case f.host.drops != "" && f.forkAt == "":
+		return p.usage(p.text.Say(text.OnlyWith, "one", "--resume-drops-turn", "other", "--resume-session-at"), "")
 	case f.hosted() && f.interactive:
 		return p.usage(p.text.Say(text.Exclusive, "one", "--output-format stream-json", "other", "--interactive"), "")
 	}
@@ -209,6 +221,9 @@ func (p *program) serve(cmd *cobra.Command, args []string) error {
 // hostProgram builds the program as a host wants it.
 func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initialize) (none sdk.Program, err error) {
 	f := &p.flags
+	if err := f.takeManaged(init); err != nil {
+		return none, err
+	}
 	if init != nil {
 		f.take(init)
 		workdir, _ := os.Getwd() // it is told below that there is none
@@ -250,12 +265,31 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 	if err != nil {
 		return none, err
 	}
+	if at != "" && f.host.drops != "" {
+		if err := p.onlyDrops(ctx, c, out.Open, at); err != nil {
+			return none, err
+		}
+	}
 	if at != "" && !f.fork && out.Open.Session != "" {
 		if out.Rewind, err = p.hostPoint(ctx, c, agent.SessionInfo{ID: out.Open.Session}, at); err != nil {
 			return none, err
 		}
 	}
 	return out, nil
+}
+
+// onlyDrops refuses to forget more than the turn that a host has named.
+func (p *program) onlyDrops(ctx context.Context, c *cli.CLI, o agent.Open, at string) error {
+	id := cmp.Or(o.Fork, o.Session)
+	seq, err := p.hostPoint(ctx, c, agent.SessionInfo{ID: id}, at)
+	if err != nil {
+		return err
+	}
+	why, err := sdk.DropsMore(ctx, c.Client, id, seq, p.flags.host.drops)
+	if err != nil || why == "" {
+		return err
+	}
+	return &agent.Problem{Code: agent.ProblemUsage, Message: "Resume rejected by --resume-drops-turn: " + why, Fix: "go on without --resume-session-at"}
 }
 
 // hostPoint is the event that a host means: by the UUID of a message, or as people name it.

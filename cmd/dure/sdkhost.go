@@ -65,6 +65,10 @@ func (f *flags) takeMore(init *sdk.Initialize, workdir string) error {
 	}
 	if init.Plugins != nil {
 		for _, one := range *init.Plugins {
+			if one.Serverless {
+				f.serverless = append(f.serverless, one.Path)
+				continue
+			}
 			f.pluginDirs = append(f.pluginDirs, one.Path)
 		}
 	}
@@ -72,6 +76,25 @@ func (f *flags) takeMore(init *sdk.Initialize, workdir string) error {
 	allow, ask, deny := init.ToolRules()
 	f.allow, f.deny = append(f.allow, allow...), append(f.deny, deny...)
 	return f.takeAsks(ask, workdir)
+}
+
+// takeManaged takes over the settings of a host that only restrict. Where they are to come
+// with initialize, nothing begins without them.
+func (f *flags) takeManaged(init *sdk.Initialize) error {
+	bad := func(what, fix string) error {
+		return &agent.Problem{Code: agent.ProblemUsage, Message: "initialize: " + what, Fix: fix}
+	}
+	given := init != nil && has(init.Managed)
+	switch {
+	case !given && f.host.managedLater:
+		return bad("there are no managedSettings in it, and --managed-settings-in-initialize says that there are", "send them")
+	case !given:
+		return nil
+	case f.host.managed != "":
+		return bad("managedSettings are there, and --managed-settings too", "send them once")
+	}
+	f.host.managed = string(init.Managed)
+	return nil
 }
 
 // takeAsks adds rules that ask to the settings of the command line.

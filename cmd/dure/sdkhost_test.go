@@ -14,12 +14,12 @@ import (
 func TestHostDelivers(t *testing.T) {
 	h := newHost(t, script.Reply{Text: "Hello."})
 	h.start(append(slices.Clone(usualArgs), "--settings", `{"permissions":{"ask":["WebFetch"],"allow":["Read"]}}`)...)
-	r := h.initialise(`,"settings":{"permissions":{"allow":["Glob"]}},"disallowedTools":["Bash"],"managedSettings":{},"sdkMcpServers":["in"],"sdkMcpServerConfigs":{"in":{"tools":[{"name":"a","permission_policy":"always_deny"},{"name":"b","permission_policy":"always_allow","org_max_permission":"ask"},{"name":"c","permission_policy":"always_allow"},{"name":"d"}]}}`)
+	r := h.initialise(`,"settings":{"permissions":{"allow":["Glob"]}},"disallowedTools":["Bash"],"managedSettings":{"permissions":{"deny":["WebSearch"],"allow":["WebFetch"]},"model":"none"},"sdkMcpServers":["in"],"sdkMcpServerConfigs":{"in":{"tools":[{"name":"a","permission_policy":"always_deny"},{"name":"b","permission_policy":"always_allow","org_max_permission":"ask"},{"name":"c","permission_policy":"always_allow"},{"name":"d"}]}}`)
 	if r["subtype"] != "success" {
 		t.Fatalf("%v", r)
 	}
 	out := r["response"].(map[string]any)
-	for name, want := range map[string]any{"settings_applied": true, "disallowed_tools_applied": true, "managed_settings_applied": false, "hook_on_failure_supported": true} {
+	for name, want := range map[string]any{"settings_applied": true, "disallowed_tools_applied": true, "managed_settings_applied": true, "hook_on_failure_supported": true} {
 		if out[name] != want {
 			t.Errorf("%s is %v", name, out[name])
 		}
@@ -31,12 +31,12 @@ func TestHostDelivers(t *testing.T) {
 		rule := one.(map[string]any)
 		got = append(got, rule["behavior"].(string)+" "+rule["rule"].(string))
 	}
-	for _, want := range []string{"ask WebFetch", "ask mcp__in__b", "allow Glob", "allow mcp__in__c", "deny Bash", "deny mcp__in__a"} {
+	for _, want := range []string{"ask WebFetch", "ask mcp__in__b", "allow Glob", "allow mcp__in__c", "deny Bash", "deny mcp__in__a", "deny WebSearch"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("there is no rule %q: %q", want, got)
 		}
 	}
-	if slices.Contains(got, "allow Read") || strings.Contains(strings.Join(got, " "), "mcp__in__d") {
+	if slices.Contains(got, "allow Read") || slices.Contains(got, "allow WebFetch") || strings.Contains(strings.Join(got, " "), "mcp__in__d") {
 		t.Errorf("%q", got)
 	}
 	h.end(0)
@@ -44,7 +44,7 @@ func TestHostDelivers(t *testing.T) {
 
 // A host is told of what it delivers that cannot be used.
 func TestHostDeliversNonsense(t *testing.T) {
-	for _, more := range []string{`,"settings":[]`, `,"settings":{"permissions":{"deny":["("]}}`, `,"hooks":7`, `,"hooks":{"Stop":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}`} {
+	for _, more := range []string{`,"managedSettings":[]`, `,"managedSettings":{"availableModels":["x"]}`, `,"settings":[]`, `,"settings":{"permissions":{"deny":["("]}}`, `,"hooks":7`, `,"hooks":{"Stop":[{"hookCallbackIds":["a"],"onFailure":"explode"}]}`} {
 		h := newHost(t)
 		h.start(usualArgs...)
 		r := h.initialise(more)
@@ -53,5 +53,92 @@ func TestHostDeliversNonsense(t *testing.T) {
 			t.Errorf("%s: %s", more, data)
 		}
 		_ = h.in.Close() // what it ends with depends on how far it has come
+	}
+}
+
+// Settings that are to come with initialize come, or nothing begins; those of the command line
+// hold as well, and there is one of both.
+func TestHostManages(t *testing.T) {
+	const deny = `{"permissions":{"deny":["Bash(echo:*)"]}}`
+	for name, c := range map[string]struct {
+		args []string
+		more string
+		want string
+	}{
+		"flag":     {[]string{"--managed-settings", deny}, "", ""},
+		"later":    {[]string{"--await-initialize", "--managed-settings-in-initialize"}, `,"managedSettings":` + deny, ""},
+		"missing":  {[]string{"--await-initialize", "--managed-settings-in-initialize"}, "", "there are no managedSettings"},
+		"both":     {[]string{"--managed-settings", deny}, `,"managedSettings":` + deny, "Send them once"},
+		"not held": {[]string{"--managed-settings", `{"deniedModels":["x"]}`}, "", "deniedModels cannot be held"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, bashes("echo hello", ""), script.Reply{Text: "No."})
+			h.start(append(append([]string{"--dangerously-skip-permissions"}, usualArgs...), c.args...)...)
+			r := h.initialise(c.more)
+			if c.want != "" {
+				if words, _ := r["error"].(string); !strings.Contains(words, c.want) {
+					t.Errorf("%v", r)
+				}
+				_ = h.in.Close() // what it ends with is said elsewhere
+				return
+			}
+			h.say(user("look"))
+			h.until("result").wants(t, "permission_denials.0.tool_name", "Bash")
+			h.end(0)
+		})
+	}
+}
+
+// A host that goes back names the turn that it means to forget, and nothing else is.
+func TestHostDropsATurn(t *testing.T) {
+	replies := []script.Reply{{Text: "One."}, {Text: "Two."}, {Text: "Three."}, {Text: "Instead."}}
+	h := newHost(t, replies...)
+	args := func(more ...string) []string { return append(slices.Clone(usualArgs), more...) }
+	message := func(words, id string) string {
+		return strings.Replace(user(words), `{"type"`, `{"uuid":"`+id+`","type"`, 1)
+	}
+	const second, third = "11111111-1111-4111-8111-111111111112", "11111111-1111-4111-8111-111111111113"
+	h.start(args()...)
+	h.initialise("")
+	h.say(user("one"))
+	first := h.until("assistant")
+	h.until("result")
+	h.say(message("two", second))
+	h.until("result")
+	h.say(message("three", third))
+	h.until("result")
+	h.end(0)
+	session, at := first.fields["session_id"].(string), first.fields["uuid"].(string)
+	var two string
+	for _, l := range h.seen {
+		if l.Type == "assistant" && strings.Contains(l.raw, "Two.") {
+			two = l.fields["uuid"].(string)
+		}
+	}
+	for _, c := range []struct {
+		name, at, drops string
+		more            []string
+		refused         bool
+	}{
+		{"more than that turn", at, second, nil, true},
+		{"another turn", at, third, nil, true},
+		{"one that is not there", two, second, nil, true},
+		{"in a copy", at, second, []string{"--fork-session"}, true},
+		{"that turn", two, third, nil, false},
+	} {
+		h.start(args(append([]string{"--resume=" + session, "--resume-session-at=" + c.at, "--resume-drops-turn=" + c.drops}, c.more...)...)...)
+		h.initialise("")
+		if c.refused {
+			l := h.find("result/error_during_execution")
+			if words, _ := l.at("errors.0").(string); !strings.HasPrefix(words, "Resume rejected by --resume-drops-turn:") {
+				t.Errorf("%s: %s", c.name, l.raw)
+			}
+			_ = h.in.Close() // it ends with an error
+			continue
+		}
+		h.say(user("instead"))
+		h.until("result").wants(t, "subtype", "success", "result", "Instead.")
+		h.end(0)
 	}
 }

@@ -32,38 +32,40 @@ import (
 
 // Flags are what the command line says. Zero values say nothing.
 type Flags struct {
-	Model        string
-	Mode         string
-	Skip         bool   // --dangerously-skip-permissions
-	Trust        bool   // what the folder brings is trusted, for this run
-	Sandbox      string // auto or off; "" = as the settings say
-	Allow, Deny  []string
-	BaseURL      string
-	Settings     string // a file, or a JSON object
-	Effort       string // low, medium or high
-	Fallback     string // names of models, separated by commas
-	Profile      string
-	Dialect      string
-	Durability   string
-	AddDirs      []string
-	System       *string // in the place of what dure says of itself; nil = nothing is
-	SystemAppend string
-	Budget       Budget      // zero fields say nothing
-	Scratch      bool        // keep nothing on disk
-	PlainOff     bool        // what an input names without an @ is not read
-	Hosted       bool        // a program for agent sessions drives this one, by lines
-	NoReflexion  bool        // nothing is learnt of what is done
-	PluginDirs   []string    // plugins for this run
-	Servers      []string    // of the Model Context Protocol, for this run: files, or JSON objects
-	OnlyServers  bool        // no others than those
-	AwaitServers bool        // the first request waits for them, as long as that is no nuisance
-	Agent        string      // the type of agents that a session runs as; "" = as the settings say, none = none
-	Agents       string      // types of agents, see swarm.ParseNamed
-	Code         *BundleCode // of the bundle whose swarm runs; nil = none does
-	Sources      *[]string   // whose files of settings, instructions and extensions are read: user, project, local; nil = all
-	Tools        *[]string   // the built-in tools that there are; nil = all
-	Thinking     *int        // tokens that an answer may think for; nil = as the effort has it
-	Elsewhere    bool        // the folder is another one than that which Trust, Skip and Mode were said of
+	Model          string
+	Mode           string
+	Skip           bool   // --dangerously-skip-permissions
+	Trust          bool   // what the folder brings is trusted, for this run
+	Sandbox        string // auto or off; "" = as the settings say
+	Allow, Deny    []string
+	BaseURL        string
+	Settings       string // a file, or a JSON object
+	Driver         string // what a program that drives this one restricts, see [config.Sources]
+	Effort         string // low, medium or high
+	Fallback       string // names of models, separated by commas
+	Profile        string
+	Dialect        string
+	Durability     string
+	AddDirs        []string
+	System         *string // in the place of what dure says of itself; nil = nothing is
+	SystemAppend   string
+	Budget         Budget      // zero fields say nothing
+	Scratch        bool        // keep nothing on disk
+	PlainOff       bool        // what an input names without an @ is not read
+	Hosted         bool        // a program for agent sessions drives this one, by lines
+	NoReflexion    bool        // nothing is learnt of what is done
+	PluginDirs     []string    // plugins for this run
+	ServerlessDirs []string    // more of them, whose servers are not used
+	Servers        []string    // of the Model Context Protocol, for this run: files, or JSON objects
+	OnlyServers    bool        // no others than those
+	AwaitServers   bool        // the first request waits for them, as long as that is no nuisance
+	Agent          string      // the type of agents that a session runs as; "" = as the settings say, none = none
+	Agents         string      // types of agents, see swarm.ParseNamed
+	Code           *BundleCode // of the bundle whose swarm runs; nil = none does
+	Sources        *[]string   // whose files of settings, instructions and extensions are read: user, project, local; nil = all
+	Tools          *[]string   // the built-in tools that there are; nil = all
+	Thinking       *int        // tokens that an answer may think for; nil = as the effort has it
+	Elsewhere      bool        // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]config.Provider
 }
@@ -162,7 +164,7 @@ func New(o Options) (*App, error) {
 	}
 	src := config.Sources{
 		ReadFile: config.ReadFile, Getenv: getenv(o.Environ), UserHome: o.UserHome, Workdir: o.Workdir,
-		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(), Only: o.Flags.layers(),
+		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(), Only: o.Flags.layers(), Driver: o.Flags.Driver,
 	}
 	stamp, _ := config.Changed(src, config.Stamp{}) // before they are read
 	cfg, err := load(src, o.Flags)

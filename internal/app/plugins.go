@@ -91,11 +91,14 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 		notes = append(notes, agent.Note{Level: "warn", Code: "plugins", Text: text})
 	}
 	store := a.pluginStore()
-	for _, dir := range a.namedPlugins() {
-		l, err := store.LoadFolder(dir)
+	for _, n := range a.namedPlugins() {
+		l, err := store.LoadFolder(n.dir)
 		if err != nil {
 			note(err.Error())
 			continue
+		}
+		if n.serverless {
+			l.Servers = nil
 		}
 		used = append(used, a.use(l, nil, false))
 	}
@@ -163,18 +166,25 @@ func (a *App) readPlugins(workdir string, beside []besidePlugin) (used []usedPlu
 // taken is what is the matter with a plugin whose name another one has.
 func taken(id string) string { return "another plugin of its name is in force: " + id }
 
-// namedPlugins are the folders of the plugins that are named for this run.
-func (a *App) namedPlugins() (dirs []string) {
-	for _, dir := range a.opts.Flags.PluginDirs {
+// A namedPlugin is a folder with a plugin that is named for this run.
+type namedPlugin struct {
+	dir        string
+	serverless bool // the servers of it are not used
+}
+
+// namedPlugins are those of this run.
+func (a *App) namedPlugins() (list []namedPlugin) {
+	f := a.opts.Flags
+	for i, dir := range slices.Concat(f.PluginDirs, f.ServerlessDirs) {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok { // as settings understand it
 			dir = filepath.Join(a.opts.UserHome, rest)
 		}
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(a.opts.Workdir, dir)
 		}
-		dirs = append(dirs, filepath.Clean(dir))
+		list = append(list, namedPlugin{filepath.Clean(dir), i >= len(f.PluginDirs)})
 	}
-	return dirs
+	return list
 }
 
 func (a *App) use(l plugins.Loaded, own map[string]json.RawMessage, managed bool) usedPlugin {

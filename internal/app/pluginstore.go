@@ -425,11 +425,11 @@ func (a *App) ListPlugins(workdir string) ([]agent.PluginInfo, error) {
 	workdir = cmp.Or(workdir, a.opts.Workdir)
 	s := a.pluginStore()
 	all := []agent.PluginInfo{}
-	for _, dir := range a.namedPlugins() {
-		l, err := s.LoadFolder(dir)
-		info := agent.PluginInfo{ID: l.ID, Source: dir, Enabled: true, By: "flag"}
+	for _, n := range a.namedPlugins() {
+		l, err := s.LoadFolder(n.dir)
+		info := agent.PluginInfo{ID: l.ID, Source: n.dir, Enabled: true, By: "flag"}
 		if err != nil {
-			info.Name, info.Problem = filepath.Base(dir), err.Error()
+			info.Name, info.Problem = filepath.Base(n.dir), err.Error()
 		}
 		all = append(all, a.described(info, l, nil))
 	}

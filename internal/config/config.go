@@ -30,6 +30,7 @@ type Sources struct {
 	Language string                                 // what the locale asks for: en or ko; "" = en
 	Settings string                                 // of the command line: a file, or a JSON object
 	Flags    Settings                               // what other flags say
+	Driver   string                                 // of a program that drives this one, for the administrator's layer, in JSON: what restricts holds
 
 	// Only are the layers of files that are read, of User, Project and Local; nil = all. Those
 	// of an administrator are read in any case.

@@ -20,8 +20,8 @@ const maxManaged = 100
 const disableBypass = "permissions.disableBypassPermissionsMode"
 
 // managed applies what the administrator says: the file, then those of the
-// folder by name; before them what .claude has for him. What is left to nobody else is
-// taken away first.
+// folder by name; before them what .claude has for him, and before that what a program that
+// drives this one restricts. What is left to nobody else is taken away first.
 func (l *loader) managed(files settingsFiles, others claudePlaces) error {
 	more, err := l.managedFolder(files.managedDir)
 	if err != nil {
@@ -45,6 +45,12 @@ func (l *loader) managed(files settingsFiles, others claudePlaces) error {
 		rules = rules || on(s.ManagedRulesOnly) || s.Permissions != nil && on(s.Permissions.ManagedOnly)
 		box = box || s.Sandbox != nil && on(s.Sandbox.ManagedOnly)
 	}
+	d, err := restricting(l.src.Driver)
+	if err != nil {
+		ly := layer{kind: Managed, path: driverName}
+		return ly.problem(0, err.Error(), "Leave it out, or what is wrong with it.")
+	}
+	rules, box = rules || d.rules, box || d.box
 	theirs, err := l.managedFolder(others.managedDir)
 	if err != nil {
 		return err
@@ -58,6 +64,9 @@ func (l *loader) managed(files settingsFiles, others claudePlaces) error {
 	}
 	if box {
 		l.lockSandbox()
+	}
+	if err := l.driven(d); err != nil {
+		return err
 	}
 	for _, path := range theirs {
 		if err := l.claude(Managed, path); err != nil {

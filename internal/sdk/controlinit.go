@@ -89,8 +89,9 @@ type Manifest struct {
 
 // Plugin is a plugin that a host names.
 type Plugin struct {
-	Type string `json:"type"`
-	Path string `json:"path"`
+	Type       string `json:"type"`
+	Path       string `json:"path"`
+	Serverless bool   `json:"skipMcpDiscovery"`
 }
 
 // The outcomes of a manifest.
@@ -252,7 +253,7 @@ func (h *Host) hello(init *Initialize) map[string]any {
 		out["settings_applied"] = true
 	}
 	if init.Managed != nil {
-		out["managed_settings_applied"] = false
+		out["managed_settings_applied"] = true // else nothing has begun
 	}
 	if init.DisallowedTools != nil {
 		out["disallowed_tools_applied"] = true

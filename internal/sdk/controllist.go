@@ -245,25 +245,17 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("a turn is running")
 	}
 	p, c, id := h.prog.Powers, h.prog.Client, h.session
+	h.plugins = nil
 	return slow(func(ctx context.Context) (any, error) {
 		p.ReloadPlugins()
 		if err := p.ReloadSkills(id); err != nil {
 			return nil, err
 		}
-		plugins, faults := []map[string]any{}, 0
 		list, err := client.Query[[]agent.PluginInfo](ctx, c, agent.ListPlugins{})
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range list {
-			switch {
-			case !one.Enabled:
-			case one.Problem != "":
-				faults++
-			default:
-				plugins = append(plugins, map[string]any{"name": one.Name, "path": "", "source": one.Source, "version": one.Version})
-			}
-		}
+		plugins, faults := pluginLines(list)
 		return map[string]any{
 			"commands": h.commandLines(ctx), "agents": h.agentLines(ctx), "plugins": plugins, "mcpServers": serversNow(p, id), "error_count": faults,
 		}, nil

@@ -22,7 +22,7 @@ type initMessage struct {
 	Commands     []string     `json:"slash_commands"`
 	Style        string       `json:"output_style"`
 	Skills       []string     `json:"skills"`
-	Plugins      []any        `json:"plugins"`
+	Plugins      []pluginLine `json:"plugins"`
 	Capabilities []string     `json:"capabilities"`
 }
 
@@ -30,6 +30,32 @@ type serverLine struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Source string `json:"source,omitempty"`
+}
+
+type pluginLine struct {
+	Name    string `json:"name"`
+	Path    string `json:"path"` // "" = it is installed
+	Source  string `json:"source"`
+	Version string `json:"version,omitempty"`
+}
+
+// pluginLines are the plugins that are in force, with how many should be and are not.
+func pluginLines(list []agent.PluginInfo) (lines []pluginLine, faults int) {
+	lines = []pluginLine{}
+	for _, p := range list {
+		switch {
+		case !p.Enabled:
+		case p.Problem != "":
+			faults++
+		default:
+			one := pluginLine{Name: p.Name, Source: p.Source, Version: p.Version}
+			if p.By == "flag" {
+				one.Path, one.Source = p.Source, p.ID
+			}
+			lines = append(lines, one)
+		}
+	}
+	return lines, faults
 }
 
 // capabilities are what hosts may count on beside what every version has.
@@ -43,7 +69,7 @@ func (h *Host) beginning() initMessage {
 	m := initMessage{
 		head: h.head("system", "init", ""), KeySource: h.prog.KeySource, Version: h.prog.Version, Cwd: h.prog.Workdir,
 		Model: h.show.model, Mode: string(h.show.mode), Style: outputStyle, Capabilities: capabilities,
-		Agents: []string{}, Tools: []string{}, Servers: []serverLine{}, Commands: []string{}, Skills: []string{}, Plugins: []any{},
+		Agents: []string{}, Tools: []string{}, Servers: []serverLine{}, Commands: []string{}, Skills: []string{}, Plugins: []pluginLine{},
 	}
 	if m.Mode == "" {
 		m.Mode = string(agent.ModeDefault)
@@ -73,6 +99,12 @@ func (h *Host) beginning() initMessage {
 			}
 		}
 	}
+	if h.plugins == nil {
+		if list, err := client.Query[[]agent.PluginInfo](ctx, c, agent.ListPlugins{Workdir: h.prog.Workdir}); err == nil {
+			h.plugins, _ = pluginLines(list)
+		}
+	}
+	m.Plugins = append(m.Plugins, h.plugins...)
 	if list, err := client.Query[[]agent.AgentInfo](ctx, c, agent.ListAgents{Workdir: h.prog.Workdir}); err == nil {
 		for _, a := range list {
 			if a.State == "active" && !slices.Contains(m.Agents, a.Name) {

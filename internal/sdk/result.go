@@ -143,7 +143,7 @@ func (h *Host) why(b agent.TurnEnded) string {
 	case b.Reason == agent.EndStopped:
 		return say(text.TurnStopped)
 	case b.Fail != "":
-		what, fix := h.c.Text.Failure(b.Fail, b.Error)
+		what, fix := h.c.Text.Failure(b.Fail, h.session)
 		return strings.TrimSpace(what + ": " + b.Error + "\n" + fix)
 	}
 	return h.c.Text.Phrase(b.Error)

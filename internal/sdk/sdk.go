@@ -109,7 +109,8 @@ type Host struct {
 	stop      context.CancelFunc // ends that
 
 	prog    Program
-	init    *Initialize // what the host has said; nil = nothing
+	init    *Initialize  // what the host has said; nil = nothing
+	plugins []pluginLine // in force; nil = they have to be asked for
 	sess    *client.Session
 	session string // its ID, also before it is open
 	begun   bool   // it was tried to begin

@@ -1,4 +1,4 @@
-// model: {"replies": [{"when": "loop", "calls": [{"tool": "Bash", "input": {"command": "echo loop"}}]}, {"when": "fail", "faults": [{"kind": "status", "status": 400, "message": "no"}, {"kind": "status", "status": 400, "message": "no"}], "text": "x"}, {"text": "DONE"}]}
+// model: {"replies": [{"when": "loop", "calls": [{"tool": "Bash", "input": {"command": "echo loop"}}]}, {"when": "fail", "faults": [{"kind": "status", "status": 400, "message": "no"}, {"kind": "status", "status": 400, "message": "no"}], "text": "x"}, {"when": "try this", "calls": [{"tool": "Bash", "input": {"command": "echo no"}}]}, {"text": "DONE"}, {"text": "DONE"}]}
 import { assert, ask } from './lib.mjs';
 
 const turns = await ask('loop', { maxTurns: 2, allowedTools: ['Bash'] });
@@ -25,3 +25,14 @@ assert.match(String(fails.error), /returned an error result/);
 const none = await ask('x', { resume: '00000000-0000-4000-8000-000000000000' });
 assert.ok(none.error, 'a session that is not there is an error');
 assert.match(String(none.error), /00000000-0000-4000-8000-000000000000/);
+
+// Settings that only restrict hold, whichever way they come, and nothing begins with those that
+// cannot be held.
+for (const managedSettingsDelivery of ['argv', 'initialize']) {
+  const how = { managedSettingsDelivery, allowedTools: ['Bash'], permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true };
+  const held = await ask('try this', { ...how, managedSettings: { permissions: { deny: ['Bash(echo:*)'], allow: ['Write'] } } });
+  assert.equal(held.error, undefined);
+  assert.deepEqual(held.result.permission_denials.map((d) => d.tool_name), ['Bash'], managedSettingsDelivery);
+  const refused = await ask('x', { ...how, managedSettings: { availableModels: ['none'] } });
+  assert.match(String(refused.error), /availableModels cannot be held/, managedSettingsDelivery);
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dure/agent"
+)
+
+// What a program that drives this one restricts holds against whoever else speaks, but the
+// administrator; what it would permit does not.
+func TestDriver(t *testing.T) {
+	skipWindows(t)
+	const user = `{"permissions": {"allow": ["Bash"]}, "sandbox": {"mode": "off", "write": ["/w"]}}`
+	load := func(driver, admin string) Config {
+		t.Helper()
+		files := map[string]string{userFile: user}
+		if admin != "" {
+			files[adminFile] = admin
+		}
+		src := machine{files: files}.sources()
+		src.Driver = driver
+		c, err := Load(src)
+		if err != nil {
+			t.Fatalf("%s: %v", driver, err)
+		}
+		return c
+	}
+	c := load(`{"permissions":{"deny":["WebFetch"],"ask":["Read"],"allow":["Write"],"defaultMode":"bypassPermissions","additionalDirectories":["/x"],"disableBypassPermissionsMode":"disable"},
+		"sandbox":{"enabled":true,"network":{"deniedDomains":["a.example"],"allowedDomains":["b.example"]},"filesystem":{"denyRead":["/r"],"denyWrite":["/d"],"allowWrite":["/a"]}},
+		"deniedMcpServers":[{"serverName":"s"}],"env":{"A":"b"},"model":"m","hooks":{},"disableAllHooks":true,"availableModels":null,"disableRemoteControl":true}`, "")
+	if !slices.Equal(texts(c.Deny), []string{"WebFetch"}) || !slices.Equal(texts(c.Ask), []string{"Read"}) || !slices.Equal(texts(c.Allow), []string{"Bash"}) || !c.NoBypass {
+		t.Errorf("rules: %v %v %v %v", texts(c.Allow), texts(c.Ask), texts(c.Deny), c.NoBypass)
+	}
+	if c.Mode != agent.ModeDefault || len(c.AddDirs) != 0 || c.Model != DefaultModel || len(c.Env) != 0 {
+		t.Errorf("it permits: %s %v %s %v", c.Mode, c.AddDirs, c.Model, c.Env)
+	}
+	b := c.Sandbox
+	if b.Off || !slices.Equal(b.DenyHosts, []string{"a.example"}) || len(b.AllowHosts) != 0 || !slices.Equal(b.DenyRead, []string{"/r"}) || !slices.Equal(b.Protect, []string{"/d"}) || !slices.Equal(b.Write, []string{"/w"}) {
+		t.Errorf("confinement: %+v", b)
+	}
+	if !c.Hooks.ManagedOnly || c.Hooks.ManagedOff || len(c.MCP.Denied) != 1 {
+		t.Errorf("%+v %+v", c.Hooks, c.MCP.Denied)
+	}
+	if c := load(`{"allowManagedPermissionRulesOnly":true,"sandbox":{"network":{"allowManagedDomainsOnly":true}}}`, ""); len(c.Allow) != 0 || !c.Sandbox.ManagedOnly || len(c.Sandbox.Write) != 0 {
+		t.Errorf("locks: %v %+v", texts(c.Allow), c.Sandbox)
+	}
+	if c := load(`{"allowManagedPermissionRulesOnly":false,"sandbox":{"enabled":false}}`, ""); len(c.Allow) != 1 || !c.Sandbox.Off {
+		t.Errorf("what does not restrict: %v %+v", texts(c.Allow), c.Sandbox)
+	}
+	if c := load(`{"permissions":{"deny":["A"]},"allowedMcpServers":[{"serverName":"mine"}]}`, `{"permissions":{"deny":["B"]},"allowedMcpServers":[]}`); !slices.Equal(texts(c.Deny), []string{"A", "B"}) || c.MCP.Allowed == nil || len(*c.MCP.Allowed) != 0 {
+		t.Errorf("with an administrator: %v %v", texts(c.Deny), c.MCP.Allowed)
+	}
+	for _, bad := range []string{
+		"x", "[]", "null", `{"permissions":[]}`, `{"permissions":{"deny":["Bash("]}}`, `{"permissions":{"deny":"Bash"}}`, `{"deniedModels":["x"]}`,
+		`{"sandbox":{"failIfUnavailable":true}}`, `{"sandbox":{"filesystem":{"denyRead":["/a/*"]}}}`, `{"somethingNew":true}`, `{"permissions":{"denyInsteadOfPrompting":true}}`,
+		`{"permissions":{"deny":["` + strings.Repeat("a", maxFile) + `"]}}`,
+	} {
+		src := machine{}.sources()
+		src.Driver = bad
+		if _, err := Load(src); agent.ProblemOf(err) == nil {
+			t.Errorf("%.60s was taken: %v", bad, err)
+		}
+	}
+}
