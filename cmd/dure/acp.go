@@ -69,7 +69,7 @@ func (p *program) acpConfig() acp.Config {
 			if f.Session != "" && p.opened.Runs(f.Session) { // others have it open, and it is as they have said
 				return place(p.opened, p.opened.Shared(), func() error { return nil }), nil
 			}
-			a, err := p.buildFor(p.flagsIn(f), f.Dir, f.Editor)
+			a, err := p.buildFor(p.flagsIn(f), f.Dir, f)
 			if err != nil {
 				return acp.Place{}, err
 			}

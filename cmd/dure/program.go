@@ -18,6 +18,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/acp"
 	"dure/internal/app"
 	"dure/internal/cli"
 	"dure/internal/text"
@@ -64,15 +65,15 @@ func (p *program) open() (*app.App, error) {
 
 // build makes what the program is made of, for a working folder.
 func (p *program) build(f flags, workdir string) (*app.App, error) {
-	return p.buildFor(f, workdir, nil)
+	return p.buildFor(f, workdir, acp.Folder{})
 }
 
-// buildFor is build for an editor that has files of the folder open; nil = there is none.
-func (p *program) buildFor(f flags, workdir string, e app.Editor) (*app.App, error) {
+// buildFor is build for an editor that may have files of the folder open, and terminals.
+func (p *program) buildFor(f flags, workdir string, e acp.Folder) (*app.App, error) {
 	home, _ := os.UserHomeDir() // settings say what is missing without it
 	return app.New(app.Options{
 		Flags: f.app(), Environ: os.Environ(), UserHome: home, Workdir: workdir,
-		Language: p.text.Language(), Version: version, Logger: p.logger(), Keychain: true, Fault: atWrites, Editor: e, Host: p.embeds,
+		Language: p.text.Language(), Version: version, Logger: p.logger(), Keychain: true, Fault: atWrites, Editor: e.Editor, Terminal: e.Terminal, Host: p.embeds,
 	})
 }
 

@@ -61,6 +61,8 @@ type Folder struct {
 	More    []string // folders beside it, absolute
 	Servers []byte   // of the Model Context Protocol, as an object of mcpServers; nil = none
 	Editor  Editor   // nil = the client shows no files
+
+	Terminal agent.Terminal // of the client, for commands that nothing confines; nil = it has none
 }
 
 // Editor is a client in which files are open that may not be saved yet.

@@ -80,6 +80,7 @@ func (v *view) called(ctx context.Context, e agent.Event) {
 	case agent.CallStarted:
 		if k := v.calls[b.ID]; k != nil {
 			v.tell(toolCall{Update: "tool_call_update", ID: b.ID, Status: callRuns})
+			v.x.begun(b.ID)
 		}
 	case agent.CallOutput:
 		v.output(b)
@@ -145,8 +146,15 @@ func (v *view) outcome(k *call, r agent.Result) {
 	if r.Failed() {
 		status = callFailed
 	}
-	id := k.ID
-	v.tell(toolCall{Update: "tool_call_update", ID: id, Status: status, Content: v.result(k.Call, r), Output: output(r)})
+	id, content := k.ID, v.result(k.Call, r)
+	if on := v.x.endedOn(id); on != "" { // it shows what was printed
+		content = []callContent{{Type: "terminal", Terminal: on}}
+		if r.Error != nil {
+			b := textBlock(r.Error.Message)
+			content = append(content, callContent{Type: "content", Content: &b})
+		}
+	}
+	v.tell(toolCall{Update: "tool_call_update", ID: id, Status: status, Content: content, Output: output(r)})
 	delete(v.calls, id)
 	if k.Tool == todoTool && !r.Failed() {
 		v.todos(k.Input)

@@ -239,6 +239,7 @@ func (v *view) ended(b agent.TurnEnded) {
 	for id, c := range v.calls { // what runs on in the background is told of later
 		if !c.pending {
 			delete(v.calls, id)
+			v.x.endedOn(id)
 		}
 	}
 	if v.past {

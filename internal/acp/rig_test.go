@@ -31,6 +31,7 @@ type world struct {
 	home  string
 	model *script.Server
 	lang  string
+	box   string // the sandbox: auto or off; "" = as the settings say
 }
 
 func newWorld(t *testing.T, replies ...script.Reply) *world {
@@ -59,7 +60,7 @@ func newWorldOf(t *testing.T, s script.Script, o script.Options) *world {
 
 // build builds the program for a folder.
 func (w *world) build(f Folder) (*app.App, error) {
-	flags := app.Flags{PlainOff: true, NoReflexion: true, AddDirs: f.More, AwaitServers: true}
+	flags := app.Flags{PlainOff: true, NoReflexion: true, AddDirs: f.More, AwaitServers: true, Sandbox: w.box}
 	if f.Servers != nil {
 		flags.Servers = []string{string(f.Servers)}
 	}
@@ -68,7 +69,7 @@ func (w *world) build(f Folder) (*app.App, error) {
 		dir = w.work
 	}
 	return app.New(app.Options{
-		Editor: f.Editor, Flags: flags, UserHome: w.home, Workdir: dir, Version: "test",
+		Editor: f.Editor, Terminal: f.Terminal, Flags: flags, UserHome: w.home, Workdir: dir, Version: "test",
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + w.home, "DURE_HOME=" + filepath.Join(w.home, "dure"),
 			"ANTHROPIC_BASE_URL=" + w.model.URL(), "DURE_MODEL=script",

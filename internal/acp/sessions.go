@@ -43,7 +43,8 @@ type session struct {
 	ended  error
 
 	mu      sync.Mutex
-	over    bool      // its events have ended
+	over    bool // its events have ended
+	shown   map[string]*shown
 	prompts []*prompt // that wait for their end, in the order in which they came
 	mode    agent.Mode
 	model   string
@@ -172,6 +173,7 @@ func (s *Server) open(ctx context.Context, in place, how func(Place, Folder) age
 	if e := s.editor(x); e != nil {
 		f.Editor = e
 	}
+	f.Terminal = s.terminal(x)
 	slot := cmp.Or(in.Session, "new "+strconv.Quote(randomID())) // holds its place until it is open
 	if err := s.hold(slot); err != nil {
 		return answer{}, err

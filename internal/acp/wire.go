@@ -369,4 +369,32 @@ type (
 	}
 )
 
+// Terminals of a client.
+type (
+	terminalIn struct {
+		Session string   `json:"sessionId"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+		Env     []pair   `json:"env,omitempty"`
+		Cwd     string   `json:"cwd"`
+		Limit   int      `json:"outputByteLimit"`
+	}
+
+	ofTerminal struct {
+		Session string `json:"sessionId,omitempty"`
+		ID      string `json:"terminalId"`
+	}
+
+	terminalExit struct {
+		Code   *int   `json:"exitCode"`
+		Signal string `json:"signal"`
+	}
+
+	terminalOut struct {
+		Output string       `json:"output"`
+		Cut    bool         `json:"truncated"`
+		Exit   terminalExit `json:"exitStatus"`
+	}
+)
+
 func textBlock(s string) block { return block{Type: "text", Text: &s} }

@@ -107,6 +107,10 @@ type Options struct {
 	// read them as they stand there, and tell it what they write. nil = there is none.
 	Editor Editor
 
+	// Terminal runs commands of sessions in Workdir in sight of its person, where the
+	// sandbox is off by the user's own settings. nil = there is none.
+	Terminal agent.Terminal
+
 	// Fault is for crash tests: it is called at every write boundary of the
 	// store.
 	Fault func(boundary string)

@@ -24,15 +24,21 @@ type Editor interface {
 // edited are the files of a workspace as an editor has them; nil = as they are on the disk.
 // Work trees of agents are no folders of an editor.
 func (a *App) edited(ws *workspace.Workspace) workspace.FS {
-	if a.opts.Editor == nil {
+	if a.opts.Editor == nil || !a.isOwn(ws) {
 		return nil
 	}
 	root, err := filepath.EvalSymlinks(a.opts.Workdir)
-	own, oerr := filepath.EvalSymlinks(ws.Root())
-	if err != nil || oerr != nil || root != own {
+	if err != nil {
 		return nil
 	}
 	return &editedFiles{Workspace: ws, editor: a.opts.Editor, root: root, given: a.opts.Workdir}
+}
+
+// isOwn reports whether a workspace is that of the working folder, and no work tree.
+func (a *App) isOwn(ws *workspace.Workspace) bool {
+	root, err := filepath.EvalSymlinks(a.opts.Workdir)
+	own, oerr := filepath.EvalSymlinks(ws.Root())
+	return err == nil && oerr == nil && root == own
 }
 
 // editedFiles are files of a workspace of which some are open in an editor. It is no way

@@ -68,6 +68,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		Other: crew.Output, StopOther: crew.Stop, Others: crew.Latest,
 		Box: c.box, Env: a.withPluginPrograms(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
+		Terminal: a.terminal(c),
 	})
 	all := files.Files{
 		Workspace: c.ws, FS: a.edited(c.ws), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,

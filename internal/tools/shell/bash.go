@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // descriptions
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -72,6 +73,11 @@ func (s *Shell) bash() agent.Tool {
 			if in.Background {
 				return s.launch(ctx, tc, argv, in, grant)
 			}
+			if s.Terminal != nil {
+				if r, err := s.shown(ctx, tc, c, argv, in); !errors.Is(err, agent.ErrNoTerminal) {
+					return r, err
+				}
+			}
 			return s.run(ctx, tc, argv, in.Timeout, in.PTY, grant)
 		},
 	}
@@ -118,10 +124,7 @@ func (s *Shell) unmasked(command string, e agent.Effects) error {
 // run runs argv in the working folder, to its end.
 func (s *Shell) run(ctx context.Context, tc agent.ToolContext, argv []string, timeoutMillis int64, pty bool, grant sandbox.Grant) (agent.Result, error) {
 	env := agent.CallEnvOf(ctx)
-	timeout := defaultTimeout
-	if timeoutMillis > 0 {
-		timeout = limited(timeoutMillis)
-	}
+	timeout := timeLimit(timeoutMillis)
 	capture := s.Box.NewCapture()
 	cmd := s.command(tc, argv, env, pty, grant)
 	cmd.Timeout, cmd.Out, cmd.Spawned = timeout, kit.Watched(capture, env.Progress), env.Spawned
@@ -138,6 +141,14 @@ func (s *Shell) run(ctx context.Context, tc agent.ToolContext, argv []string, ti
 		capture.Close()
 	}
 	return r, nil
+}
+
+// timeLimit is how long a command may take that is waited for.
+func timeLimit(millis int64) time.Duration {
+	if millis > 0 {
+		return limited(millis)
+	}
+	return defaultTimeout
 }
 
 // limited returns a timeout of at most maxTimeout.

@@ -38,6 +38,10 @@ type Config struct {
 	// Reads says what a command line would do. nil = nothing can be told of any.
 	Reads kit.Reader
 
+	// Terminal runs command lines that are waited for, in place of the Box: for a Box that
+	// confines nothing. nil = they run in the Box.
+	Terminal agent.Terminal
+
 	// Settle is told of the end of a background job, once. nil = commands cannot
 	// be run in the background.
 	Settle agent.Settle

@@ -1,0 +1,147 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"dure/agent"
+)
+
+// The bounds of a terminal of a client.
+const (
+	beginTime   = 30 * time.Second // for one to be made
+	maxTerminal = 1 << 20          // bytes of output that are kept
+)
+
+// terminal are the terminals of the client as a session uses them.
+type terminal struct{ x *session }
+
+// terminal returns the terminals of the client; nil = it has none.
+func (s *Server) terminal(x *session) agent.Terminal {
+	if !s.can().Terminal {
+		return nil
+	}
+	return terminal{x}
+}
+
+// Run runs a command on a terminal of its own, which the client shows with the call. The
+// terminal is given back whatever happens.
+func (t terminal) Run(ctx context.Context, c agent.TerminalCommand) (agent.TerminalExit, error) {
+	var none agent.TerminalExit
+	if ctx.Err() != nil {
+		return agent.TerminalExit{Code: -1, Stopped: true}, nil
+	}
+	var made ofTerminal
+	begin, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTime) // one that comes is given back
+	defer cancel()
+	in := terminalIn{Session: t.x.id, Command: c.Argv[0], Args: c.Argv[1:], Cwd: c.Dir, Limit: maxTerminal}
+	for _, entry := range c.Env {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			in.Env = append(in.Env, pair{Name: name, Value: value})
+		}
+	}
+	err := t.x.s.ask(begin, "terminal/create", in, &made)
+	if w, ok := errors.AsType[*wireError](err); ok {
+		return none, fmt.Errorf("%w: %s", agent.ErrNoTerminal, w.Message)
+	}
+	switch {
+	case err != nil:
+		return none, fmt.Errorf("the client's terminal: %w", err)
+	case made.ID == "":
+		return none, errors.New("the client's terminal has no name")
+	}
+	it := ofTerminal{Session: t.x.id, ID: made.ID}
+	defer func() { _ = t.brief("terminal/release", it, &struct{}{}) }() // a client that does not answer has its own way
+	t.x.showTerminal(c.Call, made.ID)
+	var exit terminalExit
+	waited := t.x.s.ask(ctx, "terminal/wait_for_exit", it, &exit)
+	if waited != nil {
+		if err := t.brief("terminal/kill", it, &struct{}{}); err != nil {
+			return none, fmt.Errorf("the client's terminal: %w, and then: %w", waited, err)
+		}
+	}
+	var out terminalOut
+	if err := t.brief("terminal/output", it, &out); err != nil {
+		return none, fmt.Errorf("the output of the client's terminal: %w", err)
+	}
+	if waited != nil && ctx.Err() == nil {
+		return none, fmt.Errorf("the client's terminal: %w", waited)
+	}
+	if waited != nil {
+		exit = out.Exit
+	}
+	got := agent.TerminalExit{Output: out.Output, Cut: out.Cut, Code: -1, Signal: exit.Signal, Stopped: waited != nil}
+	if exit.Code != nil {
+		got.Code = *exit.Code
+	}
+	return got, nil
+}
+
+// brief asks for something that takes no time, also when the call is over.
+func (t terminal) brief(method string, it ofTerminal, result any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	return t.x.s.ask(ctx, method, it, result)
+}
+
+// shown is a call of which the client may have been told.
+type shown struct {
+	begun    chan struct{} // closed when it has been told that it runs
+	terminal string        // ID; "" = it runs on none
+}
+
+// shownCall returns what is known of a call; mu is held.
+func (x *session) shownCall(id string) *shown {
+	if x.shown == nil {
+		x.shown = map[string]*shown{}
+	}
+	c := x.shown[id]
+	if c == nil {
+		c = &shown{begun: make(chan struct{})}
+		x.shown[id] = c
+	}
+	return c
+}
+
+// showTerminal has the client show a terminal with its call, behind what it is told of the
+// call before.
+func (x *session) showTerminal(id, terminal string) {
+	x.mu.Lock()
+	c := x.shownCall(id)
+	c.terminal = terminal
+	x.mu.Unlock()
+	late := time.NewTimer(askTime)
+	defer late.Stop()
+	select {
+	case <-c.begun:
+		x.update(toolCall{Update: "tool_call_update", ID: id, Content: []callContent{{Type: "terminal", Terminal: terminal}}})
+	case <-late.C: // it is shown with what comes of it
+	}
+}
+
+// begun says that the client knows that a call runs.
+func (x *session) begun(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.shownCall(id)
+	select {
+	case <-c.begun:
+	default:
+		close(c.begun)
+	}
+}
+
+// endedOn forgets a call, and returns the terminal that it ran on; "" = none.
+func (x *session) endedOn(id string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.shown[id]
+	delete(x.shown, id)
+	if c == nil {
+		return ""
+	}
+	return c.terminal
+}

@@ -1,0 +1,133 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"dure/internal/models/script"
+	"dure/internal/prooftest"
+)
+
+// screens are the terminals of a client, none of which runs anything.
+type screens struct {
+	t      *testing.T
+	refuse bool          // to make any
+	long   bool          // what runs ends when it is killed
+	allow  string        // the answer to questions
+	killed chan struct{} // closed when one was
+
+	mu   sync.Mutex
+	made terminalIn
+}
+
+func (s *screens) answer(method string, params json.RawMessage) (any, *wireError) {
+	if method == "session/request_permission" {
+		return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": s.allow}}, nil
+	}
+	var in ofTerminal
+	if err := json.Unmarshal(params, &in); err != nil || method != "terminal/create" && in.ID != "T1" {
+		s.t.Errorf("%s: %s, %v", method, params, err)
+	}
+	switch method {
+	case "terminal/create":
+		if s.refuse {
+			return nil, &wireError{Code: codeInternal, Message: "no room"}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := json.Unmarshal(params, &s.made); err != nil {
+			s.t.Error(err)
+		}
+		return map[string]string{"terminalId": "T1"}, nil
+	case "terminal/wait_for_exit":
+		if s.long {
+			<-s.killed
+		}
+		return map[string]any{"exitCode": 3}, nil
+	case "terminal/kill":
+		close(s.killed)
+		return struct{}{}, nil
+	case "terminal/output":
+		return map[string]any{"output": "FROM THE TERMINAL\n", "truncated": false, "exitStatus": map[string]any{"signal": "SIGKILL"}}, nil
+	}
+	return struct{}{}, nil
+}
+
+// Commands run on the client's terminals where it has some and the user has turned the
+// sandbox off, and nowhere else; what is denied does not run there either.
+func TestTerminals(t *testing.T) {
+	prooftest.Program(t, "bash")
+	for name, tt := range map[string]struct {
+		caps, box, input string
+		allow            string
+		refuse, long     bool
+		cancel           bool
+		asked, model     string // what the client is asked for, what the model gets
+	}{
+		"shown": {
+			caps: `{"terminal":true}`, box: "off", input: `{"command":"echo IN THE BOX"}`, allow: answerOnce,
+			asked: "create wait_for_exit output release", model: "FROM THE TERMINAL\\nexit code 3",
+		},
+		"too long": {
+			caps: `{"terminal":true}`, box: "off", input: `{"command":"sleep 60","timeout":3000}`, allow: answerOnce, long: true,
+			asked: "create wait_for_exit kill output release", model: "took longer than 3s",
+		},
+		"cancelled": {
+			caps: `{"terminal":true}`, box: "off", input: `{"command":"sleep 60"}`, allow: answerOnce, long: true, cancel: true,
+			asked: "create wait_for_exit kill output release",
+		},
+		"refused": {
+			caps: `{"terminal":true}`, box: "off", input: `{"command":"echo IN THE BOX"}`, allow: answerOnce, refuse: true,
+			asked: "create", model: "IN THE BOX",
+		},
+		"denied":       {caps: `{"terminal":true}`, box: "off", input: `{"command":"touch x"}`, allow: answerDeny},
+		"confined":     {caps: `{"terminal":true}`, box: "auto", input: `{"command":"echo IN THE BOX"}`, allow: answerOnce, model: "IN THE BOX"},
+		"not offered":  {caps: `{}`, box: "off", input: `{"command":"echo IN THE BOX"}`, allow: answerOnce, model: "IN THE BOX"},
+		"a background": {caps: `{"terminal":true}`, box: "off", input: `{"command":"echo IN THE BOX","run_in_background":true}`, allow: answerOnce, model: "runs in the background"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Bash", tt.input)}}, script.Reply{Text: "done"}, script.Reply{Text: "done"})
+			w.box = tt.box
+			e := w.connect(tt.caps)
+			s := &screens{t: t, refuse: tt.refuse, long: tt.long, allow: tt.allow, killed: make(chan struct{})}
+			e.on = s.answer
+			id := e.open(w.work, "")
+			turn := e.send("session/prompt", `{"sessionId":`+quote(id)+`,"prompt":[{"type":"text","text":"run it"}]}`)
+			if tt.cancel {
+				e.wait("the terminal", func() bool { return strings.Contains(e.shown(), `"terminalId":"T1"`) })
+				e.line(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":` + quote(id) + `}}`)
+			}
+			if m := e.got(turn); m.Error != nil || (stopOf(m.Result) == stopCancelled) != tt.cancel {
+				t.Errorf("%+v", m)
+			}
+			asked := func() string { // but for questions
+				methods := strings.ReplaceAll(strings.Join(e.calls, " "), "session/request_permission", "")
+				return strings.TrimSpace(strings.ReplaceAll(methods, "terminal/", ""))
+			}
+			e.wait(tt.asked, func() bool { return asked() == tt.asked })
+			requests := w.model.Requests()
+			if last := string(requests[len(requests)-1].Body); !strings.Contains(last, tt.model) {
+				t.Errorf("the model has: %.3000s", last[max(0, len(last)-3000):])
+			}
+			if tt.asked == "" || tt.refuse {
+				return
+			}
+			if s.made.Session != id || s.made.Cwd != w.work || len(s.made.Args) != 2 || s.made.Args[0] != "-c" || s.made.Limit != maxTerminal {
+				t.Errorf("made: %+v", s.made)
+			}
+			var shown []string // what the client has been told of the call, in order
+			for _, u := range e.told("tool_call_update") {
+				data, _ := json.Marshal(u["content"]) // of a map always encodes
+				if strings.Contains(string(data), `"terminalId":"T1"`) {
+					shown = append(shown, fmt.Sprint(u["status"]))
+				}
+			}
+			if want := fmt.Sprint([]any{nil, callFailed}); fmt.Sprint(shown) != want {
+				t.Errorf("shown: %v, want %s", shown, want)
+			}
+		})
+	}
+}
