@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -134,7 +133,7 @@ func target(c *config.Collector) *telemetry.Target {
 		return nil
 	}
 	t := &telemetry.Target{
-		URL: c.URL, Headers: map[string]string{}, JSON: c.JSON, Gzip: c.Gzip,
+		URL: c.URL, Headers: map[string]string{}, JSON: c.JSON, GRPC: c.GRPC, Gzip: c.Gzip,
 		Timeout: c.Timeout, Queue: c.Queue, Batch: c.Batch, Delay: c.Delay,
 	}
 	for name, value := range c.Headers {
@@ -190,9 +189,7 @@ func (a *App) endWatch() {
 		a.opts.Logger.Debug("telemetry", "error", err)
 	}
 	a.http.CloseIdleConnections()
-	if own, ok := o.Transport().(*http.Transport); ok {
-		own.CloseIdleConnections()
-	}
+	o.CloseIdleConnections()
 }
 
 // traced has processes of a call know where in the traces it is.

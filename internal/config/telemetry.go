@@ -36,6 +36,7 @@ type Collector struct {
 	URL          string
 	Headers      map[string]Secret
 	JSON, Gzip   bool
+	GRPC         bool // URL has the name of the call, too
 	Timeout      time.Duration
 	Delay        time.Duration
 	Queue, Batch int
@@ -65,7 +66,7 @@ type FileTelemetry struct {
 // The values of settings of telemetry.
 var (
 	telemetrySignals   = []string{"traces", "metrics", "logs"}
-	telemetryProtocols = []string{"http/protobuf", "http/json"}
+	telemetryProtocols = []string{"http/protobuf", "http/json", "grpc"}
 	telemetryPacked    = []string{"gzip", "none"}
 	telemetryContents  = []string{"off", "spans", "events", "both"}
 	telemetryCounts    = []string{"cumulative", "delta"}
@@ -80,8 +81,18 @@ const (
 	maxTelemetryQueue = 100_000
 )
 
-// usualCollector is where collectors listen.
-const usualCollector = "http://localhost:4318"
+// Where collectors listen, for requests of HTTP and for calls of gRPC.
+const (
+	usualCollector     = "http://localhost:4318"
+	usualCallCollector = "http://localhost:4317"
+)
+
+// telemetryCalls are what collectors are called for, by signal.
+var telemetryCalls = map[string]string{
+	"traces":  "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+	"metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+	"logs":    "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+}
 
 // usualTelemetryExit is how long the end of the program may be late.
 const usualTelemetryExit = 2 * time.Second
@@ -243,6 +254,9 @@ func isHeader(name, value string) bool {
 	case "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "te", "trailer", "upgrade", "user-agent":
 		return false
 	}
+	if strings.HasPrefix(strings.ToLower(name), "grpc-") {
+		return false
+	}
 	return len(name) <= maxText && len(value) <= maxTelemetryValue && httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(value)
 }
 
@@ -283,11 +297,18 @@ func (l *loader) finishTelemetry() {
 		c := said.waiting[f.signal]
 		how := said.general
 		c.URL = how.url + "/v1/" + f.signal
+		_, named := l.cfg.Origins["telemetry.endpoint"]
 		if own := said.own[f.signal]; own != nil {
 			if own.url != "" {
-				c.URL = own.url
+				c.URL, named = own.url, true
 			}
 			how = how.with(*own)
+		}
+		if c.GRPC = how.protocol == "grpc"; c.GRPC {
+			if !named {
+				c.URL = usualCallCollector
+			}
+			c.URL = callURL(f.signal, c.URL)
 		}
 		if !said.insecure && !private(c.URL) {
 			l.note("warn", fmt.Sprintf("telemetry is not sent to %s, which would not be encrypted: take https, or set telemetry.insecure", shownHost(c.URL)))
@@ -298,6 +319,15 @@ func (l *loader) finishTelemetry() {
 	}
 	t.On = t.Traces != nil || t.Metrics != nil || t.Events != nil
 	l.cfg.Telemetry = t
+}
+
+// callURL is the address of a call, of which settings and variables say host and port alone.
+func callURL(signal, address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address // it was looked at when it was said
+	}
+	return u.Scheme + "://" + u.Host + telemetryCalls[signal]
 }
 
 // with returns s with what o says.

@@ -44,7 +44,7 @@ func TestTelemetryIsOff(t *testing.T) {
 		"a repository":        {files: map[string]string{projectFile: `{"telemetry":{"enabled":true,"endpoint":"https://evil.example"}}`}},
 		"a repository's env":  {files: map[string]string{projectFile: `{"env":{"CLAUDE_CODE_ENABLE_TELEMETRY":"1","OTEL_TRACES_EXPORTER":"otlp","OTEL_EXPORTER_OTLP_ENDPOINT":"https://evil.example"}}`}},
 		"not encrypted":       {files: map[string]string{userFile: `{"telemetry":{"enabled":true,"endpoint":"http://c.example:4318"}}`}},
-		"a protocol we lack":  {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}},
+		"a protocol we lack":  {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "thrift"}},
 		"a wrong address":     {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "c.example:4318"}},
 		"a header that is no": {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_HEADERS": "a=secret%0d%0aHost:x"}},
 		"a wrong number":      {env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TIMEOUT": "soon"}},
@@ -141,22 +141,58 @@ func TestTelemetryIsOn(t *testing.T) {
 func TestTelemetryMistakes(t *testing.T) {
 	skipWindows(t)
 	for _, bad := range []string{
-		`"endpoint":"c.example"`, `"endpoint":"https://u:secret@c.example"`, `"protocol":"grpc"`, `"compression":"zip"`, `"timeout":"1h"`, `"timeout":"x"`,
+		`"endpoint":"c.example"`, `"endpoint":"https://u:secret@c.example"`, `"protocol":"thrift"`, `"compression":"zip"`, `"timeout":"1h"`, `"timeout":"x"`,
 		`"signals":"traces,profiles"`, `"signals":""`, `"content":"all"`, `"temporality":"x"`, `"sample":1.5`, `"exit":"1m"`, `"service":""`,
-		`"headers":{"Host":"secret"}`, `"headers":{"a b":"secret"}`, `"headers":{"a":"secret\n"}`, `"resource":{"":"x"}`,
+		`"headers":{"Host":"secret"}`, `"headers":{"a b":"secret"}`, `"headers":{"Grpc-Timeout":"secret"}`, `"headers":{"a":"secret\n"}`, `"resource":{"":"x"}`,
 	} {
 		_, err := Load(machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,` + bad + `}}`}}.sources())
 		if err == nil || !strings.Contains(err.Error(), "telemetry.") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	_, notes := telemetryOf(t, machine{env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}})
-	if want := `no telemetry is sent: OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is none of: http/protobuf, http/json`; notes != want {
+	_, notes := telemetryOf(t, machine{env: map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "thrift"}})
+	if want := `no telemetry is sent: OTEL_EXPORTER_OTLP_PROTOCOL: "thrift" is none of: http/protobuf, http/json, grpc`; notes != want {
 		t.Errorf("%s", notes)
 	}
 	_, notes = telemetryOf(t, machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,"signals":"logs","endpoint":"http://c.example:4318/x"}}`}})
 	if want := "telemetry is not sent to http://c.example:4318, which would not be encrypted: take https, or set telemetry.insecure"; notes != want {
 		t.Errorf("%s", notes)
+	}
+}
+
+// Calls of gRPC go to another port, and to a host alone, whatever path an address has.
+func TestTelemetryByCalls(t *testing.T) {
+	skipWindows(t)
+	const traces, logs = "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+	on := map[string]string{"CLAUDE_CODE_ENABLE_TELEMETRY": "1", "OTEL_TRACES_EXPORTER": "otlp", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+	for _, tt := range []struct {
+		more         map[string]string
+		traces, logs string
+	}{
+		{nil, "http://localhost:4317" + traces, "http://localhost:4317" + logs},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}, "http://localhost:4318" + traces, "http://localhost:4318" + logs},
+		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "https://c.example:4317/"}, "https://c.example:4317" + traces, "https://c.example:4317" + logs},
+		{
+			map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://t.example/x/y", "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/protobuf"},
+			"https://t.example" + traces, "http://localhost:4318/v1/logs",
+		},
+	} {
+		env := maps.Clone(on)
+		maps.Copy(env, tt.more)
+		got, notes := telemetryOf(t, machine{env: env})
+		if notes != "" || got.Traces == nil || got.Events == nil {
+			t.Fatalf("%v: %s", tt.more, notes)
+		}
+		if c := got.Traces; c.URL != tt.traces || !c.GRPC || c.JSON {
+			t.Errorf("%v: %+v", tt.more, c)
+		}
+		if c := got.Events; c.URL != tt.logs || c.GRPC == strings.HasSuffix(tt.logs, "/v1/logs") {
+			t.Errorf("%v: %+v", tt.more, c)
+		}
+	}
+	// What is not encrypted stays on this machine here, too.
+	if got, _ := telemetryOf(t, machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,"protocol":"grpc","endpoint":"http://c.example:4317"}}`}}); got.On {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 // Target is where one signal is sent. Zero fields have the values that are said there.
 type Target struct {
 	URL     string            // complete; https, or http
+	GRPC    bool              // as a call of gRPC, and not as a request of HTTP
 	Headers map[string]string // never shown, and never sent anywhere else
 	JSON    bool              // as JSON, and not as protobuf
 	Gzip    bool
@@ -96,7 +97,7 @@ func (s *sender) encode(write func(encoder)) ([]byte, error) {
 		data = p.data
 	}
 	if !s.target.Gzip {
-		return data, nil
+		return s.framed(data), nil
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -106,7 +107,15 @@ func (s *sender) encode(write func(encoder)) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return packed.Bytes(), nil
+	return s.framed(packed.Bytes()), nil
+}
+
+// framed is a body as the protocol carries it.
+func (s *sender) framed(data []byte) []byte {
+	if s.target.GRPC {
+		return framed(data, s.target.Gzip)
+	}
+	return data
 }
 
 // once makes one attempt. Errors say nothing of addresses and headers.
@@ -125,13 +134,7 @@ func (s *sender) once(ctx context.Context, body []byte) (rejected int, err error
 		req.Header.Set(k, v)
 	}
 	req.Header.Set("User-Agent", s.agent)
-	req.Header.Set("Content-Type", "application/x-protobuf")
-	if s.target.JSON {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if s.target.Gzip {
-		req.Header.Set("Content-Encoding", "gzip")
-	}
+	s.describe(req, timeout)
 	resp, err := s.http.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
@@ -140,6 +143,9 @@ func (s *sender) once(ctx context.Context, body []byte) (rejected int, err error
 		return 0, &errAgain{err: err}
 	}
 	defer resp.Body.Close()
+	if s.target.GRPC {
+		return called(resp)
+	}
 	reply, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
@@ -150,6 +156,21 @@ func (s *sender) once(ctx context.Context, body []byte) (rejected int, err error
 		return 0, &errAgain{err: err}
 	default:
 		return 0, errors.New("HTTP " + strconv.Itoa(code))
+	}
+}
+
+// describe says in a request what its body is.
+func (s *sender) describe(req *http.Request, timeout time.Duration) {
+	if s.target.GRPC {
+		s.call(req, timeout)
+		return
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	if s.target.JSON {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.target.Gzip {
+		req.Header.Set("Content-Encoding", "gzip")
 	}
 }
 

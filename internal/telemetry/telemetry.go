@@ -1,5 +1,5 @@
 // Package telemetry tells collectors of OpenTelemetry what sessions do: traces, events and
-// figures, with the conventions for generative AI, as OTLP over HTTP. It is a front-end: a
+// figures, with the conventions for generative AI, as OTLP over HTTP or gRPC. It is a front-end: a
 // fold of the events that every reader of a session gets, and of nothing else.
 //
 // It never holds a session up: what cannot be delivered in time is dropped and counted. It
@@ -57,6 +57,8 @@ type Observer struct {
 	stop    context.CancelFunc
 	follows sync.WaitGroup
 
+	carriers []http.RoundTripper
+
 	mu       sync.Mutex
 	t        client.Transport
 	running  map[string]*following // by session
@@ -95,10 +97,19 @@ func New(c Config) *Observer {
 	}
 	o := &Observer{cfg: c, figures: newFigures(c.Meter), running: map[string]*following{}, families: map[string]*Context{}}
 	o.life, o.stop = context.WithCancel(context.Background())
+	calls := c.HTTP
+	if slices.ContainsFunc([]*Target{c.Traces, c.Events, c.Metrics}, func(t *Target) bool { return t != nil && t.GRPC }) {
+		calls = overHTTP2(c.HTTP)
+	}
+	o.carriers = []http.RoundTripper{c.HTTP, calls}
 	from := origin{resource: c.resource(), version: c.Version}
 	sender := func(t *Target, signal string) sender {
+		carrier := c.HTTP
+		if t.GRPC {
+			carrier = calls
+		}
 		return sender{
-			target: *t, signal: signal, http: &http.Client{Transport: c.HTTP, CheckRedirect: noRedirect},
+			target: *t, signal: signal, http: &http.Client{Transport: carrier, CheckRedirect: noRedirect},
 			agent: "dure/" + c.Version, log: c.Logger, dropped: o.figures.dropped,
 		}
 	}
@@ -166,8 +177,12 @@ func (w watch) Open(ctx context.Context, c agent.Open) (agent.SessionInfo, error
 	return info, err
 }
 
-// Transport is what requests go over.
-func (o *Observer) Transport() http.RoundTripper { return o.cfg.HTTP }
+// CloseIdleConnections ends what connections to collectors are open and not used.
+func (o *Observer) CloseIdleConnections() {
+	for _, c := range o.carriers {
+		(&http.Client{Transport: c}).CloseIdleConnections()
+	}
+}
 
 // Since is the time to give to [Observer.Follow] of a session that is about to be opened.
 func (o *Observer) Since() time.Time { return o.cfg.Now().Truncate(time.Millisecond) }
