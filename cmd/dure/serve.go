@@ -13,6 +13,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/cli"
+	"dure/internal/control"
+	"dure/internal/control/socket"
 	"dure/internal/serve"
 	"dure/internal/serve/completions"
 	"dure/internal/text"
@@ -78,7 +80,7 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 		Client: p.opened.Shared(), Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 	})
 	s, err = serve.New(serve.Config{
-		Routes: desk.Routes(), Meter: figures, Users: p.users(), Hosts: e.hosts, TLS: e.hosts != nil,
+		Routes: append(desk.Routes(), p.sockets()), Meter: figures, Users: p.users(), Hosts: e.hosts, TLS: e.hosts != nil,
 		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Guarded: o.guarded, Drain: o.drain,
 		Files: func(ctx context.Context, session string) (serve.Files, error) {
@@ -104,6 +106,21 @@ type entry struct {
 	token string            // of whoever runs the server; "" = users alone come in
 	said  bool              // the token was made, and is to be said
 	hosts func(string) bool // names of the certificate; nil = there is no TLS
+}
+
+// sockets serve hosts that speak the control protocol. They share the sessions of the server,
+// and bring no settings: whoever runs it has decided on those.
+func (p *program) sockets() serve.Route {
+	all := socket.New(socket.Config{
+		Ending: serve.Ending, Full: serve.Full,
+		Control: control.Config{
+			Version: version, Logger: p.opened.Logger(), Text: p.text,
+			Start: func(context.Context, control.Begin) (control.Program, error) {
+				return control.Program{Client: p.opened.Shared(), Workdir: p.flags.workdir, Mode: p.mode(), Text: p.text}, nil
+			},
+		},
+	})
+	return serve.SocketRoute("/v1/control", "control", "A WebSocket with the control protocol, a message of it as a text message.", all.ServeHTTP)
 }
 
 // entrance listens, and says who may come in: whoever has the token, or beyond this machine

@@ -38,6 +38,15 @@ type Route struct {
 	Status  int // of the answer; 0 = 200
 }
 
+// SocketRoute is the route of a WebSocket, for whoever may do everything. The end of the server
+// waits for it.
+func SocketRoute(path, name, summary string, answer http.HandlerFunc) Route {
+	return Route{
+		Method: http.MethodGet, Path: path, Serve: answer, Stream: true, Work: true, Scope: door.Admin,
+		Status: http.StatusSwitchingProtocols, Name: name, Summary: summary,
+	}
+}
+
 // A Parameter is a value in an address or a header.
 type Parameter struct {
 	Name    string

@@ -205,6 +205,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if srv.Shutdown(closing) != nil {
 		_ = srv.Close() // they have had their time
 	}
+	s.works.wait(closing) // those too that have made something else of their connection
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return errors.Join(err, left)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"sync"
+
+	"dure/internal/door"
 )
 
 // works are requests that have a turn run: the end of the server waits for them. It is safe
@@ -64,6 +66,21 @@ func (s *Server) working(next http.HandlerFunc) http.HandlerFunc {
 			Refuse(w, errEnding())
 			return
 		}
-		next(w, r)
+		next(w, r.WithContext(context.WithValue(r.Context(), endingKey{}, s.draining.Done())))
 	}
+}
+
+type endingKey struct{}
+
+// Ending returns what is closed when the server of a request is to end, which waits for the
+// routes with Work; nil = the request is of no such route.
+func Ending(ctx context.Context) <-chan struct{} {
+	ends, _ := ctx.Value(endingKey{}).(<-chan struct{})
+	return ends
+}
+
+// Full answers that too many are at it at once.
+func Full(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	write(w, Problem{Status: http.StatusServiceUnavailable, Code: door.TooMany, Detail: "too many at once"})
 }
