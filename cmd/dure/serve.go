@@ -74,6 +74,7 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 	}
 	figures := p.opened.Metrics()
 	figures.Process()
+	p.opened.TellFigures()
 	var s *serve.Server
 	desk := completions.New(completions.Config{
 		Tags: serve.Tags, Find: func(ctx context.Context, id string) (agent.SessionInfo, error) { return s.Find(ctx, id) },

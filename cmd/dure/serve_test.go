@@ -18,10 +18,12 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -385,4 +387,60 @@ func TestServeRefuses(t *testing.T) {
 	refused("dure serve user add", "--addr", "0.0.0.0:0") // there is no certificate
 	w.env = append(w.env, "DURE_SERVE_TOKEN=short")
 	refused("DURE_SERVE_TOKEN", "--addr", "127.0.0.1:0")
+}
+
+// A server tells collectors of its requests and turns, as long as it runs and at its end, when
+// telemetry is switched on; and nobody else.
+func TestServeTells(t *testing.T) {
+	var mu sync.Mutex
+	var told bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := io.Copy(&told, r.Body); err != nil || r.URL.Path != "/v1/metrics" {
+			t.Errorf("%s: %v", r.URL, err)
+		}
+	}))
+	defer collector.Close()
+	has := func(what string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(told.String(), what)
+	}
+	w := newEditorWorld(t, asking())
+	w.env = append(w.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_METRICS_EXPORTER=otlp", "OTEL_METRIC_EXPORT_INTERVAL=200")
+	off := serveFor(t, w)
+	off.call("GET", "/v1/about", off.at.Token, "", 200)
+	off.signal(syscall.SIGTERM)
+	if code := off.over(); code != 0 || has("http.server") {
+		t.Errorf("switched off: exit %d, told %s", code, told.String())
+	}
+	w.env = append(w.env, "CLAUDE_CODE_ENABLE_TELEMETRY=1")
+	p := serveFor(t, w)
+	p.call("GET", "/v1/about", p.at.Token, "", 200)
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for !has(`"/v1/about"`) {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			t.Fatalf("the collector is not told of requests: %s\n%s", told.String(), p.errs)
+		}
+	}
+	_, events, _ := p.askedTurn()
+	p.signal(syscall.SIGTERM)
+	p.until(events, "event: drain")
+	p.signal(syscall.SIGTERM)
+	p.over()
+	p = serveFor(t, w, "--drain", "1ms")
+	p.call("GET", "/v1/sessions", p.at.Token, "", 200)
+	p.signal(syscall.SIGTERM)
+	if code := p.over(); code != 0 || !has(`"/v1/sessions"`) || !has("dure.serve.readers") || !has("dure.approvals.waiting") || !has("dure.turns.running") {
+		t.Errorf("exit %d, told %s\n%s", code, told.String(), p.errs)
+	}
+	if has(p.at.Token) || has(w.work) {
+		t.Error("the collector is told a secret")
+	}
 }

@@ -147,6 +147,7 @@ type App struct {
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
 	reg     *session.Registry
+	queues  *session.Lanes
 	served  map[string]agent.Model   // by name
 	known   map[string]*instructions // of the sessions that are open, by ID
 	found   *[]chat.Found            // servers on this machine, once they have been looked for
@@ -287,14 +288,15 @@ func (a *App) openStore() (*session.Registry, error) {
 			return nil, storeProblem(err, a.cfg.Data)
 		}
 	}
+	queues := session.NewLanes(a.lanes())
 	reg := session.New(session.Config{
 		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Apart: a.apart, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
-		Lanes: session.NewLanes(a.lanes()),
+		Lanes: queues,
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.store, a.reg = store, reg
+	a.store, a.reg, a.queues = store, reg, queues
 	a.mendTrees()
 	return reg, nil
 }

@@ -87,9 +87,39 @@ func (a *App) Metrics() *meter.Registry {
 	a.watched.mu.Lock()
 	defer a.watched.mu.Unlock()
 	if a.watched.meter == nil {
-		a.watched.meter = meter.New(time.Now())
+		a.watched.meter = a.newMeter()
 	}
 	return a.watched.meter
+}
+
+// newMeter returns where figures are counted, with those of the queues.
+func (a *App) newMeter() *meter.Registry {
+	r := meter.New(time.Now())
+	r.Ask("dure.turns.running", "{turn}", "Turns that run.", func() float64 { n, _ := a.loads(); return float64(n) })
+	r.Ask("dure.turns.waiting", "{turn}", "Turns that wait until there is room in their lane.", func() float64 { _, n := a.loads(); return float64(n) })
+	return r
+}
+
+// TellFigures has those of the program be told of, if the settings want that, before there is
+// a session.
+func (a *App) TellFigures() {
+	if !a.cfg.Telemetry.On {
+		return
+	}
+	if w := a.watch(); w != nil {
+		w.Begin()
+	}
+}
+
+// loads is how many turns run and wait, of the sessions that are open here.
+func (a *App) loads() (running, waiting int) {
+	a.mu.Lock()
+	queues := a.queues
+	a.mu.Unlock()
+	if queues == nil {
+		return 0, 0 // none has been opened
+	}
+	return queues.Loads()
 }
 
 // watch returns who tells of sessions; nil = nobody does. The process of an agent leaves it
@@ -102,7 +132,7 @@ func (a *App) watch() *telemetry.Observer {
 		return w.observer
 	}
 	if w.meter == nil {
-		w.meter = meter.New(time.Now())
+		w.meter = a.newMeter()
 	}
 	t := a.cfg.Telemetry
 	c := telemetry.Config{

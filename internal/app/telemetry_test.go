@@ -194,8 +194,15 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := figures.WriteText(&b); err != nil || !strings.Contains(b.String(), `dure_turns_total{gen_ai_agent_name="dure",dure_turn_reason="done"} 1`) {
-		t.Errorf("%v\n%s", err, b.String())
+	if err := figures.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`dure_turns_total{gen_ai_agent_name="dure",dure_turn_reason="done"} 1`, `dure_turns_running 0`, `dure_turns_waiting 0`, `dure_approvals_waiting 0`,
+	} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("there is no %s in\n%s", want, b.String())
+		}
 	}
 }
 

@@ -176,3 +176,13 @@ func (l *Lanes) Load(name string) (running, waiting int) {
 	ln := l.lane(name)
 	return len(ln.running), len(ln.waiting)
 }
+
+// Loads returns how many turns run in all lanes and how many wait.
+func (l *Lanes) Loads() (running, waiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ln := range l.lanes {
+		running, waiting = running+len(ln.running), waiting+len(ln.waiting)
+	}
+	return running, waiting
+}

@@ -63,6 +63,9 @@ func TestLanesBoundConcurrency(t *testing.T) {
 		if _, err := l.Acquire(t.Context(), LaneSubagent, "0"); err != nil {
 			t.Error(err)
 		}
+		if running, waiting := l.Loads(); running != 3 || waiting != 0 {
+			t.Errorf("in all lanes: running %d, waiting %d", running, waiting)
+		}
 		if running, waiting := l.Load(LaneSubagent); running != 2 || waiting != 0 {
 			t.Errorf("%d running, %d waiting", running, waiting)
 		}

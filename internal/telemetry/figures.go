@@ -9,6 +9,8 @@ type figures struct {
 	turn, tool               meter.Histogram
 
 	used, cost, calls, sessions, turns, failures, decisions, dropped meter.Counter
+
+	waiting meter.Gauge
 }
 
 // Upper bounds of the buckets; those of models are what the conventions advise.
@@ -39,7 +41,7 @@ const (
 )
 
 func newFigures(r *meter.Registry) figures {
-	return figures{
+	f := figures{
 		tokens: r.Histogram("gen_ai.client.token.usage", "{token}", "Tokens of one request to a model.", tokenBounds,
 			keyOperation, keyProvider, keyModel, keyAnswered, "gen_ai.token.type"),
 		operation: r.Histogram("gen_ai.client.operation.duration", "s", "How long a request to a model took.", modelBounds,
@@ -60,5 +62,8 @@ func newFigures(r *meter.Registry) figures {
 		decisions: r.Counter("dure.tool.decisions", "{call}", "Verdicts on calls of tools, by who gave them.",
 			keyTool, "dure.decision.verdict", "dure.decision.by"),
 		dropped: r.Counter("dure.telemetry.dropped", "{record}", "Records of telemetry that were not delivered, by why.", "dure.signal", "dure.reason"),
+		waiting: r.Gauge("dure.approvals.waiting", "{approval}", "Questions of sessions that nobody has answered yet."),
 	}
+	f.waiting.Add(0) // it is there before anything waits
+	return f
 }

@@ -26,7 +26,8 @@ type fold struct {
 	calls    map[string]*call // by ID
 	settled  []place          // calls that have come out since the last turn
 	children map[string]child
-	said     messages // since the last request, when content is told
+	asked    map[string]bool // questions that nobody has answered, by ID
+	said     messages        // since the last request, when content is told
 }
 
 // turn is a turn that goes on.
@@ -61,7 +62,7 @@ type child struct {
 
 func newFold(o *Observer, id string) *fold {
 	return &fold{
-		o: o, id: id, requests: map[string]*request{}, calls: map[string]*call{}, children: map[string]child{},
+		o: o, id: id, requests: map[string]*request{}, calls: map[string]*call{}, children: map[string]child{}, asked: map[string]bool{},
 		said: messages{redact: o.cfg.Redact, on: o.cfg.Content != ContentNone},
 	}
 }
@@ -74,7 +75,25 @@ func (f *fold) know(e agent.Event) {
 		f.agent, f.model = cmp.Or(b.Agent, "dure"), cmp.Or(b.Model, f.model)
 	case agent.SettingsChanged:
 		f.model = cmp.Or(b.Model, f.model)
+	case agent.ApprovalAsked:
+		if !f.asked[b.ID] {
+			f.asked[b.ID] = true
+			f.o.figures.waiting.Add(1)
+		}
+	case agent.ApprovalResolved:
+		if f.asked[b.ID] {
+			delete(f.asked, b.ID)
+			f.o.figures.waiting.Add(-1)
+		}
+	case agent.TurnEnded:
+		f.unasked()
 	}
+}
+
+// unasked forgets questions that are not asked any more.
+func (f *fold) unasked() {
+	f.o.figures.waiting.Add(-float64(len(f.asked)))
+	clear(f.asked)
 }
 
 // take tells of an event.
@@ -126,6 +145,7 @@ func (f *fold) end(now time.Time) {
 	}
 	clear(f.requests)
 	f.turn = nil
+	f.unasked()
 }
 
 func (f *fold) unfinished(s *span, on bool, now time.Time) {

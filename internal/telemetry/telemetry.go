@@ -197,6 +197,15 @@ func (o *Observer) Follow(session string, since time.Time) {
 	}
 }
 
+// Begin has figures be told of from now on; otherwise they are once a session is followed.
+func (o *Observer) Begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
+		o.metrics.start()
+	}
+}
+
 // followChild is as [Observer.Follow], for a session that worked for one that is followed.
 func (o *Observer) followChild(session string, since time.Time, above *Context) {
 	o.mu.Lock()

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"iter"
 	"os"
 	"strings"
 	"testing"
@@ -96,6 +97,65 @@ func TestFiguresAlone(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, b.String())
 		}
 	}
+}
+
+// Questions are counted as long as nobody has answered them, those of before, too; what ends
+// without an answer is not waited for any more.
+func TestWaiting(t *testing.T) {
+	asked := func(id string) agent.Body { return agent.ApprovalAsked{ID: id} }
+	for want, bodies := range map[float64][]agent.Body{
+		0: {asked("a"), agent.ApprovalResolved{ID: "a"}, agent.ApprovalResolved{ID: "b"}, agent.TurnEnded{Turn: "t"}},
+		1: {asked("a"), asked("a"), asked("b"), agent.ApprovalResolved{ID: "b"}},
+		2: {asked("x"), agent.TurnEnded{Turn: "t"}, asked("a"), asked("b")},
+	} {
+		for _, since := range []time.Time{began, began.Add(time.Minute)} {
+			r := meter.New(began)
+			o := telemetry.New(telemetry.Config{Meter: r, Now: clockAfter(since)})
+			reached, goOn := make(chan struct{}), make(chan struct{})
+			o.Watch(held{sessions{"s": happened(began, "s", bodies...)}, reached, goOn})
+			o.Follow("s", since)
+			<-reached
+			if got := value(r, "dure.approvals.waiting"); got != want {
+				t.Errorf("%d events: %v wait, want %v", len(bodies), got, want)
+			}
+			close(goOn)
+			if err := o.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if got := value(r, "dure.approvals.waiting"); got != 0 {
+				t.Errorf("%v wait when the session has ended", got)
+			}
+		}
+	}
+}
+
+// held are sessions that say when all has been read, and go on then.
+type held struct {
+	sessions
+	reached, goOn chan struct{}
+}
+
+func (h held) Events(ctx context.Context, id string, after int64) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		for e, err := range h.sessions.Events(ctx, id, after) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		close(h.reached)
+		<-h.goOn
+	}
+}
+
+func value(r *meter.Registry, name string) (v float64) {
+	for _, m := range r.Read() {
+		for _, s := range m.Series {
+			if m.Name == name {
+				v += s.Value
+			}
+		}
+	}
+	return v
 }
 
 // What happened before a session was opened here is told of by nobody, and what is followed
