@@ -180,6 +180,10 @@ func (h *Host) next() {
 	for h.sess != nil && h.fatal == nil && len(h.queue) > 0 && !h.show.busy() {
 		m := h.queue[0]
 		h.queue = h.queue[1:]
+		if focus, ok := compactsFor(m); ok {
+			h.compact(m, focus)
+			continue
+		}
 		h.send(m)
 	}
 }
@@ -210,6 +214,7 @@ func (h *Host) interrupt() {
 	if h.sess == nil {
 		return
 	}
+	defer h.uncompact()
 	if err := h.sess.Send(h.ctx, agent.Interrupt{}); err != nil {
 		h.complain(err)
 	}
@@ -237,6 +242,7 @@ func (h *Host) interrupted(body json.RawMessage) (any, error) {
 		if err := h.sess.Send(h.ctx, agent.Interrupt{}); err != nil {
 			return nil, err
 		}
+		h.uncompact()
 	}
 	return out, nil
 }

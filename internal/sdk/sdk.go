@@ -118,6 +118,7 @@ type Host struct {
 	kept    []agent.Block // of messages that ask for no answer
 	eof     bool
 	grace   *time.Timer
+	beat    *time.Ticker // while calls run; nil = none does
 
 	show    show
 	failed  bool  // the newest result is an error
@@ -174,6 +175,9 @@ func (h *Host) Run(ctx context.Context) int {
 		_ = h.begin(nil) // it has told why not
 	}
 	h.loop(interrupts)
+	if h.beat != nil {
+		h.beat.Stop()
+	}
 	h.close()
 	if err := h.out.close(drainTime); err != nil && h.code == codeOK {
 		h.complain(fmt.Errorf("writing messages: %w", err))
@@ -208,6 +212,10 @@ func (h *Host) loop(interrupts <-chan struct{}) {
 		if h.grace != nil {
 			grace = h.grace.C
 		}
+		var beat <-chan time.Time
+		if h.beat != nil {
+			beat = h.beat.C
+		}
 		select {
 		case l, ok := <-h.lines:
 			if !ok {
@@ -220,6 +228,8 @@ func (h *Host) loop(interrupts <-chan struct{}) {
 			h.event(f)
 		case <-interrupts:
 			h.interrupt()
+		case <-beat:
+			h.beats()
 		case <-grace:
 			h.grace = nil
 			h.expire()

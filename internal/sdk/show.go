@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"dure/agent"
 	"dure/internal/transcript"
@@ -33,9 +34,14 @@ type show struct {
 	calls   map[string]agent.Call
 	kids    map[string]*child // sessions of agents, by ID
 	tasks   map[string]task   // in the background, by ID
-	origin  string            // of the input that the turn answers
-	request string            // the ID of the event of the newest request
+	running map[string]running
+	asked   map[string]bool             // calls that somebody was asked about
+	refused map[string]permissionDenied // calls that are denied, and have no result yet
+	origin  string                      // of the input that the turn answers
+	request string                      // the ID of the event of the newest request
 	stream  stream
+
+	compacting compacting
 
 	turn    turn
 	results *transcript.Results
@@ -49,6 +55,8 @@ type child struct {
 	after           int64         // the newest event that was shown
 	ended           chan struct{} // closed when it has
 	over            bool          // it has
+	began           time.Time
+	used            used
 }
 
 // mark says whose message it is.
@@ -65,7 +73,8 @@ func (c *child) mark(s *said) {
 func (s *show) reset(h *Host) {
 	*s = show{
 		sent: map[string]message{}, added: map[string]bool{}, unread: map[string]bool{}, asks: map[string]bool{}, keys: map[string]string{},
-		calls: map[string]agent.Call{}, kids: map[string]*child{}, tasks: map[string]task{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
+		calls: map[string]agent.Call{}, kids: map[string]*child{}, tasks: map[string]task{},
+		running: map[string]running{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
 	}
 	if h.prog.Open.Session != "" || h.prog.Open.Fork != "" {
 		s.past = h.sess.Info.Head
@@ -83,7 +92,7 @@ func (s *show) messageID(from *child) string {
 }
 
 // busy reports whether a turn runs, or is about to.
-func (s *show) busy() bool { return s.open || len(s.sent) > 0 }
+func (s *show) busy() bool { return s.open || len(s.sent) > 0 || s.compacting.id != "" }
 
 // event turns an event into messages.
 func (h *Host) event(f found) {
@@ -132,7 +141,7 @@ func (h *Host) event(f found) {
 	case agent.CallDecided, agent.CallStarted, agent.CallFinished, agent.CallSettled, agent.ChildOpened, agent.ChildEnded:
 		h.calling(e)
 	case agent.ApprovalAsked:
-		s.asks[b.ID] = true
+		s.asks[b.ID], s.asked[b.Proposal.Call.ID] = true, true
 		h.setState(stateAsking)
 		h.asked(b)
 	case agent.ApprovalResolved:
@@ -145,6 +154,11 @@ func (h *Host) event(f found) {
 		h.changed(b)
 	case agent.ContextCompacted:
 		h.compacted(e, b)
+		h.compactOver("")
+	case agent.Note:
+		if b.Code == "" && b.Text != "" {
+			h.compactOver(h.c.Text.Phrase(b.Text)) // the conversation stays as it is
+		}
 	case agent.HookStarted, agent.HookRan:
 		h.hooked(e)
 	}
@@ -281,7 +295,13 @@ func (h *Host) calling(e agent.Event) {
 	case agent.CallDecided:
 		c := b.Proposal.Call
 		s.keys[b.Key], s.calls[c.ID] = c.ID, c
+		h.refused(b)
+	case agent.CallStarted:
+		h.started(e, b, nil)
 	case agent.CallFinished:
+		h.stopped(b.Result.ID)
+		h.denies(b.Result, nil)
+		delete(s.asked, b.Result.ID)
 		h.finished(e, b.Result, nil)
 		if b.Result.Status == agent.StatusPending {
 			h.goesOn(b)
@@ -316,12 +336,15 @@ type status struct {
 	Status  *string `json:"status"`
 	Mode    string  `json:"permissionMode,omitempty"`
 	Compact string  `json:"compact_result,omitempty"`
+	Wrong   string  `json:"compact_error,omitempty"`
 }
 
 // compacted shows that the beginning of the conversation has made room.
 func (h *Host) compacted(e agent.Event, b agent.ContextCompacted) {
-	busy := "compacting"
-	h.out.put(status{head: h.head("system", "status", ""), Status: &busy})
+	if h.show.compacting.id == "" { // else it was told
+		busy := "compacting"
+		h.out.put(status{head: h.head("system", "status", ""), Status: &busy})
+	}
 	type meta struct {
 		Trigger string `json:"trigger"`
 		Before  int    `json:"pre_tokens"`

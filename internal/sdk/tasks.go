@@ -160,7 +160,7 @@ func howOf(failed, stopped bool) string {
 
 // childOpened follows the session of an agent.
 func (h *Host) childOpened(b agent.ChildOpened) {
-	kid := &child{id: b.Child, call: h.show.keys[b.Key], agent: b.Agent}
+	kid := &child{id: b.Child, call: h.show.keys[b.Key], agent: b.Agent, began: h.c.Now()}
 	if h.show.kids[b.Child] != nil {
 		return // it goes on
 	}
@@ -277,17 +277,27 @@ func (h *Host) childShown(kid *child, e agent.Event) {
 			h.out.put(s)
 		}
 	case agent.ModelAnswered:
+		kid.used.Tokens = max(kid.used.Tokens, b.Usage.Context())
 		if b.Purpose == "" {
 			h.answeredBy(e, b, kid)
 		}
+	case agent.CallStarted:
+		h.started(e, b, kid)
 	case agent.CallFinished:
+		h.stopped(b.Result.ID)
+		h.denies(b.Result, kid)
+		delete(h.show.asked, b.Result.ID)
 		h.finished(e, b.Result, kid)
+		h.worked(e, kid, b.Tool)
 	case agent.ChildOpened:
 		h.childOpened(agent.ChildOpened{Child: b.Child, Agent: b.Agent, Title: b.Title, Prompt: b.Prompt, Key: b.Key})
 	case agent.ChildEnded:
 		h.childEnded(b)
 	case agent.CallDecided:
 		h.show.keys[b.Key] = b.Proposal.Call.ID
+		h.refused(b)
+	case agent.SessionOpened:
+		kid.began = e.Time
 	}
 }
 

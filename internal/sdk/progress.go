@@ -1,0 +1,132 @@
+package sdk
+
+import (
+	"strings"
+	"time"
+
+	"dure/agent"
+)
+
+// beatEvery is how often hosts are told of calls that take long.
+const beatEvery = 10 * time.Second
+
+// running is a call that runs.
+type running struct {
+	tool  string
+	kid   *child // whose call it is; nil = of the session itself
+	since time.Time
+}
+
+// started notes that a call runs.
+func (h *Host) started(e agent.Event, b agent.CallStarted, kid *child) {
+	h.show.running[b.ID] = running{b.Tool, kid, e.Time}
+	if h.beat == nil {
+		h.beat = time.NewTicker(beatEvery)
+	}
+}
+
+// stopped notes that a call does not run any more.
+func (h *Host) stopped(id string) {
+	delete(h.show.running, id)
+	if len(h.show.running) == 0 && h.beat != nil {
+		h.beat.Stop()
+		h.beat = nil
+	}
+}
+
+type toolProgress struct {
+	head
+	Call    string  `json:"tool_use_id"`
+	Tool    string  `json:"tool_name"`
+	Parent  *string `json:"parent_tool_use_id"`
+	Seconds float64 `json:"elapsed_time_seconds"`
+	Agent   string  `json:"subagent_type,omitempty"`
+}
+
+// beats tells of the calls that have run for long.
+func (h *Host) beats() {
+	now := h.c.Now()
+	for id, r := range h.show.running {
+		took := now.Sub(r.since)
+		if took < beatEvery {
+			continue
+		}
+		p := toolProgress{head: h.head("tool_progress", "", ""), Call: id, Tool: h.prog.Name(r.tool), Seconds: took.Truncate(time.Millisecond).Seconds()}
+		if r.kid != nil {
+			p.Agent = r.kid.agent
+			if r.kid.call != "" {
+				p.Parent = &r.kid.call
+			}
+		}
+		h.out.put(p)
+	}
+}
+
+type taskProgress struct {
+	head
+	ID    string `json:"task_id"`
+	Call  string `json:"tool_use_id,omitempty"`
+	About string `json:"description"`
+	Agent string `json:"subagent_type,omitempty"`
+	Usage used   `json:"usage"`
+	Last  string `json:"last_tool_name,omitempty"`
+}
+
+// worked tells how far an agent is: a call of it is done.
+func (h *Host) worked(e agent.Event, kid *child, tool string) {
+	kid.used.Calls++
+	kid.used.Millis = e.Time.Sub(kid.began).Milliseconds()
+	t, ok := h.show.tasks[kid.id]
+	if !ok {
+		return
+	}
+	h.out.put(taskProgress{h.head("system", "task_progress", ""), t.ID, t.call, t.About, t.Agent, kid.used, h.prog.Name(tool)})
+}
+
+type permissionDenied struct {
+	head
+	Tool    string `json:"tool_name"`
+	Call    string `json:"tool_use_id"`
+	Agent   string `json:"agent_id,omitempty"`
+	Type    string `json:"decision_reason_type,omitempty"`
+	Reason  string `json:"decision_reason,omitempty"`
+	Message string `json:"message"`
+}
+
+// refused notes that a call was denied of which nobody was asked.
+func (h *Host) refused(b agent.CallDecided) {
+	c, d := b.Proposal.Call, b.Decision
+	if d.Verdict != agent.Deny || d.Code == agent.ErrBlockedByHook || h.show.asked[c.ID] {
+		return
+	}
+	h.show.refused[c.ID] = permissionDenied{Tool: h.prog.Name(c.Tool), Call: c.ID, Type: denialType(d), Reason: h.c.Text.Phrase(d.Reason)}
+}
+
+// denies tells of a call that was denied, in front of what the model reads of it.
+func (h *Host) denies(r agent.Result, kid *child) {
+	p, ok := h.show.refused[r.ID]
+	if !ok {
+		return
+	}
+	delete(h.show.refused, r.ID)
+	p.head, p.Message = h.head("system", "permission_denied", ""), r.Unfenced()
+	if kid != nil {
+		p.Agent = kid.id
+	}
+	h.out.put(p)
+}
+
+// denialType is the kind of reason for which a call was denied.
+func denialType(d agent.Decision) string {
+	by, _, _ := strings.Cut(d.By, ":")
+	by, _, _ = strings.Cut(by, ".")
+	switch {
+	case d.Rule != "":
+		return "rule"
+	case strings.HasPrefix(by, "mode"):
+		return "mode"
+	case strings.HasPrefix(by, "hook"):
+		return "hook"
+	}
+	return "other"
+}

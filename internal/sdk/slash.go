@@ -1,0 +1,69 @@
+package sdk
+
+import (
+	"strings"
+	"time"
+
+	"dure/agent"
+	"dure/internal/text"
+	"dure/internal/transcript"
+)
+
+// compactCommand is the message by which hosts have a conversation shortened.
+const compactCommand = "/compact"
+
+// compacting is a conversation that is being shortened for a message of the host.
+type compacting struct {
+	id    string // of the message; "" = none is
+	began time.Time
+}
+
+// compactsFor reports whether a message wants the conversation shortened, and what it wants
+// kept.
+func compactsFor(m message) (focus string, ok bool) {
+	if len(m.Blocks) > 0 {
+		return "", false
+	}
+	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
+	return strings.TrimSpace(rest), first == compactCommand
+}
+
+// compact shortens the conversation for a message. It has no turn, but a beginning, and a result.
+func (h *Host) compact(m message, focus string) {
+	h.grace = nil
+	h.setState(stateRunning)
+	h.out.put(h.beginning())
+	if h.c.Replay {
+		h.replay(agent.Event{Time: h.c.Now()}, m)
+	}
+	if err := h.sess.Send(h.ctx, agent.Compact{Focus: focus}); err != nil {
+		h.failure(err)
+		h.rest()
+		return
+	}
+	h.show.compacting = compacting{m.ID, h.c.Now()}
+	busy := "compacting"
+	h.out.put(status{head: h.head("system", "status", ""), Status: &busy})
+}
+
+// uncompact gives up waiting for a conversation to be shortened: the user has.
+func (h *Host) uncompact() { h.compactOver(h.c.Text.Say(text.TurnInterrupted)) }
+
+// compactOver tells what came of it: why says why the conversation stays as it is.
+func (h *Host) compactOver(why string) {
+	c := h.show.compacting
+	if c.id == "" {
+		return
+	}
+	h.show.compacting = compacting{}
+	if why != "" {
+		h.out.put(status{head: h.head("system", "status", ""), Compact: "failed", Wrong: why})
+	}
+	r := h.show.results.Result("")
+	r.Type, r.Subtype, r.IsError, r.TerminalReason = "result", "success", false, "completed"
+	r.Result, r.Errors, r.NumTurns, r.StopReason, r.Denials, r.Deferred, r.Structured = why, nil, 0, nil, nil, nil, nil
+	r.Usage, r.DurationAPIMS, r.FirstMS = transcript.ResultUsage{}, 0, 0
+	r.DurationMS = h.c.Now().Sub(c.began).Milliseconds()
+	h.result(r)
+	h.rest()
+}
