@@ -46,3 +46,32 @@ func TestCollectLater(t *testing.T) {
 		}
 	}
 }
+
+// A server collects sooner, whether the first collection comes before it serves or after.
+func TestCollectSooner(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer func() {
+		collects.mu.Lock()
+		defer collects.mu.Unlock()
+		collects.percent = growsUsual
+	}()
+	percent := func() uint64 {
+		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
+	}
+	t.Setenv("GOGC", "100")
+	collectSooner()
+	if got := percent(); got != 100 {
+		t.Errorf("%d percent although GOGC is set", got)
+	}
+	t.Setenv("GOGC", "")
+	collectLater()
+	collectSooner()
+	for range 3 {
+		if got := percent(); got != growsServer {
+			t.Errorf("%d percent", got)
+		}
+		runtime.GC()
+	}
+}

@@ -51,19 +51,6 @@ func run(args []string) int {
 	return p.exit(root.ExecuteContext(context.Background()))
 }
 
-// collectLater has the first garbage collection wait for 8 MB instead of 4, which a short
-// run never comes to: the collection would be a tenth of what it costs. From the first one
-// on the heap grows as ever, so that a long run takes no more memory. GOGC counts instead
-// where it is set.
-func collectLater() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	const first, usual = 200, 100
-	debug.SetGCPercent(first)
-	runtime.AddCleanup(new(program), func(percent int) { debug.SetGCPercent(percent) }, usual)
-}
-
 // exit shows err, if nobody has, and returns its exit code.
 func (p *program) exit(err error) int {
 	cli.Report(p.err, p.text, err, p.asJSON)

@@ -68,6 +68,7 @@ const maxDrain = time.Hour
 
 // serveSessions serves until a signal comes.
 func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) error {
+	collectSooner()
 	e, err := p.entrance(ctx, o)
 	if err != nil {
 		return err
