@@ -25,6 +25,7 @@ var cases = []struct {
 	{"binary", size},
 	{"version", version},
 	{"one-turn hello", hello},
+	{"one-turn hello, as JSON", helloJSON},
 	{"50 steps, each a shell command", steps50},
 	{"1,000 steps", steps1000},
 	{"hooks", hooked},
@@ -39,6 +40,7 @@ var cases = []struct {
 	{"a project of another agent", project},
 	{"200 tools of 10 servers", toolLists},
 	{"1,000 sessions in one process", many},
+	{"server with readers", served},
 }
 
 // What a figure may be at most, compared with its reference.
@@ -86,6 +88,33 @@ func hello(b *bench) ([]Figure, error) {
 		{What: "wall", Unit: "ms", Aim: 25, Spread: spread(s, wallMS)},
 		{What: "CPU", Unit: "ms", Spread: spread(s, cpuMS)},
 		{What: "peak", Unit: "MB", Aim: 40, Spread: spread(s, peakMB)},
+	}, nil
+}
+
+// helloJSON compares print mode that writes an object with print mode that writes text, in
+// turns.
+func helloJSON(b *bench) ([]Figure, error) {
+	srv, err := serve(talk("Hello."), true)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.close()
+	var texts, objects []Sample
+	for range b.runs * 2 {
+		plain, err := b.once(environURL(srv))
+		if err != nil {
+			return nil, err
+		}
+		object, err := b.once(environURL(srv, "--output-format", "json"))
+		if err != nil {
+			return nil, err
+		}
+		texts, objects = append(texts, plain), append(objects, object)
+	}
+	return []Figure{
+		{What: "wall", Unit: "ms", Spread: spread(objects, wallMS)},
+		{What: "wall of the fastest, beyond the fastest with text", Unit: "ms", Aim: 5, Spread: exactly(spread(objects, wallMS).Min - spread(texts, wallMS).Min)},
+		{What: "CPU, beyond text", Unit: "ms", Spread: exactly(spread(objects, cpuMS).Median - spread(texts, cpuMS).Median)},
 	}, nil
 }
 
