@@ -30,14 +30,21 @@ type still struct {
 	mu   sync.Mutex
 	all  map[string]chan agent.Event // that are open
 	made int
-	told func(agent.Resolve) // what was answered to questions; nil = nobody is told
+
+	models []agent.ModelInfo   // of a provider p
+	told   func(agent.Resolve) // what was answered to questions; nil = nobody is told
 }
 
 // ask puts a question in a session.
 func (s *still) ask(session, question string) {
+	s.happens(session, agent.ApprovalAsked{ID: question, Proposal: agent.Proposal{Call: agent.Call{ID: "c-" + question, Tool: "t", Input: []byte("{}")}}})
+}
+
+// happens has something happen in a session.
+func (s *still) happens(session string, b agent.Body) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[session] <- agent.Event{Body: agent.ApprovalAsked{ID: question, Proposal: agent.Proposal{Call: agent.Call{ID: "c-" + question, Tool: "t", Input: []byte("{}")}}}}
+	s.all[session] <- agent.Event{Body: b}
 }
 
 func newStill() *still { return &still{all: map[string]chan agent.Event{}} }
@@ -113,9 +120,9 @@ func (s *still) Query(_ context.Context, q agent.Query) (any, error) {
 	case agent.ListCommands:
 		return []agent.CommandInfo{}, nil
 	case agent.ListModels:
-		return []agent.ModelInfo{}, nil
+		return s.models, nil
 	case agent.ListProviders:
-		return []agent.ProviderInfo{}, nil
+		return []agent.ProviderInfo{{Name: "p", Local: true}}, nil
 	case agent.ReadCommand:
 		return agent.CommandRead{Is: agent.ReadSend}, nil
 	}
