@@ -153,7 +153,7 @@ func (f flags) app() app.Flags {
 		AddDirs:   f.addDirs, PluginDirs: f.pluginDirs, ServerlessDirs: f.serverless, Servers: f.servers, OnlyServers: f.onlyServers, AwaitServers: f.awaits, SystemAppend: f.appendText, Scratch: f.scratch, PlainOff: f.plain, Budget: f.budget,
 	}
 	f.host.into(&a)
-	a.Hosted = f.linesFrom()
+	a.Hosted, a.Skills = f.linesFrom(), f.host.skills
 	return a
 }
 

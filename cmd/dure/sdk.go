@@ -47,10 +47,11 @@ type sdkFlags struct {
 	tools, sources  string
 	thinking        string
 	thinkingTokens  int
-	managed         string // settings that only restrict
-	managedLater    bool   // initialize brings them
-	drops           string // the message whose turn is all that may be forgotten; "" = any
-	hasTools        bool   // not flags: those were given
+	managed         string    // settings that only restrict
+	managedLater    bool      // initialize brings them
+	drops           string    // the message whose turn is all that may be forgotten; "" = any
+	skills          *[]string // that models may use, as initialize says; nil = all
+	hasTools        bool      // not flags: those were given
 	hasSources      bool
 	given           bool // how many tokens are thought for
 }

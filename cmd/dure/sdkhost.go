@@ -72,6 +72,7 @@ func (f *flags) takeMore(init *sdk.Initialize, workdir string) error {
 			f.pluginDirs = append(f.pluginDirs, one.Path)
 		}
 	}
+	f.host.skills = init.Skills
 	f.deny = append(f.deny, init.DisallowedTools...)
 	allow, ask, deny := init.ToolRules()
 	f.allow, f.deny = append(f.allow, allow...), append(f.deny, deny...)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -140,5 +142,33 @@ func TestHostDropsATurn(t *testing.T) {
 		h.say(user("instead"))
 		h.until("result").wants(t, "subtype", "success", "result", "Instead.")
 		h.end(0)
+	}
+}
+
+// The models of a session read of the skills alone that its host names.
+func TestHostNamesSkills(t *testing.T) {
+	for more, want := range map[string][2]bool{``: {true, true}, `,"skills":["paint"]`: {true, false}, `,"skills":[]`: {false, false}} {
+		h := newHost(t, script.Reply{Text: "Hello."})
+		for _, name := range []string{"paint", "brush"} {
+			dir := filepath.Join(filepath.Dir(h.dir), "home", ".claude", "skills", name)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: "+name+"\ndescription: About the "+name+"ery.\n---\nDo it.\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.env = append(h.env, "USERPROFILE="+filepath.Join(filepath.Dir(h.dir), "home"))
+		h.start(usualArgs...)
+		h.initialise(more)
+		h.say(user("hello"))
+		h.until("result")
+		h.end(0)
+		body := string(h.model.Requests()[0].Body)
+		for i, name := range []string{"paint", "brush"} {
+			if got := strings.Contains(body, "About the "+name+"ery."); got != want[i] {
+				t.Errorf("%s: %s is there: %v", more, name, got)
+			}
+		}
 	}
 }

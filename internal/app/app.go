@@ -63,6 +63,7 @@ type Flags struct {
 	Agents         string      // types of agents, see swarm.ParseNamed
 	Code           *BundleCode // of the bundle whose swarm runs; nil = none does
 	Sources        *[]string   // whose files of settings, instructions and extensions are read: user, project, local; nil = all
+	Skills         *[]string   // those that models may use; nil = all
 	Tools          *[]string   // the built-in tools that there are; nil = all
 	Thinking       *int        // tokens that an answer may think for; nil = as the effort has it
 	Elsewhere      bool        // the folder is another one than that which Trust, Skip and Mode were said of

@@ -69,7 +69,19 @@ type skillset struct {
 type called struct{ run, text string }
 
 // skillsIn returns the skills of a folder. Nothing is read yet.
-func (a *App) skillsIn(workdir string) *skills.Set {
+func (a *App) skillsIn(workdir string) *skills.Set { return skills.New(a.skillsConfig(workdir)) }
+
+// skillsOf returns the skills of a session. What a host has its models use is about the session
+// that it has, and not about its agents.
+func (a *App) skillsOf(b session.Build, workdir string) *skills.Set {
+	c := a.skillsConfig(workdir)
+	if b.Child == nil {
+		c.Only = a.opts.Flags.Skills
+	}
+	return skills.New(c)
+}
+
+func (a *App) skillsConfig(workdir string) skills.Config {
 	root, _ := a.project(workdir)
 	if top := gitTop(workdir); top != "" {
 		root = top
@@ -83,13 +95,13 @@ func (a *App) skillsIn(workdir string) *skills.Set {
 	if a.cfg.Extend.NoBundledSkills {
 		c.BuiltIn = nil
 	}
-	return skills.New(c)
+	return c
 }
 
 // newSkills returns the skills of a session.
 func (a *App) newSkills(b session.Build, workdir, profile string, pol *policy.Policy) *skillset {
 	k := &skillset{
-		app: a, set: a.skillsIn(workdir), b: b, workdir: workdir, pol: pol, model: a.modelOf(profile),
+		app: a, set: a.skillsOf(b, workdir), b: b, workdir: workdir, pol: pol, model: a.modelOf(profile),
 		uses: map[string]int{}, texts: map[string]called{}, waiting: map[string]func(){}, offered: func() bool { return true },
 	}
 	k.life, k.end = context.WithCancel(context.Background())

@@ -401,6 +401,8 @@ func TestQuestions(t *testing.T) {
 		{"for ever", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"allow","destination":"localSettings","rules":[{"toolName":"Read"}]}]}`, `{"verdict":"allow","by":"host"} always [Read]`},
 		{"both", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"allow","destination":"localSettings","rules":[{"toolName":"Read"}]},{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}]}`, `{"verdict":"allow","by":"host"} session [Read Bash]`},
 		{"rules that deny", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}]}`, `{"verdict":"allow","by":"host"}`},
+		{"taken back", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls *"}]},{"type":"removeRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}]}`, `revoke [Bash(ls *)] + {"verdict":"allow","by":"host"}`},
+		{"taken back with a no", "Bash", `{}`, `{"behavior":"deny","message":"no","updatedPermissions":[{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}]}`, `{"verdict":"deny","reason":"no","by":"host"}`},
 		{"mode", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}`, `mode acceptEdits + {"verdict":"allow","by":"host"}`},
 		{"answers", askTool, `{"questions":[{"question":"A?"}]}`, `{"behavior":"allow","updatedInput":{"questions":[],"answers":{"A?":"yes"},"more":1}}`, `{"verdict":"allow","by":"host","input":{"answers":{"A?":"yes"},"questions":[{"question":"A?"}]}}`},
 	} {
@@ -424,6 +426,8 @@ func TestQuestions(t *testing.T) {
 					all = append(all, s)
 				case agent.Change:
 					all = append(all, "mode "+string(c.Mode))
+				case agent.Revoke:
+					all = append(all, fmt.Sprint("revoke ", c.Rules))
 				default:
 					all = append(all, c.Command())
 				}

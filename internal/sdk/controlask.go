@@ -183,6 +183,9 @@ func (h *Host) asked(a agent.ApprovalAsked) {
 		if mode != "" && !plan {
 			send(agent.Change{Mode: mode})
 		}
+		if back := takenBack(said, r); len(back) > 0 {
+			send(agent.Revoke{Rules: back})
+		}
 		send(r)
 		if mode != "" && plan { // a yes to a plan sets a mode of its own
 			send(agent.Change{Mode: mode})
@@ -335,6 +338,28 @@ func wishes(updates []permissionUpdate) (remember string, rules []string, mode a
 		return agent.RememberAlways, rules, mode
 	}
 	return agent.RememberSession, rules, mode
+}
+
+// takenBack are the rules that were allowed for the session, and are not to be any more: what a
+// host says with a yes.
+func takenBack(said json.RawMessage, r agent.Resolve) (rules []string) {
+	var in struct {
+		Updates []permissionUpdate `json:"updatedPermissions"`
+	}
+	if r.Decision.Verdict != agent.Allow || json.Unmarshal(said, &in) != nil {
+		return nil
+	}
+	for _, u := range in.Updates {
+		if u.Type != "removeRules" || u.Behavior != string(agent.Allow) {
+			continue
+		}
+		for _, one := range u.Rules {
+			if one.Tool != "" {
+				rules = append(rules, one.String())
+			}
+		}
+	}
+	return rules
 }
 
 // modeOf is a permission mode by any of its names; "" stays "".

@@ -23,7 +23,7 @@ type Initialize struct {
 	AppendSystemPrompt string          `json:"appendSystemPrompt"`
 	Agents             json.RawMessage `json:"agents"`
 	JSONSchema         json.RawMessage `json:"jsonSchema"`
-	Skills             []string        `json:"skills"`
+	Skills             *[]string       `json:"skills"` // that its models may use; nil = all
 	Title              string          `json:"title"`
 	Forward            bool            `json:"forwardSubagentText"`
 

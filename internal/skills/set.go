@@ -27,6 +27,10 @@ type Config struct {
 	// on, name-only, user-invocable-only or off.
 	State map[string]string
 
+	// Only are the skills that models may use, by name or by what follows the colon in it;
+	// nil = all. The others are for people.
+	Only *[]string
+
 	// Also are files besides those of the skills that decide what they may do: when one
 	// changes, all are read again.
 	Also []string
@@ -180,6 +184,9 @@ func (s *Set) all() []Skill {
 
 // state applies what settings say of a skill.
 func (s *Set) state(k *Skill) {
+	if s.c.Only != nil && !slices.ContainsFunc(*s.c.Only, func(name string) bool { return k.Name == name || strings.HasSuffix(k.Name, ":"+name) }) {
+		k.NoModel = true
+	}
 	if k.Place.Scope == front.Plugin {
 		return
 	}

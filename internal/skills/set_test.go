@@ -100,6 +100,28 @@ b builtin builtin – another one of this name comes first: /user/b/SKILL.md`
 	}
 }
 
+// Of skills that models may not use, people may.
+func TestOnly(t *testing.T) {
+	builtIn := fstest.MapFS{"a/SKILL.md": {Data: []byte(skill("a", "one"))}, "b/SKILL.md": {Data: []byte(skill("b", "two"))}}
+	for _, c := range []struct {
+		only *[]string
+		want string
+	}{{nil, "a b"}, {&[]string{"b", "none"}, "b"}, {&[]string{}, ""}} {
+		var got []string
+		for _, k := range New(Config{Workdir: t.TempDir(), BuiltIn: builtIn, Only: c.only}).List() {
+			if k.Off != "" {
+				t.Errorf("%s is off: %s", k.Name, k.Off)
+			}
+			if !k.NoModel {
+				got = append(got, k.Name)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v: %v", c.only, got)
+		}
+	}
+}
+
 func TestAmbiguous(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a/up/SKILL.md": skill("up", "1"), "b/up/SKILL.md": skill("up", "2"), "a/upper/SKILL.md": skill("upper", "3")})
