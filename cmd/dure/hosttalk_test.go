@@ -136,7 +136,8 @@ func TestHostTools(t *testing.T) {
 	r := h.until("result")
 	h.end(0)
 	want := "system/init\nassistant\nassistant\nassistant\nassistant\nuser\nuser\nassistant\nresult/success\n"
-	if got := quietly(h.told()); got != want {
+	h.find("system/permission_denied").wants(t, "tool_name", "Write", "tool_use_id", "toolu_2")
+	if got := strings.Replace(quietly(h.told()), "system/permission_denied\n", "", 1); got != want { // it comes with either result
 		t.Errorf("%s", got)
 	}
 	r.wants(t, "num_turns", 2, "result", "Done.", "permission_denials.0.tool_name", "Write", "permission_denials.0.tool_use_id", "toolu_2",
