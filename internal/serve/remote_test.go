@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -215,19 +216,27 @@ func TestRemoteGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	asked := atomic.Int64{}
+	asked, over := atomic.Int64{}, make(chan struct{})
+	defer close(over)
+	answer := func(conn net.Conn) {
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+			return // nothing is asked over it
+		}
+		if asked.Add(1) == 1 {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n")
+			<-over
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+	}
 	go func() {
 		for {
 			conn, err := mute.Accept()
 			if err != nil {
 				return
 			}
-			defer conn.Close()
-			if asked.Add(1) == 1 {
-				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n")
-				continue
-			}
-			_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+			go answer(conn)
 		}
 	}()
 	m, err := remote.New(remote.Config{URL: "http://" + mute.Addr().String(), Token: secret, Silence: 50 * time.Millisecond, Patience: time.Second})
