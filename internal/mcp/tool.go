@@ -79,11 +79,24 @@ func (t *Tool) Plan(context.Context, agent.ToolContext, agent.Call) (agent.Effec
 // Run implements [agent.Tool].
 func (t *Tool) Run(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
 	env := agent.CallEnvOf(ctx)
-	p := &sdk.CallToolParams{Name: t.remote, Arguments: c.Input, Meta: sdk.Meta{}}
-	if env.Key != "" {
-		p.Meta[keyMeta] = env.Key
-	}
+	p := &sdk.CallToolParams{Name: t.remote, Arguments: c.Input, Meta: metaOf(env)}
 	return t.v.callTool(ctx, p, env.Progress), nil
+}
+
+// metaOf is what a server is told about a call: its key, and, when collectors are told of
+// it, its place in the traces, as W3C Trace Context has it.
+func metaOf(env agent.CallEnv) sdk.Meta {
+	meta := sdk.Meta{}
+	if env.Key != "" {
+		meta[keyMeta] = env.Key
+	}
+	for _, v := range env.Vars {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case "TRACEPARENT", "TRACESTATE":
+			meta[strings.ToLower(name)] = value
+		}
+	}
+	return meta
 }
 
 // Tools returns the tools of all servers, sorted by name. Those of a server whose
