@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +31,9 @@ func (p *program) acpCommand() *cobra.Command {
 				if login {
 					return p.login(ctx, c, nil, false, false)
 				}
+				gone := make(chan os.Signal, 1) // an editor that is killed is an end of the output, and not of this program
+				signal.Notify(gone, syscall.SIGPIPE)
+				defer signal.Stop(gone)
 				err := acp.New(p.acpConfig()).Run(ctx, p.in, p.out)
 				if cause := context.Cause(ctx); cause != nil {
 					return cause
