@@ -84,8 +84,8 @@ func serveFor(t *testing.T, w editorWorld, args ...string) *servedProgram {
 	return p
 }
 
-// call asks the server, and returns the answer of a status.
-func (p *servedProgram) call(method, path, token, body string, want int) string {
+// ask asks the server.
+func (p *servedProgram) ask(method, path, token, body string) (int, string) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.at.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -99,10 +99,20 @@ func (p *servedProgram) call(method, path, token, body string, want int) string 
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != want {
-		p.t.Fatalf("%s %s: %d %v, want %d\n%s\n%s", method, path, res.StatusCode, err, want, data, p.errs)
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	return string(data)
+	return res.StatusCode, string(data)
+}
+
+// call asks the server, and returns the answer of a status.
+func (p *servedProgram) call(method, path, token, body string, want int) string {
+	p.t.Helper()
+	status, data := p.ask(method, path, token, body)
+	if status != want {
+		p.t.Fatalf("%s %s: %d, want %d\n%s\n%s", method, path, status, want, data, p.errs)
+	}
+	return data
 }
 
 // asking is what the model says in a turn that waits for an answer of a person.
