@@ -25,7 +25,8 @@ var ErrClosed = errors.New("the connection to dure has ended")
 
 // Config says what a host wants. All fields may be empty.
 type Config struct {
-	// Initialize is what the host says of itself. CanUseTool is filled in.
+	// Initialize is what the host says of itself. CanUseTool is filled in, and of a child
+	// EndWithInput.
 	Initialize protocol.InitializePayload
 
 	// CanUseTool answers whether a call may be made; nil = those that need somebody's word

@@ -24,12 +24,13 @@ type Command struct {
 }
 
 // Start starts dure as a child of this process. It ends with [Host.Close], with ctx, and with
-// the process.
+// the process, in the middle of what runs.
 func Start(ctx context.Context, c Command, cfg Config) (*Host, error) {
 	p, err := start(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("starting dure: %w", err)
 	}
+	cfg.Initialize.EndWithInput = true
 	return begin(ctx, p, cfg)
 }
 

@@ -32,6 +32,11 @@ type InitializePayload struct {
 	// NoTokens leaves AssistantToken and ToolProgress away: whole messages are enough.
 	NoTokens bool `json:"no_tokens,omitempty"`
 
+	// EndWithInput says that the host is gone when the input ends: what runs is interrupted.
+	// Without it, what was asked for is finished first. The end of a socket is always that
+	// of its host.
+	EndWithInput bool `json:"end_with_input,omitempty"`
+
 	// Open opens a session at once. Without it the first UserMessage does.
 	Open *OpenSession `json:"open,omitempty"`
 }

@@ -181,7 +181,7 @@ func (c *conn) serve(ctx context.Context, in <-chan incoming) error {
 			switch {
 			case errors.Is(i.err, protocol.ErrTooLong):
 				c.tell("", "", i.err)
-			case errors.Is(i.err, io.EOF) && c.cfg.Lasting:
+			case errors.Is(i.err, io.EOF) && c.cfg.Lasting && !(c.cfg.Own && c.host.EndWithInput):
 				return c.finish(ctx)
 			case i.err != nil:
 				return errGone

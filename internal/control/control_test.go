@@ -278,6 +278,29 @@ func TestInputEnds(t *testing.T) {
 	}
 }
 
+// The end of the input is that of a host which has said so: what runs is interrupted. One that
+// has not started the program for itself has no say in that.
+func TestHostEndsWithInput(t *testing.T) {
+	for own, want := range map[bool]string{true: "interrupted", false: "done"} {
+		long := 200
+		if own {
+			long = 40_000 // it has to run when the input ends
+		}
+		r := newRig(t, script.Reply{Text: strings.Repeat("On and on. ", long), DelayMS: 5})
+		r.cfg.Own = own
+		h := r.connect()
+		h.begin(protocol.InitializePayload{EndWithInput: true})
+		h.send(protocol.TypeUserMessage, "m1", "", protocol.UserMessagePayload{Text: "Talk"})
+		next[protocol.TokenData](h, protocol.TypeAssistantToken)
+		if err := h.ends(); err != nil {
+			t.Error(err)
+		}
+		if res, m := next[protocol.SessionResultData](h, protocol.TypeSessionResult); m.ID != "m1" || res.Status != want {
+			t.Errorf("%t: %s %s, want %s", own, m.ID, res.Status, want)
+		}
+	}
+}
+
 // Terminate does not wait for a turn, and answers all that is not answered yet.
 func TestTerminate(t *testing.T) {
 	r := newRig(t, script.Reply{Text: strings.Repeat("On and on. ", 400), DelayMS: 20})

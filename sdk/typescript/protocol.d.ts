@@ -87,6 +87,8 @@ export interface InitializePayload {
   /** CanUseToolTimeout is how long the host's answer is waited for, in milliseconds; missing = 30000, at most 600000. Then the call is denied. */
   can_use_tool_timeout_ms?: number;
   client?: Client;
+  /** EndWithInput says that the host is gone when the input ends: what runs is interrupted. Without it, what was asked for is finished first. The end of a socket is always that of its host. */
+  end_with_input?: boolean;
   /** Hooks are the events of hooks that the host wants to answer. */
   hooks?: HookRegistration[];
   /** NoTokens leaves AssistantToken and ToolProgress away: whole messages are enough. */
