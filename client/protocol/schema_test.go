@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the schemas, and the types that a
 
 const (
 	schemas    = "../../docs/protocol"
-	typescript = "../../sdk/typescript/protocol.d.ts"
+	typescript = "../../sdk/typescript"
 )
 
 // The schemas that are published are those of the Go types, and the TypeScript types those
@@ -32,9 +32,11 @@ func TestSchemasArePublished(t *testing.T) {
 	about := comments(t)
 	request, message := schemaOf("A request, which a host sends.", Requests(), about), schemaOf("A message, which a host is sent.", Messages(), about)
 	for name, data := range map[string][]byte{
-		filepath.Join(schemas, "request.json"): encoded(t, request),
-		filepath.Join(schemas, "message.json"): encoded(t, message),
-		typescript:                             []byte(typesOf(request, message)),
+		filepath.Join(schemas, "request.json"):     encoded(t, request),
+		filepath.Join(schemas, "message.json"):     encoded(t, message),
+		filepath.Join(typescript, "protocol.d.ts"): []byte(typesOf(request, message)),
+		filepath.Join(typescript, "methods.d.ts"):  []byte(methodTypes(t, request)),
+		filepath.Join(typescript, "methods.mjs"):   []byte(methodTable()),
 	} {
 		name = filepath.FromSlash(name)
 		if *update {
@@ -242,7 +244,7 @@ func valueOf(v reflect.Type, tag reflect.StructTag, defs map[string]any, about m
 // typesOf writes TypeScript types of the definitions of schemas.
 func typesOf(request, message map[string]any) string {
 	var b strings.Builder
-	b.WriteString("// Generated from docs/protocol by: go test ./client/protocol -run Schemas -update\n")
+	b.WriteString(generated)
 	written := map[string]bool{}
 	for _, side := range []struct {
 		name   string

@@ -57,32 +57,8 @@ func TestEditorGoes(t *testing.T) {
 				_ = cmd.Process.Kill()
 				_, _ = in.Close(), out.Close()
 			})
-			life := make(chan string, 2)
-			go func() { // ends with the command, or with the test that fails
-				f, err := os.Open(alive)
-				if err != nil {
-					life <- err.Error()
-					return
-				}
-				defer f.Close() // it is only read
-				r := bufio.NewReader(f)
-				up, _ := r.ReadString('\n')
-				life <- strings.TrimSpace(up)
-				_, _ = io.Copy(io.Discard, r)
-				life <- "over"
-			}()
+			await := lifeOf(t, alive)
 			drive(t, w, in, bufio.NewReaderSize(out, 1<<20))
-			await := func(what string) {
-				t.Helper()
-				select {
-				case got := <-life:
-					if got != what {
-						t.Fatalf("the command: %q, want %q", got, what)
-					}
-				case <-time.After(time.Minute):
-					t.Fatalf("the command: no %q", what)
-				}
-			}
 			await("up")
 			leave(in, out)
 			select {
@@ -95,6 +71,36 @@ func TestEditorGoes(t *testing.T) {
 			}
 			await("over")
 		})
+	}
+}
+
+// lifeOf follows the command that has a FIFO open for its life, and writes a line to it. What
+// is returned awaits that line, and then "over".
+func lifeOf(t *testing.T, alive string) (await func(what string)) {
+	life := make(chan string, 2)
+	go func() { // ends with the command, or with the test that fails
+		f, err := os.Open(alive)
+		if err != nil {
+			life <- err.Error()
+			return
+		}
+		defer f.Close() // it is only read
+		r := bufio.NewReader(f)
+		up, _ := r.ReadString('\n')
+		life <- strings.TrimSpace(up)
+		_, _ = io.Copy(io.Discard, r)
+		life <- "over"
+	}()
+	return func(what string) {
+		t.Helper()
+		select {
+		case got := <-life:
+			if got != what {
+				t.Fatalf("the command: %q, want %q", got, what)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("the command: no %q", what)
+		}
 	}
 }
 

@@ -1,0 +1,21 @@
+// Asks for something, and decides itself what may be done for it:
+//
+//     node example.mjs [PROGRAM]
+
+import { start } from "./control.mjs";
+
+const host = await start({
+  program: process.argv[2] ?? "dure",
+  initialize: { client: { name: "example" } },
+  canUseTool: (question) => {
+    console.log(`asked: ${question.tool}`);
+    return { behavior: "deny", reason: "look, and touch nothing" };
+  },
+});
+try {
+  const session = await host.open({ title: "An example" });
+  const { result } = await host.say("Write a note", { session });
+  console.log(`${result.status}: ${result.text}`);
+} finally {
+  await host.close();
+}
