@@ -29,20 +29,11 @@ import (
 // callee answers calls of a collector's services, and gives what it is called with on.
 type callee struct {
 	traces, logs, metrics chan proto.Message
-	busy                  chan struct{} // the next call is to be made again
+	busy                  chan struct{} // the next call with spans is to be made again
 	key                   chan string
 }
 
 func (c *callee) answer(_ any, call grpc.ServerStream) error {
-	select {
-	case <-c.busy:
-		st, err := status.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.Help{}, &errdetails.RetryInfo{RetryDelay: durationpb.New(10 * time.Millisecond)})
-		if err != nil {
-			return err
-		}
-		return st.Err()
-	default:
-	}
 	name, _ := grpc.MethodFromServerStream(call)
 	md, _ := metadata.FromIncomingContext(call.Context())
 	c.key <- strings.Join(md.Get("authorization"), " ")
@@ -50,6 +41,15 @@ func (c *callee) answer(_ any, call grpc.ServerStream) error {
 	to := c.traces
 	switch name {
 	case "/opentelemetry.proto.collector.trace.v1.TraceService/Export":
+		select {
+		case <-c.busy:
+			st, err := status.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.Help{}, &errdetails.RetryInfo{RetryDelay: durationpb.New(10 * time.Millisecond)})
+			if err != nil {
+				return err
+			}
+			return st.Err()
+		default:
+		}
 		m = &tracepb.TracesData{} // what it is called with has the same fields
 	case "/opentelemetry.proto.collector.logs.v1.LogsService/Export":
 		m, to = &logspb.LogsData{}, c.logs
