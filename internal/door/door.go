@@ -169,7 +169,9 @@ func (d *Door) Slots(n int, next http.Handler) http.Handler {
 }
 
 // Bearer lets those through who know the token, or one of a user's. An address from which
-// wrong ones come has to wait.
+// wrong ones come has to wait before others are looked at; the right ones are let in, so that
+// nobody locks out who comes from the same address. Users that cannot be read are no reason to
+// wait.
 func (d *Door) Bearer(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(d.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,22 +183,23 @@ func (d *Door) Bearer(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r.WithContext(With(r.Context(), User{Scope: Admin})))
 			return
 		}
-		if wait := d.tries.waits(r.RemoteAddr, now); wait > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-			d.refuse(w, r, Refusal{http.StatusTooManyRequests, TooOften, "too many wrong tokens came from this address"})
-			return
-		}
+		var broken error
 		if d.Users != nil && bearer {
 			u, known, err := d.Users.who(given)
 			if known {
 				next.ServeHTTP(w, r.WithContext(With(r.Context(), u)))
 				return
 			}
-			if err != nil && d.Logger != nil {
+			if broken = err; err != nil && d.Logger != nil {
 				d.Logger.Error("users cannot come in", "error", err)
 			}
 		}
-		first := given != "" && d.tries.fail(r.RemoteAddr, now)
+		if wait := d.tries.waits(r.RemoteAddr, now); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+			d.refuse(w, r, Refusal{http.StatusTooManyRequests, TooOften, "too many wrong tokens came from this address"})
+			return
+		}
+		first := given != "" && broken == nil && d.tries.fail(r.RemoteAddr, now)
 		if first && d.Logger != nil {
 			d.Logger.Warn("a wrong token was shown", "from", r.RemoteAddr)
 		}

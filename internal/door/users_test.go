@@ -3,6 +3,8 @@ package door
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -126,6 +128,51 @@ func TestUsersAtOnce(t *testing.T) {
 	wg.Wait()
 	if list, err := OpenUsers(path).List(); err != nil || len(list) != 10 {
 		t.Errorf("%d %v", len(list), err)
+	}
+}
+
+// Wrong tokens hold up those who show them, and nobody who shows a right one. Whoever cannot
+// be told from others, as the users cannot be read, is not held up.
+func TestWrongTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.json")
+	token, err := OpenUsers(path).Add("ann", Read, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Door{Users: OpenUsers(path)}
+	in := d.Bearer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	show := func(token string) int {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		in.ServeHTTP(w, r)
+		return w.Code
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * maxFailures {
+		if got := show(token); got != http.StatusUnauthorized {
+			t.Fatalf("users that cannot be read: %d", got)
+		}
+	}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxFailures {
+		if got := show("wrong"); got != http.StatusUnauthorized {
+			t.Fatalf("%d: %d", i, got)
+		}
+	}
+	if got := show("wrong"); got != http.StatusTooManyRequests {
+		t.Errorf("a wrong token again: %d", got)
+	}
+	if got := show(token); got != http.StatusNoContent {
+		t.Errorf("the right token: %d", got)
 	}
 }
 
