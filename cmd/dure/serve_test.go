@@ -418,7 +418,7 @@ func TestServeTells(t *testing.T) {
 		return strings.Contains(told.String(), what)
 	}
 	w := newEditorWorld(t, asking())
-	w.env = append(w.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_METRICS_EXPORTER=otlp", "OTEL_METRIC_EXPORT_INTERVAL=200")
+	w.env = append(w.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_METRICS_EXPORTER=otlp", "OTEL_METRIC_EXPORT_INTERVAL=200", "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS=30000")
 	off := serveFor(t, w)
 	off.call("GET", "/v1/about", off.at.Token, "", 200)
 	off.signal(syscall.SIGTERM)

@@ -106,7 +106,7 @@ func TestTelemetry(t *testing.T) {
 				return script.Reply{Text: r.Last, Stop: agent.StopEnd}
 			},
 			print("b1"), hand("a1", fields{"prompt": "Look.", "subagent_type": "general-purpose"}), script.Call{ID: "r1", Tool: "Read", Input: input(fields{"file_path": "none"})}))
-		a, err := app.New(w.watched(c.URL, "", "TRACEPARENT="+parent, "TRACESTATE=v=1", "OTEL_EXPORTER_OTLP_HEADERS=x=y"))
+		a, err := app.New(w.watched(c.URL, `,"exit":"30s"`, "TRACEPARENT="+parent, "TRACESTATE=v=1", "OTEL_EXPORTER_OTLP_HEADERS=x=y"))
 		if err != nil {
 			t.Fatal(err)
 		}
