@@ -47,7 +47,7 @@ type session struct {
 
 // job is what a session is asked for.
 type job struct {
-	r  *request
+	r  *request // nil = nobody is answered
 	do func(*session, context.Context) error
 }
 
@@ -69,7 +69,7 @@ func (s *session) ask(j job) {
 	}
 	s.mu.Unlock()
 	if over {
-		s.c.refuse(j.r, errEnded)
+		s.refuse(j, errEnded)
 		return
 	}
 	select {
@@ -121,6 +121,13 @@ func (s *session) run() {
 
 func (s *session) perform(j job) {
 	if err := j.do(s, s.life); err != nil {
+		s.refuse(j, err)
+	}
+}
+
+// refuse tells whoever has asked for something that it is not done.
+func (s *session) refuse(j job, err error) {
+	if j.r != nil {
 		s.c.refuse(j.r, err)
 	}
 }
@@ -132,7 +139,7 @@ func (s *session) drop(err error) {
 	s.jobs, s.over = nil, true
 	s.mu.Unlock()
 	for _, j := range jobs {
-		s.c.refuse(j.r, err)
+		s.refuse(j, err)
 	}
 }
 
