@@ -301,25 +301,107 @@ func (m *mentions) complete(ctx context.Context, q agent.CompleteMention) []stri
 	return slices.DeleteFunc(found, func(p string) bool { return mention.IsSecret(p) })
 }
 
-// sessions returns the sessions of this folder whose ID begins as typed.
+// ownerTag begins the tags by which a server knows whose a session is.
+const ownerTag = "user:"
+
+// ownersOf returns the tags that say whose a session is: it has them, or the one that it
+// works for does. Without any it is of whoever runs the program. One that is not known to its
+// root is nobody's: false.
+func (a *App) ownersOf(ctx context.Context, id string) (owners []string, known bool) {
+	for range generations {
+		found, err := a.reg.Query(ctx, agent.FindSession{Name: id})
+		info, ok := found.(agent.SessionInfo)
+		if err != nil || !ok || info.ID != id {
+			return nil, false
+		}
+		for _, t := range info.Tags {
+			if strings.HasPrefix(t, ownerTag) {
+				owners = append(owners, t)
+			}
+		}
+		if !info.IsChild() {
+			return owners, true
+		}
+		id = info.Parent
+	}
+	return nil, false
+}
+
+// holdsAll reports whether a session has all the tags.
+func holdsAll(tags, owners []string) bool {
+	return !slices.ContainsFunc(owners, func(o string) bool { return !slices.Contains(tags, o) })
+}
+
+// owned selects sessions that those may know of whose this one is; false = none.
+func (m *mentions) owned(ctx context.Context, q journal.Query) (journal.Query, []string, bool) {
+	owners, known := m.app.ownersOf(ctx, m.session)
+	if len(owners) > 0 {
+		q.Tag = owners[0]
+	}
+	return q, owners, known
+}
+
+// sessions returns the sessions of this folder whose ID begins as typed, and that those may
+// know of whose this one is.
 func (m *mentions) sessions(ctx context.Context, typed string, limit int) (ids []string) {
-	for s, err := range m.app.store.List(ctx, journal.Query{Workdir: m.ws.Root(), Prefix: typed, Unarchived: true}) {
+	q, owners, known := m.owned(ctx, journal.Query{Workdir: m.ws.Root(), Prefix: typed, Unarchived: true})
+	if !known {
+		return nil
+	}
+	for s, err := range m.app.store.List(ctx, q) {
 		if err != nil || len(ids) >= limit {
 			break
 		}
-		if s.ID != m.session {
+		if s.ID != m.session && holdsAll(s.Tags, owners) {
 			ids = append(ids, "session:"+s.ID)
 		}
 	}
 	return ids
 }
 
+// named returns the session that is meant by a name, if those may know of it whose this one
+// is: sessions of others are not there for them, and so make no name unclear either.
+func (m *mentions) named(ctx context.Context, name string) (info agent.SessionInfo, ok bool) {
+	q, owners, known := m.owned(ctx, journal.Query{Name: name})
+	if !known {
+		return info, false
+	}
+	if len(owners) > 0 {
+		var found []string
+		for s, err := range m.app.store.List(ctx, q) {
+			if err != nil {
+				return info, false
+			}
+			if holdsAll(s.Tags, owners) {
+				found = append(found, s.ID)
+			}
+		}
+		switch len(found) {
+		case 0: // it may work for one of theirs
+		case 1:
+			name = found[0]
+		default:
+			return info, false
+		}
+	}
+	found, err := m.app.reg.Query(ctx, agent.FindSession{Name: name})
+	if info, ok = found.(agent.SessionInfo); err != nil || !ok {
+		return info, false
+	}
+	if len(owners) > 0 {
+		theirs, known := m.app.ownersOf(ctx, info.ID)
+		if !known || !holdsAll(theirs, owners) {
+			return agent.SessionInfo{}, false
+		}
+	}
+	return info, true
+}
+
 // other describes another session: what it is about, what was answered last, and how
 // to see more of it.
 func (m *mentions) other(ctx context.Context, id string) (string, bool) {
-	found, err := m.app.reg.Query(ctx, agent.FindSession{Name: id})
-	info, ok := found.(agent.SessionInfo)
-	if err != nil || !ok {
+	info, ok := m.named(ctx, id)
+	if !ok {
 		return "", false
 	}
 	var b strings.Builder

@@ -225,6 +225,71 @@ func TestMentionsOfSessionsAndCompletion(t *testing.T) {
 	}
 }
 
+// Where a server has users, the sessions of one are not there for the others, by whatever name
+// they are named: neither to complete nor to read.
+func TestMentionsOfSessionsOfOthers(t *testing.T) {
+	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
+		if _, what, ok := strings.Cut(r.Last, "Give the canary of "); ok {
+			who, _, _ := strings.Cut(what, ".")
+			return script.Reply{Text: "Canary " + who + " sings.", Stop: agent.StopEnd}
+		}
+		return script.Reply{Text: "Done.", Stop: agent.StopEnd}
+	}})
+	w.project()
+	of := func(who string, o agent.Open) *talk {
+		k := w.unasked(app.Flags{}, o)
+		if who != "root" {
+			k.send(agent.Change{Tags: &[]string{"work", "user:" + who}})
+		}
+		return k
+	}
+	end := func(k *talk) {
+		if err := k.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := map[string]string{}
+	for _, who := range []string{"ann", "bob", "root"} { // root runs the server
+		k := of(who, agent.Open{Title: "login"})
+		k.turn("Give the canary of " + who + ".")
+		ids[who] = k.Info.ID
+		end(k)
+	}
+	for who, sees := range map[string][]string{"ann": {"ann"}, "bob": {"bob"}, "root": {"ann", "bob", "root"}} {
+		k := of(who, agent.Open{Title: "another"})
+		reads := func(name string) (whose []string) {
+			seen := len(all[agent.ContextAdded](k.seen))
+			k.turn("Go on with @session:" + name + " please.")
+			for _, a := range all[agent.ContextAdded](k.seen)[seen:] {
+				for owner, id := range ids {
+					if strings.Contains(a.Text, "Canary "+owner) || strings.Contains(a.Text, id) && id != name {
+						whose = append(whose, owner)
+					}
+				}
+			}
+			return whose
+		}
+		for owner, id := range ids {
+			may := slices.Contains(sees, owner)
+			got, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: k.Info.ID, Typed: "session:" + id, Limit: 1})
+			if err != nil || slices.Contains(got, "session:"+id) != may {
+				t.Errorf("%s completes the session of %s to %q, %v", who, owner, got, err)
+			}
+			if got := reads(id); slices.Contains(got, owner) != may || len(got) > 1 {
+				t.Errorf("%s reads the session of %s: %q", who, owner, got)
+			}
+		}
+		want := []string{who} // theirs alone is called so, for them
+		if who == "root" {
+			want = nil
+		}
+		if got := reads("login"); !slices.Equal(got, want) {
+			t.Errorf("%s reads of what all have: %q", who, got)
+		}
+		end(k)
+	}
+}
+
 // What rules ask about is read where a person has named it, and not where the text of a
 // command or a skill does, or the output of what runs in one.
 func TestMentionsOfFilesAreDecidedOn(t *testing.T) {
