@@ -2,7 +2,7 @@
 // process of its own, or through a server that runs.
 //
 // What the protocol says, package protocol has in types. Of a connection, one goroutine reads,
-// and one each answers a question of dure's; all of them end with [Host.Close].
+// one writes, and one each answers a question of dure's; all of them end with [Host.Close].
 package control
 
 import (
@@ -58,7 +58,7 @@ type Host struct {
 	end     context.CancelFunc
 	working sync.WaitGroup
 
-	writing sync.Mutex // held while a message is written
+	out chan outgoing // to the goroutine that writes
 
 	mu   sync.Mutex
 	last int                              // of the IDs of requests; guarded by mu
@@ -66,11 +66,18 @@ type Host struct {
 	over error                            // why nothing is read any more; guarded by mu
 }
 
+// outgoing is a message to be written, whole, whoever still waits for that.
+type outgoing struct {
+	data  []byte
+	wrote chan error // has room for what came of it
+}
+
 // begin says hello over a transport, which is closed if that fails.
 func begin(ctx context.Context, t transport, cfg Config) (*Host, error) {
-	h := &Host{cfg: cfg, t: t, open: map[string]chan protocol.Message{}}
+	h := &Host{cfg: cfg, t: t, out: make(chan outgoing), open: map[string]chan protocol.Message{}}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	h.working.Go(h.read)
+	h.working.Go(h.write)
 	p := cfg.Initialize
 	p.CanUseTool = cfg.CanUseTool != nil
 	if p.Version == 0 {
@@ -197,25 +204,43 @@ func (h *Host) ask(ctx context.Context, t protocol.Type, session string, payload
 		defer h.mu.Unlock()
 		delete(h.open, id)
 	}()
-	if err := h.send(t, id, session, payload); err != nil {
+	data, err := protocol.Encode(t, id, session, payload)
+	if err != nil {
 		return protocol.Message{}, err
 	}
-	select {
-	case m, ok := <-answer:
-		if !ok {
-			return protocol.Message{}, h.why()
-		}
-		if m.Type != protocol.TypeError {
+	out, o := h.out, outgoing{data, make(chan error, 1)}
+	for {
+		select {
+		case out <- o:
+			out = nil
+		case err := <-o.wrote: // once
+			if err != nil {
+				return protocol.Message{}, fmt.Errorf("%w: %w", ErrClosed, err)
+			}
+		case m, ok := <-answer:
+			if !ok {
+				return protocol.Message{}, h.why()
+			}
+			if err := errorIn(m); err != nil {
+				return protocol.Message{}, err
+			}
 			return m, nil
+		case <-ctx.Done():
+			return protocol.Message{}, context.Cause(ctx)
 		}
-		e, err := protocol.Payload[protocol.ErrorData](m)
-		if err == nil {
-			err = &protocol.Error{Code: e.Code, Message: e.Message, Fix: e.Fix}
-		}
-		return protocol.Message{}, err
-	case <-ctx.Done():
-		return protocol.Message{}, context.Cause(ctx)
 	}
+}
+
+// errorIn is the error that an answer is; nil = it is none.
+func errorIn(m protocol.Message) error {
+	if m.Type != protocol.TypeError {
+		return nil
+	}
+	e, err := protocol.Payload[protocol.ErrorData](m)
+	if err != nil {
+		return err
+	}
+	return &protocol.Error{Code: e.Code, Message: e.Message, Fix: e.Fix}
 }
 
 func (h *Host) why() error {
@@ -224,17 +249,28 @@ func (h *Host) why() error {
 	return h.over
 }
 
-func (h *Host) send(t protocol.Type, id, session string, payload any) error {
-	data, err := protocol.Encode(t, id, session, payload)
+// send has a message written that nothing answers, unless the connection ends before.
+func (h *Host) send(t protocol.Type, id string, payload any) {
+	data, err := protocol.Encode(t, id, "", payload)
 	if err != nil {
-		return err
+		return // a host's word that is none: its time runs out
 	}
-	h.writing.Lock()
-	defer h.writing.Unlock()
-	if err := h.t.Write(data); err != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, err)
+	select {
+	case h.out <- outgoing{data, make(chan error, 1)}:
+	case <-h.life.Done(): // whoever is gone asks nothing
 	}
-	return nil
+}
+
+// write writes messages, one after the other, until the connection ends.
+func (h *Host) write() {
+	for {
+		select {
+		case o := <-h.out:
+			o.wrote <- h.t.Write(o.data)
+		case <-h.life.Done():
+			return
+		}
+	}
 }
 
 // read takes messages until there are no more.
@@ -297,7 +333,7 @@ func (h *Host) decide(m protocol.Message) {
 		defer cancel()
 		word = h.cfg.CanUseTool(ctx, m.Session, q)
 	}
-	_ = h.send(protocol.TypeCanUseToolResponse, m.ID, "", word) // whoever is gone asks nothing
+	h.send(protocol.TypeCanUseToolResponse, m.ID, word)
 }
 
 // hook answers an event of hooks.
@@ -312,7 +348,7 @@ func (h *Host) hook(m protocol.Message) {
 	if e.Timeout == 0 && err == nil {
 		return // no answer is waited for
 	}
-	_ = h.send(protocol.TypeHookCallback, m.ID, "", word) // as above
+	h.send(protocol.TypeHookCallback, m.ID, word)
 }
 
 // within is the time that an answer is waited for, in milliseconds.

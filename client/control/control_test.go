@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	client "dure/client/control"
 	"dure/client/protocol"
@@ -172,5 +173,49 @@ func TestContext(t *testing.T) {
 	}
 	if err := h.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A program that reads nothing any more holds nobody up: not who says a lot, not who comes
+// after them, and not the end.
+func TestDeaf(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, kill := context.WithCancel(t.Context())
+	defer kill()
+	h, err := client.Start(life, client.Command{Path: exe, Env: append(os.Environ(), asVar+"=deaf")}, client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	held := make(chan error, 2)
+	go func() {
+		_, _, err := h.Say(ctx, "", protocol.UserMessagePayload{Text: strings.Repeat("Listen. ", 1<<20)})
+		held <- err
+	}()
+	go func() { held <- h.Interrupt(ctx, "") }()
+	cancel()
+	for range 2 {
+		select {
+		case err := <-held:
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("a request outlives its context")
+		}
+	}
+	kill()
+	closed := make(chan error, 1)
+	go func() { closed <- h.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	case <-time.After(2 * patience):
+		t.Fatal("Close hangs")
 	}
 }

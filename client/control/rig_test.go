@@ -32,7 +32,7 @@ const secret = "a-token-of-the-test"
 
 // The tests start themselves again: as dure, and as a host of it.
 const (
-	asVar  = "CONTROL_TEST_AS" // dure or host
+	asVar  = "CONTROL_TEST_AS" // dure, deaf or host
 	dirVar = "CONTROL_TEST_DIR"
 	urlVar = "CONTROL_TEST_MODEL"
 )
@@ -42,6 +42,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(asVar) {
 	case "dure":
 		err = dure()
+	case "deaf":
+		err = deaf()
 	case "host":
 		err = lost()
 	default:
@@ -84,6 +86,27 @@ func dure() error {
 		return err
 	}
 	return errors.Join(control.Serve(context.Background(), served(a, os.Getenv(dirVar)), control.NewLines(os.Stdin, os.Stdout)), a.Close())
+}
+
+// deaf is a program that reads nothing after it was said hello to.
+func deaf() error {
+	line, err := protocol.NewReader(os.Stdin, 0).Next()
+	if err != nil {
+		return err
+	}
+	m, err := protocol.Decode(line)
+	if err != nil {
+		return err
+	}
+	hello, err := protocol.Encode(protocol.TypeInitializeResult, m.ID, "", protocol.InitializeResultData{Version: protocol.Version})
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(append(hello, '\n')); err != nil {
+		return err
+	}
+	time.Sleep(10 * patience) // it is told to end before
+	return errors.New("nobody has told it to end")
 }
 
 // lost is a host that says where it is, and waits to be killed.

@@ -87,8 +87,8 @@ func (p *process) Write(data []byte) error {
 // Close has the child end, and waits for it.
 func (p *process) Close() (err error) {
 	p.once.Do(func() {
-		err = p.in.Close()
 		late := time.AfterFunc(closeTime, p.kill)
+		err = p.in.Close()
 		<-p.ended
 		late.Stop()
 		p.kill()
