@@ -78,28 +78,14 @@ var (
 	errLost = errors.New("the stream is lost")
 )
 
-// connect begins a stream. A server that does not answer, or has no room, is asked again.
+// connect begins a stream, which ends with ctx. A server that does not answer, or has no room,
+// is asked again.
 func (r *Remote) connect(ctx context.Context, session string, after int64) (*http.Response, error) {
 	until := time.Now().Add(r.cfg.Patience)
 	for pause := firstWait; ; pause = min(2*pause, longWait) {
-		req, err := r.request(ctx, http.MethodGet, sessionPath(session, "/events"), nil)
-		if err != nil {
-			return nil, err
-		}
-		if after > 0 {
-			req.Header.Set("Last-Event-ID", strconv.FormatInt(after, 10))
-		}
-		res, err := r.http.Do(req)
-		if err == nil && (res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNoContent) {
+		res, again, err := r.attempt(ctx, session, after)
+		if err == nil {
 			return res, nil
-		}
-		again := err != nil
-		if err != nil {
-			err = r.unreachable(ctx, err)
-		} else {
-			again = res.StatusCode == http.StatusServiceUnavailable
-			err = problemIn(res)
-			res.Body.Close()
 		}
 		if !again || ctx.Err() != nil || time.Now().Add(pause).After(until) {
 			if p := agent.ProblemOf(err); p != nil {
@@ -109,6 +95,39 @@ func (r *Remote) connect(ctx context.Context, session string, after int64) (*htt
 		}
 		wait(ctx, pause)
 	}
+}
+
+// attempt asks for a stream once, and reports whether it is worth to be asked for again. A
+// server that does not say in time whether there is one does not answer.
+func (r *Remote) attempt(ctx context.Context, session string, after int64) (stream *http.Response, again bool, err error) {
+	try, stop := context.WithCancelCause(ctx) // ends with ctx if there is a stream
+	late := time.AfterFunc(r.cfg.Silence, func() { stop(fmt.Errorf("nothing was heard for %v", r.cfg.Silence)) })
+	defer late.Stop()
+	req, err := r.request(try, http.MethodGet, sessionPath(session, "/events"), nil)
+	if err != nil {
+		stop(nil)
+		return nil, false, err
+	}
+	if after > 0 {
+		req.Header.Set("Last-Event-ID", strconv.FormatInt(after, 10))
+	}
+	res, err := r.http.Do(req)
+	if err == nil && (res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNoContent) {
+		return res, false, nil
+	}
+	again = err != nil
+	if err != nil {
+		err = r.unreachable(ctx, err)
+	} else {
+		again = res.StatusCode == http.StatusServiceUnavailable
+		err = problemIn(res)
+		res.Body.Close()
+	}
+	if try.Err() != nil && ctx.Err() == nil {
+		again, err = true, r.unreachable(ctx, context.Cause(try))
+	}
+	stop(nil)
+	return nil, again, err
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -46,7 +46,7 @@ type Config struct {
 	Patience time.Duration
 
 	// Silence is how long a stream of events may be without a sign of life, which a server
-	// gives every 15 s; 0 = 60 s.
+	// gives every 15 s, and how long a server may take to begin one; 0 = 60 s.
 	Silence time.Duration
 }
 
