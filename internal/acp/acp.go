@@ -98,6 +98,8 @@ type Server struct {
 	end  context.CancelFunc
 	wg   sync.WaitGroup
 
+	terminals sync.WaitGroup // that are being made
+
 	slots chan struct{}
 	base  func() (Place, error)
 
@@ -210,6 +212,7 @@ func (s *Server) close() error {
 		}
 	}
 	s.wg.Wait()
+	s.terminals.Wait()
 	s.line.close()
 	select {
 	case <-s.line.done:

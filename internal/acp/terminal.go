@@ -34,24 +34,12 @@ func (t terminal) Run(ctx context.Context, c agent.TerminalCommand) (agent.Termi
 	if ctx.Err() != nil {
 		return agent.TerminalExit{Code: -1, Stopped: true}, nil
 	}
-	var made ofTerminal
-	begin, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTime) // one that comes is given back
-	defer cancel()
-	in := terminalIn{Session: t.x.id, Command: c.Argv[0], Args: c.Argv[1:], Cwd: c.Dir, Limit: maxTerminal}
-	for _, entry := range c.Env {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			in.Env = append(in.Env, pair{Name: name, Value: value})
-		}
-	}
-	err := t.x.s.ask(begin, "terminal/create", in, &made)
-	if w, ok := errors.AsType[*wireError](err); ok {
-		return none, fmt.Errorf("%w: %s", agent.ErrNoTerminal, w.Message)
-	}
+	made, err := t.create(ctx, c)
 	switch {
+	case ctx.Err() != nil && made.ID == "":
+		return agent.TerminalExit{Code: -1, Stopped: true}, nil
 	case err != nil:
-		return none, fmt.Errorf("the client's terminal: %w", err)
-	case made.ID == "":
-		return none, errors.New("the client's terminal has no name")
+		return none, err
 	}
 	it := ofTerminal{Session: t.x.id, ID: made.ID}
 	defer func() { _ = t.brief("terminal/release", it, &struct{}{}) }() // a client that does not answer has its own way
@@ -78,6 +66,52 @@ func (t terminal) Run(ctx context.Context, c agent.TerminalCommand) (agent.Termi
 		got.Code = *exit.Code
 	}
 	return got, nil
+}
+
+// create has the client make a terminal. One that comes when nobody waits for it any more is
+// ended and given back.
+func (t terminal) create(ctx context.Context, c agent.TerminalCommand) (ofTerminal, error) {
+	in := terminalIn{Session: t.x.id, Command: c.Argv[0], Args: c.Argv[1:], Cwd: c.Dir, Limit: maxTerminal}
+	for _, entry := range c.Env {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			in.Env = append(in.Env, pair{Name: name, Value: value})
+		}
+	}
+	var made ofTerminal
+	var err error
+	done, gone := make(chan struct{}), make(chan struct{})
+	defer close(gone)
+	s := t.x.s
+	s.terminals.Go(func() {
+		err = s.ask(s.life, "terminal/create", in, &made) // what is asked for is never taken back
+		select {
+		case done <- struct{}{}:
+		case <-gone:
+			if it := (ofTerminal{Session: t.x.id, ID: made.ID}); err == nil && it.ID != "" {
+				_ = t.brief("terminal/kill", it, &struct{}{}) // it is given back all the same
+				_ = t.brief("terminal/release", it, &struct{}{})
+			}
+		}
+	})
+	late := time.NewTimer(beginTime)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return ofTerminal{}, ctx.Err()
+	case <-late.C:
+		return ofTerminal{}, fmt.Errorf("the client has made no terminal within %v", beginTime)
+	}
+	if w, ok := errors.AsType[*wireError](err); ok {
+		return ofTerminal{}, fmt.Errorf("%w: %s", agent.ErrNoTerminal, w.Message)
+	}
+	if err != nil {
+		return ofTerminal{}, fmt.Errorf("the client's terminal: %w", err)
+	}
+	if made.ID == "" {
+		return ofTerminal{}, errors.New("the client's terminal has no name")
+	}
+	return made, nil
 }
 
 // brief asks for something that takes no time, also when the call is over.

@@ -17,6 +17,7 @@ type screens struct {
 	refuse bool          // to make any
 	long   bool          // what runs ends when it is killed
 	allow  string        // the answer to questions
+	late   chan struct{} // one is made when it is closed; nil = at once
 	killed chan struct{} // closed when one was
 
 	mu   sync.Mutex
@@ -35,6 +36,9 @@ func (s *screens) answer(method string, params json.RawMessage) (any, *wireError
 	case "terminal/create":
 		if s.refuse {
 			return nil, &wireError{Code: codeInternal, Message: "no room"}
+		}
+		if s.late != nil {
+			<-s.late
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -130,4 +134,25 @@ func TestTerminals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A terminal that the client makes when its person has cancelled the turn already is ended and
+// given back, and the turn does not wait for it.
+func TestLateTerminal(t *testing.T) {
+	prooftest.Program(t, "bash")
+	w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Bash", `{"command":"sleep 60"}`)}}, script.Reply{Text: "done"})
+	w.box = "off"
+	e := w.connect(`{"terminal":true}`)
+	s := &screens{t: t, allow: answerOnce, late: make(chan struct{}), killed: make(chan struct{})}
+	e.on = s.answer
+	id := e.open(w.work, "")
+	turn := e.send("session/prompt", `{"sessionId":`+quote(id)+`,"prompt":[{"type":"text","text":"run it"}]}`)
+	calls := func() string { return strings.Join(e.calls, " ") }
+	e.wait("a terminal", func() bool { return strings.HasSuffix(calls(), "terminal/create") })
+	e.line(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":` + quote(id) + `}}`)
+	if m := e.got(turn); m.Error != nil || stopOf(m.Result) != stopCancelled {
+		t.Errorf("%+v", m)
+	}
+	close(s.late)
+	e.wait("its end", func() bool { return strings.HasSuffix(calls(), "terminal/create terminal/kill terminal/release") })
 }
