@@ -106,3 +106,81 @@ func TestLeavesWhileItOpens(t *testing.T) {
 		})
 	}
 }
+
+// tardy opens sessions when it is told to.
+type tardy struct {
+	*still
+	open chan struct{}
+}
+
+func (s tardy) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, error) {
+	select {
+	case <-s.open:
+		return s.still.Open(ctx, o)
+	case <-ctx.Done():
+		return agent.SessionInfo{}, context.Cause(ctx)
+	}
+}
+
+// A session that was given up while it was being opened can be gone on with.
+func TestGivenUpWhileItOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tardy{&still{all: map[string]chan struct{}{}}, make(chan struct{})}
+		cfg := s.config()
+		cfg.Start = func(context.Context, control.Begin) (control.Program, error) {
+			return control.Program{Client: client.New(s), Workdir: "/", Mode: agent.ModeDefault, Text: text.For("en")}, nil
+		}
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- control.Serve(t.Context(), cfg, control.NewLines(inR, outW))
+			_ = inR.Close()
+			_ = outW.Close()
+		}()
+		answers := make(chan protocol.Message, 8)
+		go func() {
+			defer close(answers)
+			for in := protocol.NewReader(outR, 0); ; {
+				line, err := in.Next()
+				if err != nil {
+					return
+				}
+				if m, err := protocol.Decode(line); err != nil {
+					t.Errorf("%s: %v", line, err)
+				} else if m.ID != "" {
+					answers <- m
+				}
+			}
+		}()
+		say := func(lines ...string) {
+			for _, line := range lines {
+				if _, err := io.WriteString(inW, line+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+		}
+		say(`{"type":"Initialize","id":"hello","payload":{"open":{"resume":"s"}}}`, `{"type":"Terminate","id":"end","session":"s"}`)
+		close(s.open)
+		for _, want := range []struct {
+			id string
+			is protocol.Type
+		}{{"hello", protocol.TypeInitializeResult}, {"end", protocol.TypeNotification}} {
+			if m := <-answers; m.ID != want.id || m.Type != want.is {
+				t.Errorf("%s: %+v", want.id, m)
+			}
+		}
+		say(`{"type":"UserMessage","id":"again","payload":{"open":{"resume":"s"}}}`)
+		if m := <-answers; m.ID != "again" || m.Type != protocol.TypeNotification || m.Session != "s" {
+			t.Errorf("%+v: %s", m, m.Payload)
+		}
+		_ = inW.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for m := range answers {
+			t.Errorf("%+v", m)
+		}
+	})
+}

@@ -143,11 +143,13 @@ func (s *session) drop(err error) {
 	}
 }
 
-// know notes that a session is open.
+// know notes that a session is open, unless it was given up before.
 func (c *conn) know(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessions[s.sess.Info.ID] = s
+	if c.all[s] {
+		c.sessions[s.sess.Info.ID] = s
+	}
 }
 
 // forget notes that a session is not open any more.
