@@ -114,7 +114,7 @@ type entry struct {
 // and bring no settings: whoever runs it has decided on those.
 func (p *program) sockets() serve.Route {
 	all := socket.New(socket.Config{
-		Ending: serve.Ending, Full: serve.Full,
+		Ending: serve.Ending, Full: serve.Full, Still: serve.Still,
 		Control: control.Config{
 			Version: version, Logger: p.opened.Logger(), Text: p.text,
 			Start: func(context.Context, control.Begin) (control.Program, error) {

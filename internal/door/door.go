@@ -187,7 +187,7 @@ func (d *Door) Bearer(next http.Handler) http.Handler {
 		if d.Users != nil && bearer {
 			u, known, err := d.Users.who(given)
 			if known {
-				next.ServeHTTP(w, r.WithContext(With(r.Context(), u)))
+				next.ServeHTTP(w, r.WithContext(d.Users.came(r.Context(), u)))
 				return
 			}
 			if broken = err; err != nil && d.Logger != nil {

@@ -176,28 +176,54 @@ func checked(path string) ([]entry, error) {
 }
 
 // who returns the user with a token. How long it takes tells nothing about the tokens there are.
-func (u *Users) who(token string) (user User, known bool, err error) {
+func (u *Users) who(token string) (came entry, known bool, err error) {
 	list, err := u.read()
 	if err != nil {
-		return User{}, false, err
+		return entry{}, false, err
 	}
 	sum := sha256.Sum256([]byte(token))
 	got := []byte(hex.EncodeToString(sum[:]))
 	for _, e := range list {
 		if subtle.ConstantTimeCompare(got, []byte(strings.ToLower(e.Hash))) == 1 {
-			user, known = e.User, true
+			came, known = e, true
 		}
 	}
-	return user, known, nil
+	return came, known, nil
 }
 
-type userKey struct{}
+// still reports whether a user has the token and the scope that they came in with.
+func (u *Users) still(came entry) bool {
+	list, err := u.read()
+	return err == nil && slices.ContainsFunc(list, func(e entry) bool {
+		return e.Name == came.Name && e.Scope == came.Scope && e.Hash == came.Hash
+	})
+}
+
+type (
+	userKey  struct{}
+	stillKey struct{}
+)
 
 // With returns a context in which the user has come in.
 func With(ctx context.Context, u User) context.Context { return context.WithValue(ctx, userKey{}, u) }
+
+// came returns a context in which a user of the file has come in.
+func (u *Users) came(ctx context.Context, e entry) context.Context {
+	return context.WithValue(With(ctx, e.User), stillKey{}, func() bool { return u.still(e) })
+}
 
 // Who returns who has come in with a request; false = nobody has shown anything.
 func Who(ctx context.Context) (User, bool) {
 	u, ok := ctx.Value(userKey{}).(User)
 	return u, ok
+}
+
+// Still reports whether whoever has come in with a request would be let in again: what lasts
+// asks now and then. A user who was removed and added again has another token.
+func Still(ctx context.Context) bool {
+	if still, ok := ctx.Value(stillKey{}).(func() bool); ok {
+		return still()
+	}
+	_, ok := Who(ctx)
+	return ok
 }

@@ -1,6 +1,8 @@
 package door
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,7 +35,7 @@ func TestUsers(t *testing.T) {
 		t.Fatal(bob, err)
 	}
 	for token, want := range map[string]User{ann: {"ann", Write, noon}, bob: {"bob", Read, noon}} {
-		if got, known, err := serving.who(token); got != want || !known || err != nil {
+		if got, known, err := serving.who(token); got.User != want || !known || err != nil {
 			t.Errorf("%+v %v %v", got, known, err)
 		}
 	}
@@ -222,5 +224,57 @@ func TestThrottle(t *testing.T) {
 	h.fail("203.0.113.7:1", noon.Add(2*failureTime))
 	if h.waits("203.0.113.7:1", noon.Add(2*failureTime)) != 0 || len(h.failed) > 2 {
 		t.Errorf("what is over is kept: %d", len(h.failed))
+	}
+}
+
+// What lasts ends with the access that its user came in with: a token of the same name, or another
+// scope, is another one.
+func TestStill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.json")
+	users := OpenUsers(path)
+	came := map[string]context.Context{}
+	let := func(name string) {
+		token, err := users.Add(name, Write, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		(&Door{Users: users}).Bearer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { came[name] = r.Context() })).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	let("ann")
+	let("bob")
+	said := func(when string, ann, bob bool) {
+		t.Helper()
+		if got := Still(came["ann"]); got != ann {
+			t.Errorf("%s: ann has access: %v", when, got)
+		}
+		if got := Still(came["bob"]); got != bob {
+			t.Errorf("%s: bob has access: %v", when, got)
+		}
+	}
+	said("at first", true, true)
+	if err := OpenUsers(path).Remove("ann"); err != nil {
+		t.Fatal(err)
+	}
+	said("without ann", false, true)
+	if _, err := OpenUsers(path).Add("ann", Write, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	said("with another ann", false, true)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(data, []byte(`"write"`), []byte(`"metrics"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said("with less", false, false)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said("with a broken file", false, false)
+	if !Still(With(t.Context(), User{Scope: Admin})) || Still(t.Context()) {
+		t.Error("the token of the server has no access, or nobody has")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/door"
 )
 
 // catchUp is how many stored events are sent at once to who is behind.
@@ -57,7 +58,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	to := s.reader(w, cancel)
+	to := s.reader(ctx, w, cancel)
 	defer to.close()
 	stop := context.AfterFunc(s.draining, func() { to.say("drain", Draining{Seconds: s.cfg.Drain.Seconds()}) })
 	defer stop()
@@ -140,8 +141,8 @@ type reader struct {
 
 var errGone = errors.New("the reader has gone")
 
-// reader begins an answer of events.
-func (s *Server) reader(w http.ResponseWriter, gone context.CancelFunc) *reader {
+// reader begins an answer of events, which ends when whoever reads them has no access any more.
+func (s *Server) reader(ctx context.Context, w http.ResponseWriter, gone context.CancelFunc) *reader {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
@@ -149,6 +150,10 @@ func (s *Server) reader(w http.ResponseWriter, gone context.CancelFunc) *reader 
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	to.beat = time.AfterFunc(s.cfg.beat, func() {
+		if !door.Still(ctx) {
+			to.expel()
+			return
+		}
 		if to.put([]byte(":\n\n"), true) == nil {
 			to.mu.Lock()
 			defer to.mu.Unlock()
@@ -218,6 +223,14 @@ func (to *reader) say(name string, v any) {
 		return // what the server says always encodes
 	}
 	_ = to.put([]byte("event: "+name+"\ndata: "+string(data)+"\n\n"), true) // a reader that has gone is not told
+}
+
+// expel has nothing more be written, and the answer end.
+func (to *reader) expel() {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	to.err = errGone
+	to.gone()
 }
 
 // close ends the answer.

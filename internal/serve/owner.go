@@ -26,6 +26,9 @@ func caller(ctx context.Context) door.User {
 	return u
 }
 
+// Still reports whether the sender of a request has the access that they came in with.
+func Still(ctx context.Context) bool { return door.Still(ctx) }
+
 // everything reports whether whoever has sent the request may see and do everything.
 func everything(ctx context.Context) bool { return caller(ctx).Scope.May(door.Admin) }
 

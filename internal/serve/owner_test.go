@@ -1,7 +1,10 @@
 package serve
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -258,4 +261,64 @@ func TestUsersAlone(t *testing.T) {
 	if _, err := New(Config{Client: client.New(newLogs()), Version: "1"}); err == nil {
 		t.Error("nobody could come in, or everybody")
 	}
+}
+
+// A reader whose user is removed reads no more, and the others go on.
+func TestReadersOfRemovedUsers(t *testing.T) {
+	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	l := newLogs()
+	s, err := New(Config{Client: client.New(client.Share(l)), Users: users, Version: "1", Workdir: t.TempDir(), beat: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.end()
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	read := map[string]*bufio.Reader{}
+	for name, id := range map[string]string{"ann": "a1", "bob": "b1"} {
+		token, err := users.Add(name, door.Read, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.mu.Lock()
+		l.of[id] = &log{tags: []string{"user:" + name}, open: true}
+		l.mu.Unlock()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+"/v1/sessions/"+id+"/events", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		res, err := web.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		read[name] = bufio.NewReader(res.Body)
+	}
+	beats := func(name string) {
+		t.Helper()
+		for n := 0; n < 3; {
+			line, err := read[name].ReadString('\n')
+			if err != nil {
+				t.Fatalf("the reader of %s: %v", name, err)
+			}
+			if line == ":\n" {
+				n++
+			}
+		}
+	}
+	beats("ann")
+	beats("bob")
+	if err := users.Remove("ann"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := users.Add("ann", door.Read, time.Now()); err != nil { // with another token
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, read["ann"]); err != nil {
+		t.Errorf("the reader of a user who was removed: %v", err)
+	}
+	beats("bob")
 }

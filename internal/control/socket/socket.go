@@ -38,6 +38,10 @@ type Config struct {
 	// What runs is finished then, and nothing new is taken.
 	Ending func(context.Context) <-chan struct{}
 
+	// Still reports whether whoever has sent a request would be let in again. It is asked with
+	// each beat, and a socket ends for whom it denies that; nil = everybody would.
+	Still func(context.Context) bool
+
 	// Full answers who comes while there are too many sockets.
 	Full func(http.ResponseWriter)
 
@@ -84,7 +88,7 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.ending = s.cfg.Ending(r.Context())
 	}
 	var working sync.WaitGroup
-	working.Go(func() { c.beat(s.cfg.Beat, end) })
+	working.Go(func() { c.beat(s.cfg.Beat, s.cfg.Still, end) })
 	working.Go(c.listen)
 	err = control.Serve(life, s.cfg.Control, c)
 	end(nil)
@@ -92,6 +96,8 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, errSilent):
 		_ = ws.CloseNow() // nobody reads why
+	case errors.Is(context.Cause(life), errDenied):
+		_ = ws.Close(websocket.StatusPolicyViolation, "no access any more")
 	case r.Context().Err() != nil || c.drained():
 		_ = ws.Close(websocket.StatusGoingAway, "the server ends")
 	default:
@@ -105,6 +111,7 @@ func (s *Sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var (
 	errSilent = errors.New("the host does not answer")
 	errBinary = errors.New("the host has sent what is no text")
+	errDenied = errors.New("the host has no access any more")
 	errEnds   = errors.New("the connection ends")
 )
 
@@ -197,8 +204,8 @@ func (c *conn) Write(data []byte) error {
 }
 
 // beat asks now and then whether the other side is there, and ends the connection when it
-// does not answer.
-func (c *conn) beat(each time.Duration, end context.CancelCauseFunc) {
+// does not answer, or has no access any more.
+func (c *conn) beat(each time.Duration, still func(context.Context) bool, end context.CancelCauseFunc) {
 	next := time.NewTimer(each)
 	defer next.Stop()
 	for {
@@ -206,6 +213,10 @@ func (c *conn) beat(each time.Duration, end context.CancelCauseFunc) {
 		case <-c.life.Done():
 			return
 		case <-next.C:
+		}
+		if still != nil && !still(c.life) {
+			end(errDenied)
+			return
 		}
 		ctx, cancel := context.WithTimeout(c.open, c.stall)
 		err := c.ws.Ping(ctx)

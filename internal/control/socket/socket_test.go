@@ -76,7 +76,7 @@ func start(t *testing.T, cfg socket.Config, replies ...script.Reply) *rig {
 			t.Errorf("closing the program: %v", err)
 		}
 	})
-	cfg.Ending, cfg.Full = serve.Ending, serve.Full
+	cfg.Ending, cfg.Full, cfg.Still = serve.Ending, serve.Full, serve.Still
 	cfg.Control = control.Config{
 		Version: "test", Logger: slog.New(slog.DiscardHandler), Text: text.For("en"),
 		Start: func(context.Context, control.Begin) (control.Program, error) {
@@ -387,4 +387,21 @@ func TestLeaves(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// The socket of a user who is removed ends, though it is in use.
+func TestRemoved(t *testing.T) {
+	g := start(t, socket.Config{Beat: 5 * time.Millisecond})
+	token, err := g.users.Add("root", door.Admin, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, _, err := g.dial("Authorization", "Bearer "+token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.users.Remove("root"); err != nil {
+		t.Fatal(err)
+	}
+	(&host{t, theirs}).ends(websocket.StatusPolicyViolation)
 }
