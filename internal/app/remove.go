@@ -44,7 +44,12 @@ func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.R
 		metas[m.ID] = m
 	}
 	m, ok := metas[q.Session]
+	dir, _ := a.projects()
 	if !ok {
+		// It may have been cut short when the log was gone and the mirror was not.
+		if err := mirror.Remove(dir, q.Session); err != nil {
+			return gone, err
+		}
 		return gone, &agent.Problem{
 			Code: agent.ProblemMissing, Message: fmt.Sprintf("there is no session %q", q.Session), Err: journal.ErrMissing,
 			Fix: "see the list with: dure sessions", Args: map[string]string{"session": q.Session},
@@ -68,7 +73,6 @@ func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.R
 	}
 	gone.Children = family[:len(family)-1]
 	_, err := a.store.Sweep(ctx, a.forgetFiles)
-	dir, _ := a.projects()
 	return gone, errors.Join(err, mirror.Remove(dir, m.ID))
 }
 
