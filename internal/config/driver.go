@@ -92,12 +92,25 @@ func (d *driver) take(in map[string]json.RawMessage, prefix string) (map[string]
 		}
 		yes := string(raw) == "true"
 		how, known := bindings[path]
+		if known && (how == ifTrue || how == ifFalse) || slices.Contains(sandboxLocks, path) {
+			if !yes && string(raw) != "false" {
+				return nil, fmt.Errorf("%s has to be true or false", path)
+			}
+		}
 		switch {
 		case slices.Contains(sandboxLocks, path):
 			d.box = d.box || yes
 		case path == "disableAllHooks": // the administrator's own go on
 			if raw := string(raw); raw != "false" && raw != `"false"` {
 				out["allowManagedHooksOnly"] = true
+			}
+		case path == "enabledPlugins": // what is on there may be on
+			off, err := switchedOff(raw)
+			if err != nil {
+				return nil, fmt.Errorf("%s%w", path, err)
+			}
+			if len(off) > 0 {
+				out[key] = off
 			}
 		case path == "allowedHttpHookUrls" || path == "httpHookAllowedEnvVars": // others add to them
 			if string(raw) == "[]" {
@@ -113,6 +126,28 @@ func (d *driver) take(in map[string]json.RawMessage, prefix string) (map[string]
 		}
 	}
 	return out, nil
+}
+
+// switchedOff returns the plugins that a list of them switches off. One may be on for some of
+// its versions.
+func switchedOff(raw json.RawMessage) (map[string]bool, error) {
+	var all map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf(": %w", err)
+	}
+	off := map[string]bool{}
+	for id, value := range all {
+		switch on := value.(type) {
+		case bool:
+			if !on {
+				off[id] = false
+			}
+		case nil, []any:
+		default:
+			return nil, fmt.Errorf(".%s has to be true or false", clip(id, maxText))
+		}
+	}
+	return off, nil
 }
 
 // driven applies what binds of it, below the administrator's own.

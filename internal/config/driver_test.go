@@ -52,9 +52,15 @@ func TestDriver(t *testing.T) {
 	if c := load(`{"permissions":{"deny":["A"]},"allowedMcpServers":[{"serverName":"mine"}]}`, `{"permissions":{"deny":["B"]},"allowedMcpServers":[]}`); !slices.Equal(texts(c.Deny), []string{"A", "B"}) || c.MCP.Allowed == nil || len(*c.MCP.Allowed) != 0 {
 		t.Errorf("with an administrator: %v %v", texts(c.Deny), c.MCP.Allowed)
 	}
+	if c := load(`{"enabledPlugins":{"a.b@c":false,"d@e":true,"f@g":["1"],"h@i":null}}`, ""); len(c.Extend.Plugins) != 1 || !c.Extend.ManagedPlugin["a.b@c"] || c.Extend.Plugins["a.b@c"] {
+		t.Errorf("plugins: %v %v", c.Extend.Plugins, c.Extend.ManagedPlugin)
+	}
 	for _, bad := range []string{
 		"x", "[]", "null", `{"permissions":[]}`, `{"permissions":{"deny":["Bash("]}}`, `{"permissions":{"deny":"Bash"}}`, `{"deniedModels":["x"]}`,
 		`{"sandbox":{"failIfUnavailable":true}}`, `{"sandbox":{"filesystem":{"denyRead":["/a/*"]}}}`, `{"somethingNew":true}`, `{"permissions":{"denyInsteadOfPrompting":true}}`,
+		`{"allowManagedPermissionRulesOnly":"true"}`, `{"allowManagedHooksOnly":"yes"}`, `{"allowManagedMcpServersOnly":1}`, `{"disableSkillShellExecution":{}}`,
+		`{"disableBundledSkills":[]}`, `{"enableAllProjectMcpServers":"false"}`, `{"sandbox":{"enabled":1}}`, `{"sandbox":{"network":{"allowManagedDomainsOnly":"true"}}}`,
+		`{"sandbox":{"filesystem":{"allowManagedReadPathsOnly":1}}}`, `{"enabledPlugins":{"a@b":"false"}}`, `{"enabledPlugins":["a@b"]}`,
 		`{"permissions":{"deny":["` + strings.Repeat("a", maxFile) + `"]}}`,
 	} {
 		src := machine{}.sources()
