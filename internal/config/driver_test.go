@@ -1,11 +1,13 @@
 package config
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"dure/agent"
+	"dure/internal/policy"
 )
 
 // What a program that drives this one restricts holds against whoever else speaks, but the
@@ -68,5 +70,34 @@ func TestDriver(t *testing.T) {
 		if _, err := Load(src); agent.ProblemOf(err) == nil {
 			t.Errorf("%.60s was taken: %v", bad, err)
 		}
+	}
+}
+
+// The paths in what a host restricts are those of the project: its settings lie in no folder.
+func TestDriverPaths(t *testing.T) {
+	skipWindows(t)
+	src := machine{}.sources()
+	src.Driver = `{"permissions":{"deny":["Read(/x/**)","Edit(/gen/**)","Read(/../other/**)","Read(//srv/a)"]}}`
+	c, err := Load(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pc := policy.Config{
+		Dir: src.Workdir, Home: src.UserHome, Inside: func(string) bool { return false },
+		Resolve: func(p string) (string, string, error) { return path.Clean(p), path.Clean(p), nil },
+	}
+	for _, r := range c.Deny {
+		pc.Rules = append(pc.Rules, policy.Rule{Text: r.Text, Verdict: r.Verdict, Source: policy.Source{Layer: policy.Managed, Dir: r.Dir}})
+	}
+	p, err := policy.New(pc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads, edits := p.DeniedPaths()
+	if want := []string{"/other", "/repo/x", "/srv/a"}; !slices.Equal(slices.Sorted(slices.Values(reads)), want) {
+		t.Errorf("denied to read: %v, want %v", reads, want)
+	}
+	if want := []string{"/other", "/repo/gen", "/repo/x", "/srv/a"}; !slices.Equal(slices.Sorted(slices.Values(edits)), want) {
+		t.Errorf("denied to change: %v, want %v", edits, want)
 	}
 }

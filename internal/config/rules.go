@@ -134,7 +134,7 @@ func (l *loader) add(r Rule) {
 
 // base is the folder that /x in a rule is relative to.
 func (l *loader) base(ly layer) string {
-	if ly.path == "" || ly.kind == Project || ly.kind == Local {
+	if ly.path == "" || ly.path == driverName || ly.kind == Project || ly.kind == Local {
 		return l.src.Workdir
 	}
 	return filepath.Dir(ly.path)
