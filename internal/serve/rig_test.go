@@ -192,7 +192,7 @@ func (l *logs) Query(_ context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
 	case agent.FindSession:
 		name := q.Name
-		if slices.Contains([]string{"s", "the title", ""}, name) {
+		if l.of[name] == nil && slices.Contains([]string{"s", "the title", ""}, name) {
 			name = "s1" // which they may all mean
 		}
 		if l.of[name] == nil {
