@@ -50,7 +50,8 @@ type Config struct {
 // A Mirror is the file of one conversation.
 type Mirror struct {
 	c    Config
-	path string
+	path string   // of the file, below the folder of all
+	root *os.Root // with the files of all; no link leads out of it
 	file *os.File
 
 	head   int64           // the newest event of ours in the file
@@ -85,7 +86,7 @@ func Open(c Config) (*Mirror, error) {
 		c.Folder = Folder(c.Workdir)
 	}
 	m := &Mirror{c: c, seen: map[string]bool{}, calls: map[string]bool{}, talk: talk{stood: map[string]mark{}}}
-	m.path = filepath.Join(c.Projects, c.Folder, c.Session+".jsonl")
+	m.path = filepath.Join(c.Folder, c.Session+".jsonl")
 	if c.Agent != "" {
 		if !agentID().MatchString(c.Agent) {
 			return nil, fmt.Errorf("an agent cannot be called %.64q", c.Agent)
@@ -98,21 +99,27 @@ func Open(c Config) (*Mirror, error) {
 	return m, nil
 }
 
-// beside is the folder with what belongs to the session.
-func (m *Mirror) beside() string { return filepath.Join(m.c.Projects, m.c.Folder, m.c.Session) }
+// beside is the folder with what belongs to the session, below that of all.
+func (m *Mirror) beside() string { return filepath.Join(m.c.Folder, m.c.Session) }
 
 func (m *Mirror) open() (err error) {
-	if err := os.MkdirAll(filepath.Dir(m.path), 0o700); err != nil {
+	if err := os.MkdirAll(m.c.Projects, 0o700); err != nil {
 		return err
 	}
-	if m.file, err = os.OpenFile(m.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if m.root, err = os.OpenRoot(m.c.Projects); err != nil {
 		return err
+	}
+	if err = m.root.MkdirAll(filepath.Dir(m.path), 0o700); err == nil {
+		m.file, err = m.root.OpenFile(m.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	}
+	if err != nil {
+		return errors.Join(err, m.root.Close())
 	}
 	if err = m.read(); err == nil && m.c.Agent != "" {
 		err = m.describe()
 	}
 	if err != nil {
-		return errors.Join(err, m.file.Close())
+		return errors.Join(err, m.Close())
 	}
 	return nil
 }
@@ -126,7 +133,7 @@ func (m *Mirror) describe() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(strings.TrimSuffix(m.path, ".jsonl")+".meta.json", data, 0o600)
+	return m.root.WriteFile(strings.TrimSuffix(m.path, ".jsonl")+".meta.json", data, 0o600)
 }
 
 // known is what is looked at of a line that is there.
@@ -244,7 +251,7 @@ func (m *Mirror) After() int64 { return max(m.head-1, 0) }
 func (m *Mirror) Others() Others { return m.others }
 
 // Close closes the file.
-func (m *Mirror) Close() error { return m.file.Close() }
+func (m *Mirror) Close() error { return errors.Join(m.file.Close(), m.root.Close()) }
 
 // Apply writes what an event says. What is there already is not written again.
 func (m *Mirror) Apply(e agent.Event) error {
@@ -288,10 +295,10 @@ func (m *Mirror) archived(yes bool, at time.Time) error {
 		By       string `json:"by"`
 	}{yes, stamp(at), "sdk"})
 	if err == nil {
-		err = os.MkdirAll(m.beside(), 0o700)
+		err = m.root.MkdirAll(m.beside(), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(m.beside(), "archived.json"), data, 0o600)
+		err = m.root.WriteFile(filepath.Join(m.beside(), "archived.json"), data, 0o600)
 	}
 	return err
 }

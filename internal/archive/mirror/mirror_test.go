@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 const session = "01a207b8-d47b-7804-89dd-89b813501b55"
@@ -316,4 +317,40 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("it was not appended to: %q", s)
 		}
 	})
+}
+
+// No link leads what is written out of the folder with the files of all.
+func TestLinksLeadNowhere(t *testing.T) {
+	for _, link := range []string{session + ".jsonl", session, session + "/subagents"} {
+		work, projects, out := t.TempDir(), t.TempDir(), t.TempDir()
+		to := out
+		if strings.HasSuffix(link, ".jsonl") {
+			to = filepath.Join(out, "profile")
+			if err := os.WriteFile(to, []byte("mine\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := filepath.Join(projects, Folder(work), link)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		prooftest.Link(t, os.Symlink(to, at))
+		c := Config{Projects: projects, Session: session, Workdir: work}
+		if to == out {
+			c.Agent = "a1"
+		}
+		if m, err := Open(c); err == nil {
+			t.Errorf("%s: it is followed", link)
+			_ = m.Close()
+		}
+		list, err := os.ReadDir(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			if data, _ := os.ReadFile(filepath.Join(out, f.Name())); string(data) != "mine\n" {
+				t.Errorf("%s: %s has %q", link, f.Name(), data)
+			}
+		}
+	}
 }
