@@ -1,7 +1,6 @@
 package mcpserve
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"dure/client/protocol"
 )
 
 // maxLine bounds a message, in bytes.
@@ -85,17 +86,18 @@ func (l *lines) Close() error {
 // read takes the input apart.
 func (l *lines) read(in io.Reader) {
 	defer close(l.over)
-	r := bufio.NewReaderSize(in, 64<<10)
+	r := protocol.NewReader(in, maxLine)
 	for {
-		data, err := readLine(r)
-		if len(bytes.TrimSpace(data)) > 0 {
-			select {
-			case l.in <- data:
-			case <-l.closed:
-				return
-			}
+		data, err := r.Next()
+		if errors.Is(err, protocol.ErrTooLong) {
+			data, err = tooLong, nil
 		}
 		if err != nil {
+			return
+		}
+		select {
+		case l.in <- data:
+		case <-l.closed:
 			return
 		}
 	}
@@ -103,24 +105,6 @@ func (l *lines) read(in io.Reader) {
 
 // tooLong stands for a line that was longer than a message may be. It is none itself.
 var tooLong = []byte("too long")
-
-// readLine returns the next line. Of one that is too long nothing is kept.
-func readLine(r *bufio.Reader) (data []byte, err error) {
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(data)+len(part) > maxLine; !long {
-			data = append(data, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if long {
-			data = tooLong
-		}
-		return data, err
-	}
-}
 
 // write writes what is to be written, one message at a time.
 func (l *lines) write(out io.Writer) {

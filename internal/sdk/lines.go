@@ -9,6 +9,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"dure/client/protocol"
 )
 
 const (
@@ -39,46 +41,28 @@ type envelope struct {
 // they may be what the loop waits for.
 func (h *Host) read(in io.Reader) {
 	defer close(h.lines)
-	r := bufio.NewReaderSize(in, 64<<10)
+	r := protocol.NewReader(in, maxIn)
 	for {
-		data, long, err := readLine(r)
-		if data = bytes.TrimSpace(data); len(data) > 0 || long {
-			l := line{data: data}
-			switch {
-			case long:
-				l.wrong = "it is longer than 32 MiB"
-			default:
-				if err := json.Unmarshal(data, &l.envelope); err != nil {
-					l.wrong = err.Error()
-				}
-			}
-			if l.wrong == "" && l.Type == "control_response" {
-				h.calls.answer(l.Response)
-				continue
-			}
-			select {
-			case h.lines <- l:
-			case <-h.ctx.Done():
-				return
-			}
-		}
-		if err != nil {
+		data, err := r.Next()
+		l := line{data: data}
+		switch {
+		case errors.Is(err, protocol.ErrTooLong):
+			l.wrong = "it is longer than 32 MiB"
+		case err != nil:
 			return
+		default:
+			if err := json.Unmarshal(data, &l.envelope); err != nil {
+				l.wrong = err.Error()
+			}
 		}
-	}
-}
-
-// readLine returns the next line. Of one that is too long nothing is kept.
-func readLine(r *bufio.Reader) (data []byte, long bool, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(data)+len(part) > maxIn; long {
-			data = nil
-		} else {
-			data = append(data, part...)
+		if l.wrong == "" && l.Type == "control_response" {
+			h.calls.answer(l.Response)
+			continue
 		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return data, long, err
+		select {
+		case h.lines <- l:
+		case <-h.ctx.Done():
+			return
 		}
 	}
 }

@@ -1,11 +1,8 @@
 package sdk
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -42,25 +39,15 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// Lines are read whole, or not at all.
+// Lines are read whole, or not at all: of one that is too long it is said.
 func TestReadLine(t *testing.T) {
-	in := "one\n\n" + strings.Repeat("x", maxIn+1) + "\ntwo"
-	r := bufio.NewReaderSize(strings.NewReader(in), 16)
+	h := &Host{lines: make(chan line, 3), ctx: t.Context()}
+	h.read(strings.NewReader(`{"type":"one"}` + "\n\n" + strings.Repeat("x", maxIn+3) + "\n" + `{"type":"two"}`))
 	var got []string
-	for {
-		data, long, err := readLine(r)
-		if long {
-			data = []byte("LONG")
-		}
-		got = append(got, strings.TrimSpace(string(data)))
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-			break
-		}
+	for l := range h.lines {
+		got = append(got, l.Type+l.wrong)
 	}
-	if s := strings.Join(got, "|"); s != "one||LONG|two" {
+	if s := strings.Join(got, "|"); s != "one|it is longer than 32 MiB|two" {
 		t.Error(s)
 	}
 }
