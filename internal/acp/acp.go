@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -108,7 +109,7 @@ type Server struct {
 	caps     clientCaps // what it can do
 	running  map[string]context.CancelCauseFunc
 	held     int // what the requests that run hold, in bytes
-	asked    map[int64]chan message
+	asked    map[int64]chan heard
 	next     int64
 	sessions map[string]*session // that are open, or about to be: nil
 	based    *Place
@@ -118,7 +119,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		c: c, slots: make(chan struct{}, maxAtOnce),
-		running: map[string]context.CancelCauseFunc{}, asked: map[int64]chan message{}, sessions: map[string]*session{},
+		running: map[string]context.CancelCauseFunc{}, asked: map[int64]chan heard{}, sessions: map[string]*session{},
 	}
 	s.base = sync.OnceValues(func() (Place, error) {
 		p, err := c.Open(Folder{})
@@ -271,11 +272,11 @@ func (s *Server) take(data []byte) {
 	m, bad := parse(data)
 	switch {
 	case bad != nil && m.isAnswer(): // whoever waits for it need not wait any more
-		s.answered(message{ID: m.ID, Error: bad})
+		s.answered(m.ID, heard{bad: errors.New("the client's answer cannot be understood: " + bad.Message)})
 	case bad != nil:
 		s.reply(m.ID, nil, bad)
 	case m.Method == "": // an answer
-		s.answered(m)
+		s.answered(m.ID, heard{message: m})
 	case m.ID == nil:
 		s.notified(m)
 	default:
@@ -447,13 +448,21 @@ func (s *Server) write(m message) {
 	s.line.write(data)
 }
 
-// ask asks the client something, and waits for the answer.
+// heard is what came back from the client.
+type heard struct {
+	message
+	bad error // it is no answer: nobody knows what the client has done
+}
+
+// ask asks the client something, and waits for the answer. What the client itself has refused
+// is a [*wireError], and nothing else is one: of all that fails here, such as an answer that
+// cannot be understood, the client may have done what it was asked for.
 func (s *Server) ask(ctx context.Context, method string, params, result any) error {
 	data, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
-	got := make(chan message, 1)
+	got := make(chan heard, 1)
 	s.mu.Lock()
 	s.next++
 	n := s.next
@@ -467,15 +476,15 @@ func (s *Server) ask(ctx context.Context, method string, params, result any) err
 		s.mu.Unlock()
 	}()
 	select {
-	case m := <-got:
-		return read(m, method, result)
+	case h := <-got:
+		return h.read(method, result)
 	case <-ctx.Done():
 		s.tell("$/cancel_request", map[string]int64{"requestId": n})
 		return context.Cause(ctx)
 	case <-s.line.over: // what it has said before counts
 		select {
-		case m := <-got:
-			return read(m, method, result)
+		case h := <-got:
+			return h.read(method, result)
 		default:
 			return errGone
 		}
@@ -486,28 +495,33 @@ func (s *Server) ask(ctx context.Context, method string, params, result any) err
 	}
 }
 
-// read takes what a client has answered.
-func read(m message, method string, result any) error {
-	if m.Error != nil {
-		return m.Error
-	}
-	if len(m.Result) == 0 {
+// read takes what the client has answered.
+func (h heard) read(method string, result any) error {
+	switch {
+	case h.bad != nil:
+		return fmt.Errorf("%s: %w", method, h.bad)
+	case h.Error != nil:
+		return h.Error
+	case len(h.Result) == 0:
 		return errors.New(method + ": the answer has no result")
 	}
-	return json.Unmarshal(m.Result, result)
+	if err := json.Unmarshal(h.Result, result); err != nil {
+		return fmt.Errorf("%s: the client's answer cannot be understood: %w", method, err)
+	}
+	return nil
 }
 
 // answered hands an answer of the client to whoever waits for it.
-func (s *Server) answered(m message) {
+func (s *Server) answered(id json.RawMessage, h heard) {
 	var n int64
-	if json.Unmarshal(m.ID, &n) != nil {
+	if json.Unmarshal(id, &n) != nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if got := s.asked[n]; got != nil {
 		delete(s.asked, n)
-		got <- m // it has room for one
+		got <- h // it has room for one
 	}
 }
 

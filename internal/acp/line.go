@@ -143,6 +143,10 @@ func parse(data []byte) (message, *wireError) {
 		return m, &wireError{Code: codeRequest, Message: `jsonrpc is not "2.0"`}
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return m, &wireError{Code: codeRequest, Message: "the message has no method, and is no answer"}
+	case m.Method == "" && m.Error != nil && m.Result != nil && string(m.Result) != "null":
+		return m, &wireError{Code: codeRequest, Message: "an answer has a result or an error, and not both"}
+	case m.Method == "" && m.Error != nil && m.Error.Code == 0:
+		return m, &wireError{Code: codeRequest, Message: "the error of an answer has no code"}
 	}
 	return m, nil
 }

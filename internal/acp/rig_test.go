@@ -104,6 +104,10 @@ type editorClient struct {
 	// on answers what the server asks; nil = the usual answers.
 	on func(method string, params json.RawMessage) (any, *wireError)
 
+	// garbled is what is answered instead, once on has been asked, with {ID} for the ID; "" =
+	// what on says.
+	garbled func(method string) string
+
 	mu      sync.Mutex
 	cond    *sync.Cond
 	next    int
@@ -210,6 +214,12 @@ func (e *editorClient) answer(m message) {
 	bad := &wireError{Code: codeMethod, Message: "no"}
 	if e.on != nil {
 		result, bad = e.on(m.Method, m.Params)
+	}
+	if e.garbled != nil {
+		if line := e.garbled(m.Method); line != "" {
+			e.line(strings.ReplaceAll(line, "{ID}", string(m.ID)))
+			return
+		}
 	}
 	out := message{Version: "2.0", ID: m.ID, Error: bad}
 	if bad == nil {

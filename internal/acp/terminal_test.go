@@ -2,7 +2,12 @@ package acp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,4 +160,59 @@ func TestLateTerminal(t *testing.T) {
 	}
 	close(s.late)
 	e.wait("its end", func() bool { return strings.HasSuffix(calls(), "terminal/create terminal/kill terminal/release") })
+}
+
+// An answer that cannot be understood is no refusal: the client may have begun the command,
+// which is not run a second time then. Only what the client itself refuses runs elsewhere.
+func TestGarbledTerminal(t *testing.T) {
+	prooftest.Program(t, "bash")
+	for name, tt := range map[string]struct {
+		method, line string
+		here         bool // it runs here
+	}{
+		"an error that is a text":        {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"error":"no"}`, false},
+		"an error whose code is a text":  {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"error":{"code":"x","message":"no"}}`, false},
+		"an error without a code":        {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"error":{"message":"no"}}`, false},
+		"a result and an error":          {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":{"terminalId":"T1"},"error":{"code":1,"message":"no"}}`, false},
+		"another version":                {"terminal/create", `{"jsonrpc":"1.0","id":{ID},"result":{"terminalId":"T1"}}`, false},
+		"a list":                         {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":["T1"]}`, false},
+		"a name that is a number":        {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":{"terminalId":7}}`, false},
+		"no name":                        {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":{}}`, false},
+		"null":                           {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":null}`, false},
+		"an end that is none":            {"terminal/wait_for_exit", `{"jsonrpc":"2.0","id":{ID},"error":7}`, false},
+		"an end that is refused":         {"terminal/wait_for_exit", `{"jsonrpc":"2.0","id":{ID},"error":{"code":-32603,"message":"no"}}`, false},
+		"an output that is none":         {"terminal/output", `{"jsonrpc":"2.0","id":{ID},"result":7}`, false},
+		"an output that is refused":      {"terminal/output", `{"jsonrpc":"2.0","id":{ID},"error":{"code":-32603,"message":"no"}}`, false},
+		"a refusal":                      {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"error":{"code":-32603,"message":"no"}}`, true},
+		"a refusal with an empty result": {"terminal/create", `{"jsonrpc":"2.0","id":{ID},"result":null,"error":{"code":-32603,"message":"no"}}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Bash", `{"command":"echo ran >> count"}`)}}, script.Reply{Text: "done"})
+			w.box = "off"
+			e := w.connect(`{"terminal":true}`)
+			s := &screens{t: t, allow: answerOnce, killed: make(chan struct{})}
+			e.on = s.answer
+			e.garbled = func(method string) string {
+				if method == tt.method {
+					return tt.line
+				}
+				return ""
+			}
+			if stop := e.prompt(e.open(w.work, ""), "run it"); stop != stopEnd {
+				t.Errorf("it ended with %s", stop)
+			}
+			data, err := os.ReadFile(filepath.Join(w.work, "count"))
+			if here := string(data) == "ran\n"; here != tt.here || !here && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it ran here: %q, %v; want %v", data, err, tt.here)
+			}
+			e.mu.Lock()
+			made := slices.DeleteFunc(slices.Clone(e.calls), func(m string) bool { return m != "terminal/create" })
+			e.mu.Unlock()
+			requests := w.model.Requests()
+			last := string(requests[len(requests)-1].Body)
+			if len(made) != 1 || strings.Contains(last, "It may have run") == tt.here {
+				t.Errorf("%d were made, the model has: %.2000s", len(made), last[max(0, len(last)-2000):])
+			}
+		})
+	}
 }
