@@ -123,8 +123,8 @@ func (t terminal) brief(method string, it ofTerminal, result any) error {
 
 // shown is a call of which the client may have been told.
 type shown struct {
-	begun    chan struct{} // closed when it has been told that it runs
-	terminal string        // ID; "" = it runs on none
+	begun    bool   // it has been told that it runs
+	terminal string // ID; "" = it runs on none
 }
 
 // shownCall returns what is known of a call; mu is held.
@@ -134,38 +134,41 @@ func (x *session) shownCall(id string) *shown {
 	}
 	c := x.shown[id]
 	if c == nil {
-		c = &shown{begun: make(chan struct{})}
+		c = &shown{}
 		x.shown[id] = c
 	}
 	return c
 }
 
 // showTerminal has the client show a terminal with its call, behind what it is told of the
-// call before.
+// call before: when that is still to come, begun does it. Nobody waits here: the command runs
+// already, and its time with it.
 func (x *session) showTerminal(id, terminal string) {
 	x.mu.Lock()
 	c := x.shownCall(id)
 	c.terminal = terminal
+	begun := c.begun
 	x.mu.Unlock()
-	late := time.NewTimer(askTime)
-	defer late.Stop()
-	select {
-	case <-c.begun:
-		x.update(toolCall{Update: "tool_call_update", ID: id, Content: []callContent{{Type: "terminal", Terminal: terminal}}})
-	case <-late.C: // it is shown with what comes of it
+	if begun {
+		x.tellTerminal(id, terminal)
 	}
 }
 
 // begun says that the client knows that a call runs.
 func (x *session) begun(id string) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	c := x.shownCall(id)
-	select {
-	case <-c.begun:
-	default:
-		close(c.begun)
+	first := !c.begun
+	c.begun = true
+	terminal := c.terminal
+	x.mu.Unlock()
+	if first && terminal != "" {
+		x.tellTerminal(id, terminal)
 	}
+}
+
+func (x *session) tellTerminal(id, terminal string) {
+	x.update(toolCall{Update: "tool_call_update", ID: id, Content: []callContent{{Type: "terminal", Terminal: terminal}}})
 }
 
 // endedOn forgets a call, and returns the terminal that it ran on; "" = none.

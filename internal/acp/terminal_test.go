@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -213,6 +214,37 @@ func TestGarbledTerminal(t *testing.T) {
 			if len(made) != 1 || strings.Contains(last, "It may have run") == tt.here {
 				t.Errorf("%d were made, the model has: %.2000s", len(made), last[max(0, len(last)-2000):])
 			}
+		})
+	}
+}
+
+// A terminal is shown with its call whichever the client is told of first, and nobody waits
+// for the other.
+func TestTerminalIsShown(t *testing.T) {
+	for name, steps := range map[string][]func(x *session){
+		"known before": {func(x *session) { x.begun("c1") }, func(x *session) { x.showTerminal("c1", "T1") }},
+		"known after":  {func(x *session) { x.showTerminal("c1", "T1") }, func(x *session) { x.begun("c1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, _ := io.Pipe()
+			out, told := io.Pipe()
+			s := New(Config{})
+			s.line = newLine(in, told)
+			x := &session{s: s, id: "s1"}
+			for _, step := range steps {
+				step(x)
+			}
+			s.line.close()
+			go func() { // ends with the line
+				<-s.line.done
+				_ = told.Close() // it has no errors
+			}()
+			data, err := io.ReadAll(out)
+			_ = in.Close() // likewise
+			if n := strings.Count(string(data), `"terminalId":"T1"`); err != nil || n != 1 || x.endedOn("c1") != "T1" {
+				t.Errorf("shown %d times: %s, %v", n, data, err)
+			}
+			<-s.line.over
 		})
 	}
 }
