@@ -89,6 +89,7 @@ type Server struct {
 	leave    context.CancelFunc
 	readers  atomic.Int64
 	users    users
+	shares   shares
 	answers  answers
 	works    works
 	figures  figures
@@ -152,8 +153,8 @@ func (s *Server) mux() (http.Handler, error) {
 		mux.HandleFunc(at, r.Serve)
 	}
 	bounded := s.door.Slots(maxRequests, s.door.Body(maxBody, plain(mux)))
-	streams, others := s.door.Bearer(mux), s.door.Bearer(bounded)
-	open, readers := s.door.Body(maxNothing, mux), s.door.Bearer(s.door.Body(maxNothing, mux))
+	streams, others := s.door.Bearer(s.shared(ofTurns, mux)), s.door.Bearer(s.shared(ofRequests, bounded))
+	open, readers := s.door.Body(maxNothing, mux), s.door.Bearer(s.shared(ofReaders, s.door.Body(maxNothing, mux)))
 	return s.counted(harden(s.cfg.stall, s.door.Names(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !path.IsAbs(r.URL.Path) || path.Clean(r.URL.Path) != r.URL.Path {
 			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path"})

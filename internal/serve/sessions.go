@@ -203,6 +203,17 @@ func (s *Server) opening(w http.ResponseWriter, r *http.Request, o agent.Open) {
 			return
 		}
 	}
+	give, err := s.shares.take(caller(r.Context()).Name, ofOpenings)
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			give()
+		}
+	}()
 	// Whoever goes away meanwhile leaves nothing half open.
 	ss, err := s.cfg.Client.Open(context.WithoutCancel(r.Context()), o)
 	if err != nil {
@@ -215,7 +226,9 @@ func (s *Server) opening(w http.ResponseWriter, r *http.Request, o agent.Open) {
 			return
 		}
 	}
-	Answer(w, http.StatusCreated, Opened{Session: ss.Info, User: s.users.join(ss)})
+	name := s.users.join(ss, give)
+	kept = true
+	Answer(w, http.StatusCreated, Opened{Session: ss.Info, User: name})
 }
 
 // checkOpen says what of an opening is not for clients, and fills in the folder.
@@ -288,33 +301,45 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
 // safe for concurrent use.
 type users struct {
 	mu   *sync.Mutex
-	open map[string]map[string]*client.Session
+	open map[string]map[string]opening
+}
+
+// opening is what a user holds of a session.
+type opening struct {
+	ss   *client.Session
+	give func() // gives the user's share back
+}
+
+// close ends it.
+func (o opening) close(ctx context.Context) error {
+	defer o.give()
+	return o.ss.Close(ctx)
 }
 
 func newUsers() users {
-	return users{mu: &sync.Mutex{}, open: map[string]map[string]*client.Session{}}
+	return users{mu: &sync.Mutex{}, open: map[string]map[string]opening{}}
 }
 
-// join takes down who uses a session, and returns their name.
-func (u users) join(ss *client.Session) string {
+// join takes down who uses a session, and returns their name. give is called when they have left.
+func (u users) join(ss *client.Session, give func()) string {
 	name := "user_" + rand.Text()[:16]
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.open[ss.Info.ID] == nil {
-		u.open[ss.Info.ID] = map[string]*client.Session{}
+		u.open[ss.Info.ID] = map[string]opening{}
 	}
-	u.open[ss.Info.ID][name] = ss
+	u.open[ss.Info.ID][name] = opening{ss, give}
 	return name
 }
 
 // part has a user of a session leave it, or all. Whoever has left already is none.
 func (u users) part(ctx context.Context, session, name string) (int, error) {
-	var leaving []*client.Session
+	var leaving []opening
 	u.mu.Lock()
 	of := u.open[session]
-	for user, ss := range of {
+	for user, o := range of {
 		if name == "" || name == user {
-			leaving = append(leaving, ss)
+			leaving = append(leaving, o)
 			delete(of, user)
 		}
 	}
@@ -323,8 +348,8 @@ func (u users) part(ctx context.Context, session, name string) (int, error) {
 	}
 	u.mu.Unlock()
 	var err error
-	for _, ss := range leaving {
-		err = errors.Join(err, ss.Close(ctx))
+	for _, o := range leaving {
+		err = errors.Join(err, o.close(ctx))
 	}
 	return len(leaving), err
 }
