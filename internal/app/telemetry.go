@@ -137,7 +137,7 @@ func (a *App) watch() *telemetry.Observer {
 	t := a.cfg.Telemetry
 	c := telemetry.Config{
 		Meter: w.meter, Traces: target(t.Traces), Events: target(t.Events), Metrics: target(t.Metrics),
-		Service: t.Service, Version: a.opts.Version, Resource: t.Resource, Content: contents[t.Content], Delta: t.Delta,
+		Service: t.Service, Version: a.opts.Version, Resource: t.Resource, Content: contents[t.Content], Parts: partsOf(t.Parts), Delta: t.Delta,
 		Sampler:  telemetry.Sampler{Ratio: t.Sample, Always: t.Always},
 		Provider: a.providerOf, Redact: a.patterns.Redact, HTTP: a.transport, Logger: a.opts.Logger,
 	}
@@ -156,6 +156,17 @@ func (a *App) watch() *telemetry.Observer {
 
 var contents = map[string]telemetry.Content{
 	"spans": telemetry.ContentSpans, "events": telemetry.ContentEvents, "both": telemetry.ContentBoth,
+}
+
+var contentParts = map[string]telemetry.Parts{
+	"prompts": telemetry.PartPrompts, "answers": telemetry.PartAnswers, "inputs": telemetry.PartInputs, "results": telemetry.PartResults,
+}
+
+func partsOf(names []string) (p telemetry.Parts) {
+	for _, name := range names {
+		p |= contentParts[name]
+	}
+	return p
 }
 
 func target(c *config.Collector) *telemetry.Target {

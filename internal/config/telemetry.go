@@ -17,8 +17,9 @@ type Telemetry struct {
 	On                      bool
 	Traces, Events, Metrics *Collector // nil = that signal is not sent
 
-	Content  string // off, spans, events or both
-	Service  string // name; "" = dure
+	Content  string   // off, spans, events or both
+	Parts    []string // of content that are told: prompts, answers, inputs, results; nil = all there is
+	Service  string   // name; "" = dure
 	Resource map[string]string
 	Delta    bool          // figures count since the last report
 	Sample   float64       // share of the traces that are told
@@ -102,6 +103,7 @@ type telemetrySaid struct {
 	on, insecure      bool
 	signals           map[string]bool // nil = nobody has said
 	content, service  string
+	parts             []string
 	resource          map[string]string
 	counts            string
 	sample            float64
@@ -283,7 +285,7 @@ func (l *loader) finishTelemetry() {
 		return
 	}
 	t := Telemetry{
-		Content: said.content, Service: said.service, Resource: said.resource, Delta: said.counts == "delta", Sample: said.sample, Always: said.always,
+		Content: said.content, Parts: said.parts, Service: said.service, Resource: said.resource, Delta: said.counts == "delta", Sample: said.sample, Always: said.always,
 		Exit: said.exit, CA: said.ca, Cert: said.cert, CertKey: said.certKey,
 		Parent: strings.TrimSpace(l.src.Getenv("TRACEPARENT")), State: strings.TrimSpace(l.src.Getenv("TRACESTATE")),
 	}

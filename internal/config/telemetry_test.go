@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +139,171 @@ func TestTelemetryIsOn(t *testing.T) {
 	}
 }
 
+// Every variable that the page about telemetry names does what it says there, and there is
+// none that it does not name.
+func TestTelemetryVariables(t *testing.T) {
+	skipWindows(t)
+	each := func(of func(c *Collector) bool) func(Telemetry) bool {
+		return func(got Telemetry) bool { return of(got.Traces) && of(got.Metrics) && of(got.Events) }
+	}
+	url := func(c *Collector, end string) bool { return c.URL == "https://c.example"+end }
+	delay := func(c *Collector) bool { return c.Delay == 700*time.Millisecond }
+	type row struct {
+		name, value string
+		does        func(Telemetry) bool
+	}
+	rows := []row{
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example", func(got Telemetry) bool {
+			return url(got.Traces, "/v1/traces") && url(got.Metrics, "/v1/metrics") && url(got.Events, "/v1/logs")
+		}},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b", each(func(c *Collector) bool { return string(c.Headers["a"]) == "b" })},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", each(func(c *Collector) bool { return c.GRPC })},
+		{"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", each(func(c *Collector) bool { return c.Gzip })},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "700", each(func(c *Collector) bool { return c.Timeout == 700*time.Millisecond })},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", func(got Telemetry) bool { return strings.HasSuffix(got.CA, "ca.pem") }},
+		{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c.pem", func(got Telemetry) bool { return strings.HasSuffix(got.Cert, "c.pem") }},
+		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/k.pem", func(got Telemetry) bool { return strings.HasSuffix(got.CertKey, "k.pem") }},
+		{"OTEL_SERVICE_NAME", "me", func(got Telemetry) bool { return got.Service == "me" }},
+		{"OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb,service.name=me", func(got Telemetry) bool { return got.Resource["team"] == "a,b" && got.Service == "me" }},
+		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "lowmemory", func(got Telemetry) bool { return got.Delta }},
+		{"OTEL_TRACES_SAMPLER", "always_off", func(got Telemetry) bool { return got.Sample == 0 && got.Always }},
+		{"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT", func(got Telemetry) bool { return got.Content == "both" && got.Parts == nil }},
+		{"OTEL_METRIC_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Metrics) && !delay(got.Traces) && !delay(got.Events) }},
+		{"OTEL_TRACES_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Traces) && !delay(got.Events) }},
+		{"OTEL_LOGS_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Events) && !delay(got.Traces) }},
+		{"OTEL_BSP_SCHEDULE_DELAY", "700", func(got Telemetry) bool { return delay(got.Traces) }},
+		{"OTEL_BLRP_SCHEDULE_DELAY", "700", func(got Telemetry) bool { return delay(got.Events) }},
+		{"OTEL_BSP_MAX_QUEUE_SIZE", "7", func(got Telemetry) bool { return got.Traces.Queue == 7 }},
+		{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7", func(got Telemetry) bool { return got.Traces.Batch == 7 }},
+		{"OTEL_BLRP_MAX_QUEUE_SIZE", "7", func(got Telemetry) bool { return got.Events.Queue == 7 }},
+		{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "7", func(got Telemetry) bool { return got.Events.Batch == 7 }},
+		{"CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", "700", func(got Telemetry) bool { return got.Exit == 700*time.Millisecond }},
+		{"OTEL_LOG_USER_PROMPTS", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"prompts"}) }},
+		{"OTEL_LOG_ASSISTANT_RESPONSES", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"answers"}) }},
+		{"OTEL_LOG_TOOL_DETAILS", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"inputs"}) }},
+		{"OTEL_LOG_TOOL_CONTENT", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"inputs", "results"}) }},
+		{"OTEL_SDK_DISABLED", "true", func(got Telemetry) bool { return !got.On }},
+		{"CLAUDE_CODE_ENABLE_TELEMETRY", "0", func(got Telemetry) bool { return !got.On }},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c.example/x", func(got Telemetry) bool { return url(got.Traces, "/x") && !url(got.Events, "/x") }},
+	}
+	for _, signal := range []struct {
+		name string
+		of   func(Telemetry) *Collector
+	}{
+		{"TRACES", func(got Telemetry) *Collector { return got.Traces }},
+		{"METRICS", func(got Telemetry) *Collector { return got.Metrics }},
+		{"LOGS", func(got Telemetry) *Collector { return got.Events }},
+	} {
+		prefix := "OTEL_EXPORTER_OTLP_" + signal.name + "_"
+		rows = append(rows, []row{
+			{"OTEL_" + signal.name + "_EXPORTER", "none", func(got Telemetry) bool { return got.On && signal.of(got) == nil }},
+			{prefix + "HEADERS", "a=b", func(got Telemetry) bool { return string(signal.of(got).Headers["a"]) == "b" }},
+			{prefix + "PROTOCOL", "http/json", func(got Telemetry) bool { return signal.of(got).JSON }},
+			{prefix + "COMPRESSION", "gzip", func(got Telemetry) bool { return signal.of(got).Gzip }},
+			{prefix + "TIMEOUT", "700", func(got Telemetry) bool { return signal.of(got).Timeout == 700*time.Millisecond }},
+		}...)
+	}
+	named := map[string]bool{}
+	for _, r := range rows {
+		named[r.name] = true
+		m := machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true}}`}}
+		if got, _ := telemetryOf(t, m); r.does(got) {
+			t.Errorf("%s: that is so without it, too", r.name)
+		}
+		m.env = map[string]string{r.name: r.value}
+		if got, notes := telemetryOf(t, m); !r.does(got) || notes != "" {
+			t.Errorf("%s=%s: %+v, %s", r.name, r.value, got, notes)
+		}
+	}
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// These need another beside them, and are tried in other tests, or are none of ours.
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_INSECURE", "OTEL_TRACES_SAMPLER_ARG", "OTEL_LOG_RAW_API_BODIES", "OTEL_"} {
+		named[name] = true
+	}
+	said := string(page)
+	for _, name := range regexp.MustCompile(`\b(OTEL|CLAUDE_CODE)_[A-Z_]*`).FindAllString(said, -1) {
+		if !named[name] {
+			t.Errorf("the page names %s, which no row tries", name)
+		}
+	}
+	for name := range named {
+		general := regexp.MustCompile("_(METRICS|LOGS)_").ReplaceAllString(name, "_TRACES_")
+		_, end, _ := strings.Cut(general, "OTLP_TRACES")
+		if !strings.Contains(said, name) && !(end != "" && strings.Contains(said, "…"+end)) && !strings.HasPrefix(general, "OTEL_EXPORTER_OTLP_CLIENT") && !strings.HasPrefix(general, "OTEL_BLRP_MAX") && !strings.HasSuffix(general, "_MAX_EXPORT_BATCH_SIZE") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+}
+
+// One signal has no certificates of its own. Whoever asks for some is told, and nothing is
+// sent to anybody whom they would have kept out.
+func TestTelemetryOwnCertificates(t *testing.T) {
+	skipWindows(t)
+	const user = `{"telemetry":{"enabled":true,"signals":"metrics","endpoint":"https://c.example"}}`
+	for _, tt := range []struct {
+		env map[string]string
+		bad string
+	}{
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/a"}, "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE"},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY": "/a", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/b"}, "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY"},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE": "/a", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/a"}, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_INSECURE": "false", "OTEL_EXPORTER_OTLP_INSECURE": "true"}, "OTEL_EXPORTER_OTLP_METRICS_INSECURE"},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_INSECURE": "false"}, ""},
+		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "/a"}, ""}, // which is not sent
+	} {
+		got, notes := telemetryOf(t, machine{files: map[string]string{userFile: user}, env: tt.env})
+		if got.On == (tt.bad != "") || !strings.Contains(notes, tt.bad) || (tt.bad == "") != (notes == "") {
+			t.Errorf("%v: %v, %s", tt.env, got.On, notes)
+		}
+	}
+}
+
+// Each variable opens its own kinds of content, and closes them where all is told. The
+// administrator's settings are stronger than all of them.
+func TestTelemetryContentSwitches(t *testing.T) {
+	skipWindows(t)
+	const prompts, answers, details, contents = "OTEL_LOG_USER_PROMPTS", "OTEL_LOG_ASSISTANT_RESPONSES", "OTEL_LOG_TOOL_DETAILS", "OTEL_LOG_TOOL_CONTENT"
+	const whole = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+	on := `{"telemetry":{"enabled":true}}`
+	for _, tt := range []struct {
+		file, said string
+		env        map[string]string
+		where      string
+		parts      string
+	}{
+		{userFile, on, nil, "off", ""},
+		{userFile, on, map[string]string{prompts: "1"}, "both", "prompts"},
+		{userFile, on, map[string]string{answers: "true"}, "both", "answers"},
+		{userFile, on, map[string]string{details: "yes"}, "both", "inputs"},
+		{userFile, on, map[string]string{contents: "on"}, "both", "inputs,results"},
+		{userFile, on, map[string]string{prompts: "1", contents: "1", details: "0"}, "both", "prompts,inputs,results"},
+		{userFile, on, map[string]string{prompts: "0", answers: "false", details: "no", contents: "off"}, "off", ""},
+		{userFile, on, map[string]string{"OTEL_LOG_RAW_API_BODIES": "1"}, "off", ""},
+		{userFile, on, map[string]string{whole: "SPAN_ONLY"}, "spans", ""},
+		{userFile, on, map[string]string{whole: "SPAN_ONLY", prompts: "1"}, "spans", ""},
+		{userFile, on, map[string]string{whole: "EVENT_ONLY", contents: "0"}, "events", "prompts,answers"},
+		{userFile, on, map[string]string{whole: "true", contents: "0", prompts: "0", answers: "0"}, "off", ""},
+		{userFile, on, map[string]string{whole: "NO_CONTENT", answers: "1"}, "both", "answers"},
+		{userFile, `{"telemetry":{"enabled":true,"content":"events"}}`, map[string]string{prompts: "0"}, "events", "answers,inputs,results"},
+		{userFile, `{"telemetry":{"enabled":true},"env":{"OTEL_LOG_USER_PROMPTS":"1"}}`, nil, "both", "prompts"},
+		{adminFile, `{"telemetry":{"enabled":true,"content":"off"}}`, map[string]string{prompts: "1", contents: "1"}, "off", ""},
+		{adminFile, `{"telemetry":{"enabled":true,"content":"both"}}`, map[string]string{prompts: "0"}, "both", ""},
+		{adminFile, `{"telemetry":{"enabled":true,"content":"off"},"env":{"OTEL_LOG_USER_PROMPTS":"1"}}`, nil, "both", "prompts"},
+	} {
+		got, notes := telemetryOf(t, machine{files: map[string]string{tt.file: tt.said}, env: tt.env})
+		if !got.On || got.Content != tt.where || strings.Join(got.Parts, ",") != tt.parts || notes != "" {
+			t.Errorf("%s %v: %s %v, %s", tt.said, tt.env, got.Content, got.Parts, notes)
+		}
+	}
+	got, notes := telemetryOf(t, machine{files: map[string]string{userFile: on}, env: map[string]string{prompts: "some"}})
+	if got.On || !strings.Contains(notes, prompts) {
+		t.Errorf("%+v, %s", got, notes)
+	}
+}
+
 // What cannot be followed is told with its place, and without what is secret.
 func TestTelemetryMistakes(t *testing.T) {
 	skipWindows(t)
@@ -232,7 +399,7 @@ func FuzzTelemetryVariables(f *testing.F) {
 func TestTelemetrySteers(t *testing.T) {
 	skipWindows(t)
 	var env []string
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "otel_service_name", "TRACEPARENT", "TRACESTATE", "CLAUDE_CODE_ENABLE_TELEMETRY"} {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "otel_service_name", "OTEL_LOG_USER_PROMPTS", "OTEL_LOG_TOOL_CONTENT", "TRACEPARENT", "TRACESTATE", "CLAUDE_CODE_ENABLE_TELEMETRY"} {
 		env = append(env, fmt.Sprintf("%q:%q", name, "x"))
 	}
 	src := machine{files: map[string]string{projectFile: `{"env":{` + strings.Join(env, ",") + `}}`}}.sources()

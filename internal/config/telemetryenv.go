@@ -159,12 +159,58 @@ func (l *loader) generalVariables() {
 		l.saidByVariable(v.name, t)
 	}
 	l.samplers()
+	l.contentSwitches()
 }
 
 // captures are the words for where content is told.
 var captures = map[string]string{
 	"true": "both", "1": "both", "span_and_event": "both", "span_only": "spans", "event_only": "events",
 	"false": "off", "0": "off", "no_content": "off", "none": "off",
+}
+
+// contentParts are the kinds of content that can be told without the others.
+var contentParts = []string{"prompts", "answers", "inputs", "results"}
+
+// contentSwitches reads the variables each of which opens its own kinds of content, or closes
+// them where all content is told. What is closed takes along what none of them names, such as
+// what other sessions say to a model: that may repeat it.
+func (l *loader) contentSwitches() {
+	said := &l.watched
+	opened, closed := map[string]bool{}, map[string]bool{}
+	for _, v := range []struct {
+		name  string
+		parts []string
+	}{
+		{"OTEL_LOG_USER_PROMPTS", []string{"prompts"}},
+		{"OTEL_LOG_ASSISTANT_RESPONSES", []string{"answers"}},
+		{"OTEL_LOG_TOOL_DETAILS", []string{"inputs"}},
+		{"OTEL_LOG_TOOL_CONTENT", []string{"inputs", "results"}},
+	} {
+		value := l.telemetryVariable("telemetry.content", v.name)
+		to := closed
+		switch strings.ToLower(value) {
+		case "":
+			continue
+		case "1", "true", "yes", "on":
+			to = opened
+		case "0", "false", "no", "off":
+		default:
+			l.brokenVariable(v.name, clip(value, maxText), "1", "0")
+		}
+		for _, part := range v.parts {
+			to[part] = true
+		}
+	}
+	whole := said.content != "off"
+	parts := slices.DeleteFunc(slices.Clone(contentParts), func(p string) bool { return !opened[p] && (!whole || closed[p]) })
+	switch {
+	case len(parts) == 0:
+		said.content = "off"
+	case !whole:
+		said.content, said.parts = "both", parts
+	case len(parts) < len(contentParts):
+		said.parts = parts
+	}
 }
 
 // samplers reads of which traces spans are sent.
@@ -274,10 +320,29 @@ func (l *loader) signalVariables(signal string) {
 		}
 		own.timeout = d
 	}
+	if l.watched.signals == nil || l.watched.signals[signal] {
+		l.ownCertificates(prefix)
+	}
 	if l.watched.own == nil {
 		l.watched.own = map[string]*sending{}
 	}
 	l.watched.own[signal] = &own
+}
+
+// ownCertificates refuses certificates of one signal, of which there are none here: to go on
+// without them would be to trust whom nobody has named.
+func (l *loader) ownCertificates(prefix string) {
+	const general = "OTEL_EXPORTER_OTLP_"
+	for _, f := range []struct{ key, end string }{{"telemetry.ca", "CERTIFICATE"}, {"telemetry.cert", "CLIENT_CERTIFICATE"}, {"telemetry.certKey", "CLIENT_KEY"}} {
+		if v := l.telemetryVariable(f.key, prefix+f.end); v != "" && v != l.telemetryVariable(f.key, general+f.end) {
+			l.brokenVariable(prefix+f.end, clip(v, maxText), "nothing else than "+general+f.end+", which holds for all signals")
+		}
+	}
+	if v := l.telemetryVariable("telemetry.insecure", prefix+"INSECURE"); v != "" && l.watched.insecure {
+		if b, err := strconv.ParseBool(v); err != nil || !b {
+			l.brokenVariable(prefix+"INSECURE", clip(v, maxText), "nothing else than "+general+"INSECURE, which holds for all signals")
+		}
+	}
 }
 
 // millis reads a number of milliseconds as a time.

@@ -20,12 +20,35 @@ const (
 func (c Content) spans() bool  { return c&ContentSpans != 0 }
 func (c Content) events() bool { return c&ContentEvents != 0 }
 
+// Parts are kinds of content. None of them stands for all.
+type Parts int
+
+// The kinds of content.
+const (
+	PartPrompts Parts = 1 << iota // what users say
+	PartAnswers                   // what models say
+	PartInputs                    // what calls of tools are made with
+	PartResults                   // what tools answer
+	partRest                      // what hooks, other sessions and the program itself say to models
+)
+
+func (p Parts) has(one Parts) bool { return p == 0 || p&one != 0 }
+
+// inputPart is the kind of content that an input is, by where it comes from.
+func inputPart(origin string) Parts {
+	if origin == "" {
+		return PartPrompts
+	}
+	return partRest
+}
+
 // messages are those of a conversation, as the conventions have them. Each text is cleaned
 // of secrets, and together they stay within a bound.
 type messages struct {
 	list   []any
 	used   int // bytes
 	on     bool
+	parts  Parts // that are told
 	redact func(string) string
 }
 
@@ -45,15 +68,15 @@ func (m *messages) add(role string, parts ...any) {
 	m.list = append(m.list, fields{{"role", role}, {"parts", parts}})
 }
 
-func (m *messages) user(text string) {
-	if !m.on || text == "" || m.used >= maxContent {
+func (m *messages) user(text string, part Parts) {
+	if !m.on || !m.parts.has(part) || text == "" || m.used >= maxContent {
 		return
 	}
 	m.add("user", fields{{"type", "text"}, {"content", m.bounded(text)}})
 }
 
 func (m *messages) result(r agent.Result) {
-	if !m.on || m.used >= maxContent {
+	if !m.on || !m.parts.has(PartResults) || m.used >= maxContent {
 		return
 	}
 	m.add("tool", fields{{"type", "tool_call_response"}, {"id", r.ID}, {"response", m.bounded(r.Unfenced())}})
@@ -67,22 +90,25 @@ var finishes = map[agent.StopReason]string{
 
 // answer returns an answer of a model.
 func (m *messages) answer(a agent.Message, stop agent.StopReason) messages {
-	out := messages{on: m.on, redact: m.redact}
+	out := messages{on: m.on, parts: m.parts, redact: m.redact}
 	if !m.on {
 		return out
 	}
 	parts := []any{}
 	for _, b := range a.Blocks {
 		switch {
-		case b.Type == agent.TextBlock:
+		case b.Type == agent.TextBlock && m.parts.has(PartAnswers):
 			parts = append(parts, fields{{"type", "text"}, {"content", out.bounded(b.Text)}})
-		case b.Type == agent.CallBlock && b.Call != nil:
+		case b.Type == agent.CallBlock && b.Call != nil && m.parts.has(PartInputs):
 			input := string(b.Call.Input)
 			if !json.Valid(b.Call.Input) {
 				input = "{}"
 			}
 			parts = append(parts, fields{{"type", "tool_call"}, {"id", b.Call.ID}, {"name", b.Call.Tool}, {"arguments", out.bounded(input)}})
 		}
+	}
+	if len(parts) == 0 && m.parts != 0 {
+		return out // it has nothing of what is told
 	}
 	finish := finishes[stop]
 	if finish == "" {

@@ -63,7 +63,7 @@ type child struct {
 func newFold(o *Observer, id string) *fold {
 	return &fold{
 		o: o, id: id, requests: map[string]*request{}, calls: map[string]*call{}, children: map[string]child{}, asked: map[string]bool{},
-		said: messages{redact: o.cfg.Redact, on: o.cfg.Content != ContentNone},
+		said: messages{redact: o.cfg.Redact, on: o.cfg.Content != ContentNone, parts: o.cfg.Parts},
 	}
 }
 
@@ -103,10 +103,10 @@ func (f *fold) take(e agent.Event) {
 	case agent.SessionOpened:
 		f.sessionOpened(e, b)
 	case agent.InputAdded:
-		f.said.user(b.Text)
+		f.said.user(b.Text, inputPart(b.Origin))
 		f.inputAdded(e, b)
 	case agent.ContextAdded:
-		f.said.user(b.Text)
+		f.said.user(b.Text, partRest)
 	case agent.TurnStarted:
 		f.turnStarted(e, b)
 	case agent.TurnEnded:
@@ -191,7 +191,7 @@ func (f *fold) inputAdded(e agent.Event, b agent.InputAdded) {
 	origin, _, _ := strings.Cut(b.Origin, ":")
 	r.attrs.text("dure.input.origin", cmp.Or(origin, "user"))
 	r.attrs.add("dure.input.length", int64(len(b.Text)))
-	if f.o.cfg.Content.events() {
+	if f.o.cfg.Content.events() && f.o.cfg.Parts.has(inputPart(b.Origin)) {
 		r.attrs.add("dure.input.text", clip(f.o.cfg.Redact(b.Text), maxContent))
 	}
 	f.o.log(r)
@@ -481,19 +481,30 @@ func (f *fold) finished(e agent.Event, b agent.CallFinished) {
 	}
 	r.attrs = append(attrs(nil), s.attrs...)
 	r.attrs.add("dure.tool.ms", b.Millis)
-	if f.o.cfg.Content != ContentNone {
-		var content attrs
-		content.add("gen_ai.tool.call.arguments", clip(f.o.cfg.Redact(string(c.input)), maxContent))
-		content.add("gen_ai.tool.call.result", clip(f.o.cfg.Redact(b.Result.Unfenced()), maxContent))
-		if f.o.cfg.Content.spans() {
-			s.attrs = append(s.attrs, content...)
-		}
-		if f.o.cfg.Content.events() {
-			r.attrs = append(r.attrs, content...)
-		}
+	content := f.callContent(c.input, b.Result)
+	if f.o.cfg.Content.spans() {
+		s.attrs = append(s.attrs, content...)
+	}
+	if f.o.cfg.Content.events() {
+		r.attrs = append(r.attrs, content...)
 	}
 	f.o.log(r)
 	f.o.tell(s, on)
+}
+
+// callContent is what is told of what a call was made with, and of what it answered.
+func (f *fold) callContent(input []byte, r agent.Result) (content attrs) {
+	c := &f.o.cfg
+	if c.Content == ContentNone {
+		return nil
+	}
+	if c.Parts.has(PartInputs) {
+		content.add("gen_ai.tool.call.arguments", clip(c.Redact(string(input)), maxContent))
+	}
+	if c.Parts.has(PartResults) {
+		content.add("gen_ai.tool.call.result", clip(c.Redact(r.Unfenced()), maxContent))
+	}
+	return content
 }
 
 // turnID is the turn that something belongs to: the one that goes on, or one of its own.

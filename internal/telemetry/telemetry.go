@@ -34,6 +34,7 @@ type Config struct {
 	Version  string            // of the program
 	Resource map[string]string // more that is said of where records come from
 	Content  Content
+	Parts    Parts // of content that are told
 	Sampler  Sampler
 	Parent   *Context // the place in the traces of another program that all turns are a part of
 	Delta    bool     // figures count since the last report, and not since the start

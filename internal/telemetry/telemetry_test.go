@@ -1,9 +1,12 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +71,62 @@ func TestContent(t *testing.T) {
 				if want && (strings.Contains(body, "mend it") || !strings.Contains(body, "[masked] it")) {
 					t.Errorf("%s: %s has what is secret", one.name, path)
 				}
+			}
+		}
+	}
+}
+
+// Of content the parts are told that are asked for, each without the others, at both places
+// and without secrets. What nobody can ask for by itself comes only with all.
+func TestPartsOfContent(t *testing.T) {
+	const prompt, answer, input, result, rest, thought = "mark-prompt", "mark-answer", "mark-input", "mark-result", "mark-rest", "mark-thought"
+	call := agent.Call{ID: "c1", Tool: "read", Input: json.RawMessage(`{"path":"` + input + ` hush"}`)}
+	s := sessions{"s1": happened(
+		began, "p",
+		agent.SessionOpened{Session: "s1", Model: "m-1"},
+		agent.InputAdded{Input: "i1", Text: prompt + " hush"},
+		agent.TurnStarted{Turn: "t1"},
+		agent.ContextAdded{Source: "memory", Text: rest},
+		agent.ModelRequested{Turn: "t1", Step: 1, Attempt: 1, Model: "m-1"},
+		agent.ModelAnswered{Turn: "t1", Step: 1, Answer: agent.Answer{Stop: agent.StopCalls, Message: agent.Message{Role: agent.Assistant, Blocks: []agent.Block{
+			{Type: agent.ThinkingBlock, Text: thought}, {Type: agent.TextBlock, Text: answer + " hush"}, {Type: agent.CallBlock, Call: &call},
+		}}}},
+		agent.CallDecided{Turn: "t1", Step: 1, Proposal: agent.Proposal{Call: call, Class: agent.Read}, Decision: agent.Decision{Verdict: agent.Allow}, Key: "k1"},
+		agent.CallStarted{ID: "c1", Tool: "read", Class: agent.Read, Key: "k1"},
+		agent.CallFinished{Result: agent.Result{ID: "c1", Status: agent.StatusOK, Text: result + " hush"}, Tool: "read"},
+		agent.InputAdded{Input: "i2", Text: rest, Origin: "child:x"},
+		agent.ModelRequested{Turn: "t1", Step: 2, Attempt: 1, Model: "m-1"},
+		agent.ModelAnswered{Turn: "t1", Step: 2, Answer: agent.Answer{Stop: agent.StopEnd, Message: agent.Message{Role: agent.Assistant}}},
+		agent.TurnEnded{Turn: "t1", Reason: agent.EndDone},
+	)}
+	marks := []string{prompt, answer, input, result, rest, thought}
+	for _, one := range []struct {
+		content telemetry.Content
+		parts   telemetry.Parts
+		want    []string
+	}{
+		{telemetry.ContentBoth, 0, []string{prompt, answer, input, result, rest}},
+		{telemetry.ContentBoth, telemetry.PartPrompts, []string{prompt}},
+		{telemetry.ContentBoth, telemetry.PartAnswers, []string{answer}},
+		{telemetry.ContentBoth, telemetry.PartInputs, []string{input}},
+		{telemetry.ContentBoth, telemetry.PartResults, []string{result}},
+		{telemetry.ContentBoth, telemetry.PartInputs | telemetry.PartResults, []string{input, result}},
+		{telemetry.ContentNone, telemetry.PartPrompts | telemetry.PartResults, nil},
+	} {
+		c := newCollector(t)
+		cfg := config(c.URL, true)
+		cfg.Content, cfg.Parts = one.content, one.parts
+		cfg.Redact = func(s string) string { return strings.ReplaceAll(s, "hush", "[masked]") }
+		tell(t, cfg, s)
+		for _, path := range []string{"/v1/traces", "/v1/logs"} {
+			body := string(bytes.Join(c.bodies[path], nil))
+			for _, mark := range marks {
+				if got, want := strings.Contains(body, mark), slices.Contains(one.want, mark); got != want {
+					t.Errorf("parts %d: %s in %s: %v", one.parts, mark, path, got)
+				}
+			}
+			if strings.Contains(body, "hush") {
+				t.Errorf("parts %d: %s has what is secret", one.parts, path)
 			}
 		}
 	}
