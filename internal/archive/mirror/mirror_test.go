@@ -151,6 +151,77 @@ func TestShortened(t *testing.T) {
 	}
 }
 
+// A way back to before all that was said leaves nothing of it, whichever run reads the line
+// that begins anew: it follows none. Where a compaction begins, which follows none either, what
+// stays behind it does.
+func TestBackToTheBeginning(t *testing.T) {
+	says := func(text string) agent.Body {
+		return agent.ModelAnswered{Answer: agent.Answer{Message: agent.Message{Role: agent.Assistant, Blocks: []agent.Block{{Type: agent.TextBlock, Text: text}}}}}
+	}
+	sum := func(messages int, through int64) agent.Body {
+		return agent.ContextCompacted{Messages: messages, Through: through, Head: []agent.Message{agent.UserText("sum")}}
+	}
+	in := func(text string) agent.Body { return agent.InputAdded{Input: "in_" + text, Text: text} }
+	for name, tt := range map[string]struct {
+		bodies []agent.Body
+		want   string
+	}{
+		"what came is shortened": {[]agent.Body{
+			agent.SessionOpened{Session: session},
+			in("old"), says("1"),
+			agent.ConversationRewound{To: 1},
+			in("new"), says("2"), sum(1, 0), in("more"),
+		}, "sum new 2 more"},
+		"and is whole again": {[]agent.Body{
+			agent.SessionOpened{Session: session},
+			in("old"), says("1"),
+			agent.ConversationRewound{To: 1},
+			in("new"), says("2"), sum(1, 5),
+			agent.ContextRestored{Of: 7},
+			in("more"),
+		}, "new 2 more"},
+		"twice": {[]agent.Body{
+			agent.SessionOpened{Session: session},
+			in("old"),
+			agent.ConversationRewound{To: 1},
+			in("newer"),
+			agent.ConversationRewound{To: 1},
+			in("new"), sum(1, 0), in("more"),
+		}, "sum new more"},
+		"of a fork": {[]agent.Body{
+			agent.SessionOpened{Session: session, ForkOf: "another"},
+			in("old"), says("1"),
+			agent.ConversationRewound{To: 1},
+			in("new"), says("2"), sum(1, 0), in("more"),
+		}, "sum new 2 more"},
+		"behind a compaction": {[]agent.Body{
+			agent.SessionOpened{Session: session},
+			in("old"), says("1"), sum(1, 2), in("kept"),
+			agent.ConversationRewound{To: 1},
+			in("new"), says("2"), sum(1, 6), in("more"),
+		}, "sum new 2 more"},
+		"none, but a compaction": {[]agent.Body{
+			agent.SessionOpened{Session: session}, in("old"), says("1"), sum(1, 2), in("two"), says("2"), sum(2, 2), in("more"),
+		}, "sum 1 two 2 more"},
+		"none, but one without a sum": {[]agent.Body{
+			agent.SessionOpened{Session: session},
+			in("old"), says("1"),
+			agent.ContextCompacted{Messages: 1, Through: 2},
+			in("two"), says("2"), sum(1, 2), in("more"),
+		}, "sum 1 two 2 more"},
+	} {
+		all := events(tt.bodies...)
+		for split := range all {
+			dir := t.TempDir()
+			write(t, config(dir), all[:split])
+			write(t, config(dir), all)
+			if got := strings.Join(reads(t, content(t, dir)), " "); got != tt.want {
+				t.Errorf("%s, with another run from %d: %q, want %q", name, split, got, tt.want)
+			}
+		}
+	}
+}
+
 func config(dir string) Config {
 	shown := func(string) string { return "Bash" }
 	return Config{Projects: dir, Session: session, Workdir: "/tmp/proj.x_y", Version: "1", Shown: shown}

@@ -89,6 +89,8 @@ func (t *talk) heard(seq int64, k known) {
 	default:
 		if from, ok := t.stood[k.Parent]; ok && k.Parent != t.last { // it went back before
 			t.tail = from.tail
+		} else if k.Parent == "" { // to before all of it
+			t.tail = nil
 		}
 		t.goes(seq, k.UUID)
 	}
