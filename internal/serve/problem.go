@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"dure/agent"
 )
@@ -19,6 +21,49 @@ type Problem struct {
 	Code   string            `json:"code"`
 	Fix    string            `json:"fix,omitempty"`  // what to do next, in English
 	Args   map[string]string `json:"args,omitempty"` // the names involved
+
+	// Chat says the same to clients of OpenAI's API, which read nothing else.
+	Chat *chatError `json:"error,omitempty"`
+}
+
+// chatError is an error as OpenAI's API has it.
+type chatError struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"` // always null
+	Code    string  `json:"code"`
+}
+
+// chatPaths are those that clients of OpenAI's API ask, there or not.
+var chatPaths = []string{"/v1/chat/", "/v1/models", "/v1/responses", "/v1/completions", "/v1/embeddings"}
+
+// forChat reports whether an answer is one for clients of OpenAI's API.
+func forChat(w http.ResponseWriter) bool {
+	for {
+		if p, ok := w.(*patient); ok {
+			return slices.ContainsFunc(chatPaths, func(path string) bool { return strings.HasPrefix(p.path, path) })
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}
+
+// chatErrorOf says a problem as OpenAI's API does.
+func chatErrorOf(p Problem) *chatError {
+	e := &chatError{Message: p.Detail, Type: "invalid_request_error", Code: p.Code}
+	if p.Fix != "" {
+		e.Message += "; " + p.Fix
+	}
+	switch {
+	case p.Status == http.StatusTooManyRequests:
+		e.Type = "rate_limit_error"
+	case p.Status >= http.StatusInternalServerError:
+		e.Type = "server_error"
+	}
+	return e
 }
 
 // The codes of the server's own problems, beside those of the door.
@@ -87,6 +132,9 @@ func full(p Problem) Problem {
 }
 
 func write(w http.ResponseWriter, p Problem) {
+	if forChat(w) {
+		p.Chat = chatErrorOf(p)
+	}
 	data, err := json.Marshal(full(p))
 	if err != nil { // strings always encode
 		data = []byte("{}")

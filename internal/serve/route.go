@@ -61,6 +61,7 @@ type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
+	path    string // of the request
 }
 
 // Unwrap is for [http.ResponseController].
@@ -80,7 +81,7 @@ func (p *patient) wait() {
 // that bound away.
 func harden(stall time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to := &patient{w, http.NewResponseController(w), stall}
+		to := &patient{w, http.NewResponseController(w), stall, r.URL.Path}
 		_ = to.control.SetReadDeadline(time.Now().Add(door.BodyTime)) // as with wait
 		to.wait()
 		defer to.wait() // the end of the answer is still to be written

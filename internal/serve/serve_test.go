@@ -2,12 +2,14 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -172,6 +174,42 @@ func TestWhoComesIn(t *testing.T) {
 	for name := range res.Header {
 		if strings.HasPrefix(name, "Access-Control-") {
 			t.Errorf("a page may ask across origins: %s", name)
+		}
+	}
+}
+
+// Clients of OpenAI's API read errors in its shape alone: those of the door, and of what is not
+// there, too.
+func TestChatClientsReadErrors(t *testing.T) {
+	g := start(t, nil)
+	type chat struct {
+		Error *struct{ Message, Type, Code string }
+	}
+	for _, tt := range []struct {
+		path, token string
+		want        chat
+	}{
+		{"/v1/chat/completions", "", chat{&struct{ Message, Type, Code string }{"", "invalid_request_error", "unauthorized"}}},
+		{"/v1/models", "", chat{&struct{ Message, Type, Code string }{"", "invalid_request_error", "unauthorized"}}},
+		{"/v1/responses", secret, chat{&struct{ Message, Type, Code string }{"", "invalid_request_error", "no-route"}}},
+		{"/v1/queries/nothing", secret, chat{}},
+		{"/v1/queries/system", "", chat{}},
+	} {
+		r := g.request("POST", tt.path, "{}")
+		r.Header.Set("Authorization", "Bearer "+tt.token)
+		_, data := g.do(r)
+		var got chat
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatalf("%s: %v: %s", tt.path, err, data)
+		}
+		if got.Error != nil {
+			if got.Error.Message == "" {
+				t.Errorf("%s: nothing is said: %s", tt.path, data)
+			}
+			got.Error.Message = ""
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: %s", tt.path, data)
 		}
 	}
 }
