@@ -67,7 +67,7 @@ func TestTypeScriptClient(t *testing.T) {
 	}
 	long := []script.Reply{{Text: strings.Repeat("On and on. ", 40_000), DelayMS: 1}}
 	for name, replies := range map[string][]script.Reply{
-		"child": talk, "asks": {written("c1", "a.txt"), {Text: "No."}, written("c2", "b.txt"), {Text: "No."}}, "slow": long, "killed": long, "others": nil,
+		"child": talk, "asks": {written("c1", "a.txt"), {Text: "No."}, written("c2", "b.txt"), {Text: "No."}}, "slow": long, "killed": long, "others": nil, "last": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			runScene(t, clientScene(t, newEditorWorld(t, replies), "scenes", name))

@@ -413,6 +413,7 @@ class Child {
   #gone; // settles when the child is
   #parts = []; // of the line that is being read
   #size = 0; // of them
+  #chunks = 0; // that have come
 
   constructor(to, program, args, { cwd, env, stderr }) {
     this.#to = to;
@@ -436,9 +437,20 @@ class Child {
         }
       });
       let late;
-      child.on("exit", () => {
-        late = setTimeout(() => child.stdout.destroy(), 1000); // others may hold its output open
-      });
+      let looks = 64; // more than what it had written takes
+      const look = () => { // others may hold its output open, and say nothing more
+        const before = this.#chunks;
+        late = setTimeout(() => {
+          setImmediate(() => { // behind what has come while this program did something else
+            if (this.#chunks === before || --looks === 0) {
+              child.stdout.destroy();
+            } else if (!child.stdout.destroyed) {
+              look();
+            }
+          });
+        }, 1000);
+      };
+      child.on("exit", look);
       child.on("close", (code, signal) => {
         clearTimeout(late);
         over(new ControlError("closed", `dure has ended: ${signal ?? `exit code ${code}`}`));
@@ -455,6 +467,7 @@ class Child {
   }
 
   #read(chunk) {
+    this.#chunks++;
     for (let from = 0; from < chunk.length; ) {
       const at = chunk.indexOf(10, from);
       const part = chunk.subarray(from, at < 0 ? chunk.length : at);

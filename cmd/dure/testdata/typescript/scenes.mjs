@@ -197,6 +197,53 @@ const scenes = {
     silent.close();
   },
 
+  /** What is said when the child has gone comes, however long the reader takes; an output that stays open and silent is none. */
+  async last() {
+    const said = { type: "Notification", session: "s", payload: { kind: "event", event: "note", seq: 1, data: { text: "x".repeat(30_000) } } };
+    // Says a message each time that it is told to, without an end.
+    const other = `const fs = require("node:fs"); let n = 0;
+      setTimeout(() => process.exit(1), 120_000);
+      setInterval(() => {
+        if (fs.existsSync("go-" + (n + 1))) {
+          fs.writeSync(1, ${JSON.stringify(JSON.stringify(said) + "\n")}); fs.writeFileSync("said-" + ++n, "");
+        } else if (fs.existsSync("over")) {
+          process.exit(0);
+        }
+      }, 5);`;
+    await fs.writeFile("control", `require("node:readline").createInterface({ input: process.stdin }).once("line", (line) => {
+      const { id } = JSON.parse(line);
+      require("node:fs").writeSync(1, JSON.stringify({ type: "InitializeResult", id, payload: { request: "Initialize", version: 1, requests: [] } }) + "\\n");
+      require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(other)}], { stdio: ["ignore", "inherit", "inherit"] });
+      process.exit(0);
+    });`);
+    const host = await start({ program: process.execPath });
+    const { existsSync, writeFileSync } = await import("node:fs");
+    const asleep = new Int32Array(new SharedArrayBuffer(4));
+    /** Has the next message said, while this program does nothing else for longer than a silence may last. */
+    const busy = (n) => {
+      writeFileSync(`go-${n}`, "");
+      for (const begun = Date.now(); !existsSync(`said-${n}`) || Date.now() - begun < 1500; ) {
+        assert(Date.now() - begun < 60_000, "it says nothing");
+        Atomics.wait(asleep, 0, 0, 10);
+      }
+    };
+    const told = host.messages();
+    for (let alive = true; alive; ) {
+      await new Promise(setImmediate);
+      try {
+        process.kill(host.pid, 0);
+      } catch {
+        alive = false;
+      }
+    }
+    for (let n = 1; n <= 3; n++) {
+      busy(n);
+      assert.equal((await told.next()).value.payload.data.text.length, 30_000);
+    }
+    await assert.rejects(told.next(), code("closed")); // although the output is open still
+    await fs.writeFile("over", "");
+  },
+
   /** Goes in the middle of a turn: at the end of its input, if it is not killed before. */
   async lost() {
     const host = await start({ program, canUseTool: allow });
