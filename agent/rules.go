@@ -44,6 +44,21 @@ type Revoke struct {
 // Command returns the name of the command on the wire.
 func (Revoke) Command() string { return "rules.revoke" }
 
+// RuleChange is a change of the rules of a session that whoever embeds the program asks for.
+type RuleChange struct {
+	Verdict Verdict  `json:"verdict"`
+	Change  string   `json:"change"` // of these below
+	Rules   []string `json:"rules"`
+	Scope   string   `json:"scope,omitempty"` // session, user, project or local; "" = session
+}
+
+// What becomes of rules.
+const (
+	RulesAdded    = "add"
+	RulesRemoved  = "remove"
+	RulesReplaced = "replace" // they take the place of all others of their verdict
+)
+
 // RuleEdit is a change of a rule that a person asks for.
 type RuleEdit struct {
 	Session string  `json:"session,omitempty"` // that it is to hold in at once, beside others

@@ -40,10 +40,16 @@ type member struct {
 func (m *members) join(id string, one *member) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.all[one.parent]; p != nil && len(p.rules) > 0 {
+	p := m.all[one.parent]
+	if p != nil && len(p.rules) > 0 {
 		one.rules = slices.Clone(p.rules)
 		if err := one.pol.Grant(one.rules, policy.Session); err != nil {
 			return fmt.Errorf("granting an agent what its session was granted: %w", err)
+		}
+	}
+	if p != nil {
+		if err := one.d.heeded(p.d.restricted()); err != nil {
+			return fmt.Errorf("forbidding an agent what its session must not do: %w", err)
 		}
 	}
 	if m.all == nil {

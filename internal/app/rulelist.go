@@ -61,7 +61,7 @@ func ruleInfo(l policy.Listed) agent.RuleInfo {
 	if l.Source.Layer == policy.Local && l.Source.File == "" {
 		i.Layer = "granted"
 	}
-	if l.Source.Layer == policy.Session && l.Verdict == agent.Deny {
+	if l.Source.Layer == policy.Session && l.Reason == switchedOff {
 		i.Layer = "switched"
 	}
 	if l.Scope.Stage != "" && l.Scope.Stage != "global" {

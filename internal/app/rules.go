@@ -219,8 +219,9 @@ type decider struct {
 	cfg     config.Config // of the permissions that are in force
 	files   []policy.File
 	version int
-	off     []string // tools and groups that are switched off for the session
-	tokens  *int     // of thinking, as somebody has said for the session; nil = nobody has
+	off     []string      // tools and groups that are switched off for the session
+	strict  []policy.Rule // that the embedding program has added
+	tokens  *int          // of thinking, as somebody has said for the session; nil = nobody has
 }
 
 // newDecider returns the decider of a session in a mode, which may work for another one.
@@ -263,8 +264,9 @@ func (d *decider) config() policy.Config {
 	c := policyConfig(d.cfg, d.files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
 	c.Confined, c.Own = d.confine, d.own
 	for _, name := range d.off {
-		c.Rules = append(c.Rules, policy.Rule{Text: name, Verdict: agent.Deny, Reason: "it is switched off for this session", Source: policy.Source{Layer: policy.Session}})
+		c.Rules = append(c.Rules, policy.Rule{Text: name, Verdict: agent.Deny, Reason: switchedOff, Source: policy.Source{Layer: policy.Session}})
 	}
+	c.Rules = append(c.Rules, d.strict...)
 	return c
 }
 

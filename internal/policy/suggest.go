@@ -116,6 +116,12 @@ func (l *look) folderOf(sum *summary) string {
 	return l.s.show(editTool) + "(" + l.s.pathText(dir) + "/**)"
 }
 
+// FolderRule is the rule that allows reading whatever is below a folder.
+func (p *Policy) FolderRule(dir string) string {
+	s := p.state.Load()
+	return s.show(readTool) + "(" + strings.TrimSuffix(s.pathText(dir), "/") + "/**)"
+}
+
 // pathText writes a path as a pattern that matches it wherever the rule is kept.
 func (s *state) pathText(p string) string {
 	p = slashed(p)

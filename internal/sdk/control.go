@@ -35,6 +35,10 @@ type Powers interface {
 	SetThinking(session string, tokens *int) error
 	SettingsNow() ([]agent.SettingNow, error)
 	ApplySettings(settings json.RawMessage) error
+	ChangeRules(ctx context.Context, session string, c agent.RuleChange) error
+	FolderRule(session, dir string) (string, error)
+	SaveSetting(ctx context.Context, scope, key, value string) error
+	Below(session, path string) error
 	ReloadSkills(session string) error
 	ReloadPlugins()
 }
@@ -47,6 +51,7 @@ func controls() map[string]answer {
 		"set_max_thinking_tokens": (*Host).setThinking,
 		"apply_flag_settings":     (*Host).applySettings,
 		"get_settings":            (*Host).getSettings,
+		"update_settings":         (*Host).updateSettings,
 		"rename_session":          (*Host).rename,
 		"set_color":               (*Host).setColor,
 		"set_has_subscribers":     (*Host).noted,
@@ -64,6 +69,8 @@ func controls() map[string]answer {
 		"read_file":        (*Host).readFile,
 		"seed_read_state":  (*Host).seedRead,
 		"file_suggestions": (*Host).suggestFiles,
+
+		"register_repo_root": (*Host).registerRoot,
 
 		"stop_task":        (*Host).stopTask,
 		"background_tasks": (*Host).backgroundTasks,

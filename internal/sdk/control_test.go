@@ -140,6 +140,10 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		return []string{q.Typed + ".go"}, nil
 	case agent.ListPlugins:
 		return []agent.PluginInfo{{Name: "good", Source: "folder", Version: "1.0.0", Enabled: true}, {Name: "bad", Enabled: true, Problem: "x"}, {Name: "off"}}, nil
+	case agent.FindSession:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return agent.SessionInfo{ID: q.Name, Head: w.seq}, nil
 	case agent.ListTools:
 		return agent.ToolReport{}, nil
 	case agent.ListServers:
@@ -226,6 +230,33 @@ func (w *world) ApplySettings(settings json.RawMessage) error {
 	w.note("apply %s", settings)
 	if strings.Contains(string(settings), "cleanupPeriodDays") {
 		return errors.New("cleanupPeriodDays cannot be changed while a session runs")
+	}
+	return nil
+}
+
+func (w *world) ChangeRules(_ context.Context, _ string, c agent.RuleChange) error {
+	w.note("%s %s %v %s", c.Change, c.Verdict, c.Rules, c.Scope)
+	if slices.Contains(c.Rules, "*") {
+		return errors.New("nobody can hold that")
+	}
+	return nil
+}
+
+func (w *world) FolderRule(_, dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("a folder has to have a path")
+	}
+	return "Read(/" + dir + "/**)", nil
+}
+
+func (w *world) SaveSetting(_ context.Context, scope, key, value string) error {
+	w.note("save %s %s %s", scope, key, value)
+	return nil
+}
+
+func (w *world) Below(_, path string) error {
+	if path != "/w/sub" {
+		return fmt.Errorf("%s is not below the folders of this session", path)
 	}
 	return nil
 }
@@ -397,6 +428,11 @@ func asks(id, tool, input string) agent.ApprovalAsked {
 	}
 }
 
+// wish is a yes of a host that wants more to hold.
+func wish(updates string) string {
+	return `{"behavior":"allow","updatedPermissions":[` + updates + `]}`
+}
+
 // What a host answers to a question about a call, and what becomes of it.
 func TestQuestions(t *testing.T) {
 	for _, tt := range []struct{ name, tool, input, answer, want string }{
@@ -410,8 +446,22 @@ func TestQuestions(t *testing.T) {
 		{"for the session", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls *"}]}]}`, `{"verdict":"allow","by":"host"} session [Bash(ls *)]`},
 		{"for ever", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"allow","destination":"localSettings","rules":[{"toolName":"Read"}]}]}`, `{"verdict":"allow","by":"host"} always [Read]`},
 		{"both", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"allow","destination":"localSettings","rules":[{"toolName":"Read"}]},{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}]}`, `{"verdict":"allow","by":"host"} session [Read Bash]`},
-		{"rules that deny", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"addRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}]}`, `{"verdict":"allow","by":"host"}`},
-		{"taken back", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls *"}]},{"type":"removeRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}]}`, `revoke [Bash(ls *)] + {"verdict":"allow","by":"host"}`},
+		{"rules that deny", "Bash", `{}`, wish(`{"type":"addRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}`), `add deny [Read] session + {"verdict":"allow","by":"host"}`},
+		{"rules that ask, in a file", "Bash", `{}`, wish(`{"type":"addRules","behavior":"ask","destination":"userSettings","rules":[{"toolName":"Bash","ruleContent":"git push *"}]}`), `add ask [Bash(git push *)] user + {"verdict":"allow","by":"host"}`},
+		{"rules that deny are replaced", "Bash", `{}`, wish(`{"type":"replaceRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"},{"toolName":"Edit"}]}`), `replace deny [Read Edit] session + {"verdict":"allow","by":"host"}`},
+		{"rules that deny cannot be held", "Bash", `{}`, wish(`{"type":"addRules","behavior":"deny","destination":"session","rules":[{"toolName":"*"}]}`), `add deny [*] session + {"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: nobody can hold that","by":"host"}`},
+		{"rules that allow are replaced", "Bash", `{}`, wish(`{"type":"replaceRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}`), `revoke [Read] + {"verdict":"allow","by":"host"} session [Bash]`},
+		{"taken back", "Bash", `{}`, wish(`{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls *"}]},{"type":"removeRules","behavior":"deny","destination":"session","rules":[{"toolName":"Read"}]}`), `remove deny [Read] session + revoke [Bash(ls *)] + {"verdict":"allow","by":"host"}`},
+		{"taken back for good", "Bash", `{}`, wish(`{"type":"removeRules","behavior":"allow","destination":"localSettings","rules":[{"toolName":"Bash"}]}`), `remove allow [Bash] local + revoke [Bash] + {"verdict":"allow","by":"host"}`},
+		{"folders", "Bash", `{}`, wish(`{"type":"addDirectories","destination":"session","directories":["/a","/b"]}`), `{"verdict":"allow","by":"host"} session [Read(//a/**) Read(//b/**)]`},
+		{"folders for ever", "Bash", `{}`, wish(`{"type":"addDirectories","destination":"localSettings","directories":["/a"]}`), `{"verdict":"allow","by":"host"} always [Read(//a/**)]`},
+		{"folders taken back", "Bash", `{}`, wish(`{"type":"removeDirectories","destination":"session","directories":["/a"]}`), `revoke [Read(//a/**)] + {"verdict":"allow","by":"host"}`},
+		{"no folder", "Bash", `{}`, wish(`{"type":"addDirectories","destination":"session","directories":[""]}`), `{"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: a folder has to have a path","by":"host"}`},
+		{"no such update", "Bash", `{}`, wish(`{"type":"forbidAll","destination":"session"}`), `{"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: there is no update \"forbidAll\"","by":"host"}`},
+		{"no such verdict", "Bash", `{}`, wish(`{"type":"addRules","behavior":"never","destination":"session","rules":[{"toolName":"Read"}]}`), `{"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: there are no rules that say \"never\"","by":"host"}`},
+		{"no such destination", "Bash", `{}`, wish(`{"type":"addRules","behavior":"deny","destination":"moon","rules":[{"toolName":"Read"}]}`), `{"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: there is no destination \"moon\"","by":"host"}`},
+		{"no tool", "Bash", `{}`, wish(`{"type":"addRules","behavior":"deny","destination":"session","rules":[{}]}`), `{"verdict":"deny","reason":"it needs approval, and updatedPermissions of the host cannot hold: a rule has no toolName","by":"host"}`},
+		{"a mode that the program did not begin with", "Bash", `{}`, wish(`{"type":"setMode","mode":"bypassPermissions","destination":"session"}`), `{"verdict":"allow","by":"host"}`},
 		{"taken back with a no", "Bash", `{}`, `{"behavior":"deny","message":"no","updatedPermissions":[{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}]}`, `{"verdict":"deny","reason":"no","by":"host"}`},
 		{"mode", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}`, `mode acceptEdits + {"verdict":"allow","by":"host"}`},
 		{"answers", askTool, `{"questions":[{"question":"A?"}]}`, `{"behavior":"allow","updatedInput":{"questions":[],"answers":{"A?":"yes"},"more":1}}`, `{"verdict":"allow","by":"host","input":{"answers":{"A?":"yes"},"questions":[{"question":"A?"}]}}`},
@@ -423,9 +473,16 @@ func TestQuestions(t *testing.T) {
 			d.w.emit(agent.TurnStarted{Turn: "t"}, asks("1", tt.tool, tt.input))
 			q := d.next("control_request")
 			d.say(`{"type":"control_response","response":{"subtype":"success","request_id":` + string(q["request_id"]) + `,"response":` + tt.answer + `}}`)
-			n := 1 + strings.Count(tt.want, " + ")
-			var all []string
-			for _, c := range d.commands(n) {
+			want := strings.Split(tt.want, " + ")
+			n := len(want)
+			if f := strings.Fields(want[0]); slices.Contains([]string{agent.RulesAdded, agent.RulesRemoved, agent.RulesReplaced}, f[0]) {
+				n--
+			}
+			sent := d.commands(n)
+			d.w.mu.Lock()
+			all := slices.Clone(d.w.asked)
+			d.w.mu.Unlock()
+			for _, c := range sent {
 				switch c := c.(type) {
 				case agent.Resolve:
 					data, _ := marshal(c.Decision) // it always encodes

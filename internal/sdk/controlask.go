@@ -64,42 +64,6 @@ func (h *Host) from(tool string) *provenance {
 	return nil
 }
 
-// permissionUpdate is something that is to hold beyond a call.
-type permissionUpdate struct {
-	Type        string           `json:"type"`
-	Rules       []permissionRule `json:"rules,omitempty"`
-	Behavior    string           `json:"behavior,omitempty"`
-	Mode        string           `json:"mode,omitempty"`
-	Directories []string         `json:"directories,omitempty"`
-	Destination string           `json:"destination"`
-}
-
-type permissionRule struct {
-	Tool    string `json:"toolName"`
-	Content string `json:"ruleContent,omitempty"`
-}
-
-// Where an update of permissions holds.
-const (
-	forSession = "session"
-	forFolder  = "localSettings"
-)
-
-func (r permissionRule) String() string {
-	if r.Content == "" {
-		return r.Tool
-	}
-	return r.Tool + "(" + r.Content + ")"
-}
-
-// ruleOf takes a rule apart as it is written: Tool or Tool(content).
-func ruleOf(s string) permissionRule {
-	if name, content, ok := strings.Cut(s, "("); ok && strings.HasSuffix(content, ")") {
-		return permissionRule{name, strings.TrimSuffix(content, ")")}
-	}
-	return permissionRule{Tool: s}
-}
-
 // question is what the host is asked about a call.
 func (h *Host) question(a agent.ApprovalAsked) canUse {
 	p := a.Proposal
@@ -171,19 +135,25 @@ func (h *Host) asked(a agent.ApprovalAsked) {
 		if ctx.Err() != nil {
 			return
 		}
-		r, mode, interrupt := answerOf(a, said, err)
-		if h.mayBe(mode) != nil {
-			mode = ""
-		}
+		r, w, interrupt := answerOf(a, said, err)
+		mode := w.mode
 		send := func(c agent.Command) {
 			if err := s.Send(ctx, c); err != nil && ctx.Err() == nil {
 				h.out.put(h.notice("warning", h.words(err)))
 			}
 		}
+		if err := h.mayBe(mode); err != nil {
+			h.out.put(h.notice("warning", h.words(err)))
+			mode = ""
+		}
 		if mode != "" && !plan {
 			send(agent.Change{Mode: mode})
 		}
-		if back := takenBack(said, r); len(back) > 0 {
+		back, err := h.wish(ctx, &r, w)
+		if err != nil {
+			r = refusal(a, "it needs approval, and updatedPermissions of the host cannot hold: "+err.Error())
+		}
+		if len(back) > 0 {
 			send(agent.Revoke{Rules: back})
 		}
 		send(r)
@@ -231,17 +201,17 @@ func (h *Host) caughtUp() {
 }
 
 // answerOf is what the host says of a call. Whatever is no clear yes is a no.
-func answerOf(a agent.ApprovalAsked, said json.RawMessage, err error) (r agent.Resolve, mode agent.Mode, interrupt bool) {
-	deny := func(why string) agent.Resolve {
-		return agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Deny, By: byHost, Reason: why}}
+func answerOf(a agent.ApprovalAsked, said json.RawMessage, err error) (r agent.Resolve, w wishes, interrupt bool) {
+	deny := func(why string) (agent.Resolve, wishes, bool) {
+		return refusal(a, "it needs approval, and "+why), wishes{}, false
 	}
 	switch {
 	case errors.Is(err, errGone):
-		r = deny("it needs approval, and the host does not answer any more")
+		r, w, _ = deny("the host does not answer any more")
 		r.Decision.Code = agent.ErrApprovalTimeout
-		return r, "", false
+		return r, w, false
 	case err != nil:
-		return deny("it needs approval, and the host answered with an error: " + err.Error()), "", false
+		return deny("the host answered with an error: " + err.Error())
 	}
 	var in struct {
 		Behavior  string             `json:"behavior"`
@@ -251,27 +221,33 @@ func answerOf(a agent.ApprovalAsked, said json.RawMessage, err error) (r agent.R
 		Interrupt bool               `json:"interrupt"`
 	}
 	if err := json.Unmarshal(said, &in); err != nil {
-		return deny("it needs approval, and the answer of the host is no object that can be read"), "", false
+		return deny("the answer of the host is no object that can be read")
 	}
 	switch in.Behavior {
 	case "deny":
 		if in.Message == "" {
 			in.Message = "the host has denied it"
 		}
-		r = deny(in.Message)
+		r = refusal(a, in.Message)
 		r.Decision.Stop = in.Interrupt
-		return r, "", in.Interrupt
+		return r, w, in.Interrupt
 	case "allow":
 	default:
-		return deny(fmt.Sprintf("it needs approval, and the host answered with %q: it has to be allow or deny", in.Behavior)), "", false
+		return deny(fmt.Sprintf("the host answered with %q: it has to be allow or deny", in.Behavior))
 	}
 	input, err := inputOf(a.Proposal.Call, in.Input)
 	if err != nil {
-		return deny("it needs approval, and the updatedInput of the host cannot be used: " + err.Error()), "", false
+		return deny("the updatedInput of the host cannot be used: " + err.Error())
 	}
-	r = agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Allow, By: byHost, Input: input}}
-	r.Remember, r.Rules, mode = wishes(in.Updates)
-	return r, mode, false
+	if w, err = wishesOf(in.Updates); err != nil {
+		return deny("updatedPermissions of the host cannot hold: " + err.Error())
+	}
+	return agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Allow, By: byHost, Input: input}}, w, false
+}
+
+// refusal is a no of the host's.
+func refusal(a agent.ApprovalAsked, why string) agent.Resolve {
+	return agent.Resolve{ID: a.ID, Decision: agent.Decision{Verdict: agent.Deny, By: byHost, Reason: why}}
 }
 
 // inputOf is the input that takes the place of a call's; nil = it stays. To questions for
@@ -308,58 +284,6 @@ func same(a, b json.RawMessage) bool {
 	x, errX := read(a)
 	y, errY := read(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
-// wishes are what is to hold beyond a call: rules that allow, and a mode. Where some are for
-// ever and others for the session, all hold for the session.
-func wishes(updates []permissionUpdate) (remember string, rules []string, mode agent.Mode) {
-	always := true
-	for _, u := range updates {
-		switch {
-		case u.Type == "setMode":
-			mode = modeOf(u.Mode)
-		case (u.Type == "addRules" || u.Type == "replaceRules") && u.Behavior == string(agent.Allow):
-			for _, r := range u.Rules {
-				if r.Tool != "" {
-					rules = append(rules, r.String())
-				}
-			}
-			switch u.Destination {
-			case forFolder, "projectSettings", "userSettings":
-			default:
-				always = false
-			}
-		}
-	}
-	switch {
-	case len(rules) == 0:
-		return "", nil, mode
-	case always:
-		return agent.RememberAlways, rules, mode
-	}
-	return agent.RememberSession, rules, mode
-}
-
-// takenBack are the rules that were allowed for the session, and are not to be any more: what a
-// host says with a yes.
-func takenBack(said json.RawMessage, r agent.Resolve) (rules []string) {
-	var in struct {
-		Updates []permissionUpdate `json:"updatedPermissions"`
-	}
-	if r.Decision.Verdict != agent.Allow || json.Unmarshal(said, &in) != nil {
-		return nil
-	}
-	for _, u := range in.Updates {
-		if u.Type != "removeRules" || u.Behavior != string(agent.Allow) {
-			continue
-		}
-		for _, one := range u.Rules {
-			if one.Tool != "" {
-				rules = append(rules, one.String())
-			}
-		}
-	}
-	return rules
 }
 
 // modeOf is a permission mode by any of its names; "" stays "".

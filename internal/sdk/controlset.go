@@ -215,7 +215,7 @@ func modeIn(settings map[string]json.RawMessage) (agent.Mode, error) {
 	return modeOf(p.Mode), nil
 }
 
-// getSettings shows the settings that have a value.
+// getSettings shows the settings that have a value, and what is in force of them.
 func (h *Host) getSettings(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
@@ -245,6 +245,79 @@ func (h *Host) getSettings(json.RawMessage) (any, error) {
 			}
 		}
 		return map[string]any{"effective": effective, "sources": sources, "applied": map[string]any{"model": model}}, nil
+	}), nil
+}
+
+// updateSettings writes settings of the user's and of the folder's. There is one style of output
+// only, and it is the one that is in force.
+func (h *Host) updateSettings(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Source   string            `json:"source"`
+		Settings map[string]string `json:"settings"`
+	}](body)
+	if err == nil {
+		err = h.able()
+	}
+	if err != nil {
+		return nil, err
+	}
+	allowed := map[string]string{"localSettings": "outputStyle", "userSettings": "effortLevel"}[in.Source]
+	if allowed == "" {
+		return nil, fmt.Errorf("settings of %q are not written; those of localSettings and userSettings are", in.Source)
+	}
+	for key := range in.Settings {
+		if key != allowed {
+			return nil, fmt.Errorf("%s cannot be written into %s; %s can", key, in.Source, allowed)
+		}
+	}
+	value, has := in.Settings[allowed]
+	switch {
+	case !has:
+		return nil, errors.New("settings names nothing")
+	case allowed == "outputStyle" && value != outputStyle:
+		return nil, fmt.Errorf("there is no output style %q; there is %s", value, outputStyle)
+	case allowed == "outputStyle":
+		return empty{}, nil
+	}
+	if value == "xhigh" {
+		value = "high"
+	}
+	if _, ok := efforts[value]; !ok {
+		return nil, fmt.Errorf("there is no effort %q to be kept; there are low, medium and high", value)
+	}
+	p := h.prog.Powers
+	return slow(func(ctx context.Context) (any, error) { return empty{}, p.SaveSetting(ctx, "user", "effort", value) }), nil
+}
+
+// registerRoot takes in that a folder below those of the session is one of its own: what is
+// there counts as part of the workspace in any case, and what it says is read again.
+func (h *Host) registerRoot(body json.RawMessage) (any, error) {
+	in, err := read[struct {
+		Directory string `json:"directory"`
+		Skills    bool   `json:"reload_skills"`
+		Plugins   bool   `json:"reload_plugins"`
+	}](body)
+	if err == nil {
+		err = h.able()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, id := h.prog.Powers, h.session
+	if in.Plugins {
+		h.plugins = nil
+	}
+	return slow(func(context.Context) (any, error) {
+		if err := p.Below(id, in.Directory); err != nil {
+			return nil, err
+		}
+		if in.Plugins {
+			p.ReloadPlugins()
+		}
+		if in.Skills || in.Plugins {
+			return empty{}, p.ReloadSkills(id)
+		}
+		return empty{}, nil
 	}), nil
 }
 
