@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"dure/agent"
+	"dure/client"
 )
 
 var (
@@ -220,8 +222,12 @@ func (h *Host) getSettings(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
 	}
-	p, model := h.prog.Powers, h.show.model
-	return slow(func(context.Context) (any, error) {
+	p := h.prog.Powers
+	return slow(func(ctx context.Context) (any, error) {
+		model, err := h.modelNow(ctx)
+		if err != nil {
+			return nil, err
+		}
 		list, err := p.SettingsNow()
 		if err != nil {
 			return nil, err
@@ -246,6 +252,58 @@ func (h *Host) getSettings(json.RawMessage) (any, error) {
 		}
 		return map[string]any{"effective": effective, "sources": sources, "applied": map[string]any{"model": model}}, nil
 	}), nil
+}
+
+// modelNow is the model that is asked next, by all that the session has stored when it is
+// called: what was set before counts, also where the loop has not come to it. It runs beside
+// that.
+func (h *Host) modelNow(ctx context.Context) (string, error) {
+	ctx, done := context.WithTimeout(ctx, closeTime)
+	defer done()
+	info, err := client.Query[agent.SessionInfo](ctx, h.prog.Client, agent.FindSession{Name: h.session})
+	if err != nil {
+		return "", err
+	}
+	return h.reached.wait(ctx, info.Head)
+}
+
+// reached is how far the loop is in the events of the session, for those that answer beside it.
+type reached struct {
+	mu    sync.Mutex
+	seq   int64         // the newest event that the loop has taken in; guarded by mu
+	model string        // after it; guarded by mu
+	moved chan struct{} // closed when that changes; nil = nobody waits; guarded by mu
+}
+
+// at notes what the loop has taken in.
+func (r *reached) at(seq int64, model string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seq, r.model = seq, model; r.moved != nil {
+		close(r.moved)
+		r.moved = nil
+	}
+}
+
+// wait waits until the loop has taken in an event, and returns the model after it.
+func (r *reached) wait(ctx context.Context, seq int64) (string, error) {
+	for {
+		r.mu.Lock()
+		if r.seq >= seq {
+			defer r.mu.Unlock()
+			return r.model, nil
+		}
+		if r.moved == nil {
+			r.moved = make(chan struct{})
+		}
+		moved := r.moved
+		r.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return "", errors.New("the session has not told of all that was changed in it")
+		}
+	}
 }
 
 // updateSettings writes settings of the user's and of the folder's. There is one style of output

@@ -131,6 +131,7 @@ type Host struct {
 	bad     int             // lines that are no messages
 	seen    map[string]bool // IDs of messages
 	slots   chan struct{}   // of answers that take long
+	reached reached         // safe for concurrent use
 	control
 }
 

@@ -117,6 +117,7 @@ func (h *Host) event(f found) {
 	}
 	e := f.event
 	s.seen = max(s.seen, e.Seq)
+	defer func() { h.reached.at(s.seen, s.model) }()
 	if b, ok := e.Body.(agent.InputAdded); ok {
 		h.input(e, b)
 	}
