@@ -78,7 +78,7 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 	p.opened.TellFigures()
 	var s *serve.Server
 	desk := completions.New(completions.Config{
-		Tags: serve.Tags, Find: func(ctx context.Context, id string) (agent.SessionInfo, error) { return s.Find(ctx, id) },
+		Tags: serve.Tags, Still: serve.Still, Find: func(ctx context.Context, id string) (agent.SessionInfo, error) { return s.Find(ctx, id) },
 		Client: p.opened.Shared(), Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 	})
 	s, err = serve.New(serve.Config{

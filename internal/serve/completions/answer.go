@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/door"
 )
 
 // complete answers POST /v1/chat/completions.
@@ -70,10 +71,7 @@ func (d *Desk) turn(w http.ResponseWriter, r *http.Request, in asked, s *client.
 	if in.stream {
 		d.stream(ctx, w, in, reply, o)
 	} else {
-		<-gone
-		if r.Context().Err() == nil {
-			whole(w, reply, o)
-		}
+		d.whole(r.Context(), w, reply, o, gone)
 	}
 	cancel()
 	<-gone
@@ -223,8 +221,31 @@ type said struct {
 	Refusal *string `json:"refusal"` // always null
 }
 
+// errDenied says that a client has no access any more.
+func errDenied() *refusal {
+	r := refuse(http.StatusUnauthorized, door.NoToken, "", "the token is missing, or another one")
+	r.final = true
+	return r
+}
+
 // whole answers with one document, when the turn has ended.
-func whole(w http.ResponseWriter, r *reply, o *outlet) {
+func (d *Desk) whole(ctx context.Context, w http.ResponseWriter, r *reply, o *outlet, ended <-chan struct{}) {
+	pulse := time.NewTicker(d.pulse)
+	defer pulse.Stop()
+	for waits := true; waits; {
+		select {
+		case <-ended:
+			waits = false
+		case <-pulse.C:
+			if !d.c.Still(ctx) {
+				errDenied().write(w)
+				return
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return // nobody reads it
+	}
 	text, end := o.take()
 	w.Header().Set(Header, r.session)
 	if end.err != nil {
@@ -262,6 +283,10 @@ func (d *Desk) stream(ctx context.Context, w http.ResponseWriter, in asked, r *r
 		case <-pulse.C:
 			beat = true
 		case <-ctx.Done():
+			return
+		}
+		if beat && !d.c.Still(ctx) {
+			out.deny()
 			return
 		}
 		text, end := o.take()
@@ -349,6 +374,15 @@ func (p *pieces) write(text string, end *outcome, beat bool) error {
 		return errors.Join(errGone, err)
 	}
 	return p.control.Flush()
+}
+
+// deny ends the stream of a client that has no access any more.
+func (p *pieces) deny() {
+	if !p.begun {
+		errDenied().write(p.w)
+		return
+	}
+	_ = p.write("", &outcome{err: errDenied()}, false) // whoever has gone does not read it
 }
 
 func (p *pieces) chunk(c ...choice) chunk {

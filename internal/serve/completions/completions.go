@@ -55,6 +55,10 @@ type Config struct {
 
 	// Tags are those of sessions that the client of a request begins, beside "chat"; nil = none.
 	Tags func(ctx context.Context) []string
+
+	// Still reports whether the client of a request would be let in again. It is asked with every
+	// sign of life; who would not be is treated as one that has gone. nil = they all would.
+	Still func(ctx context.Context) bool
 }
 
 // Desk answers requests. It is safe for concurrent use.
@@ -75,6 +79,9 @@ func New(c Config) *Desk {
 	}
 	if d.c.Tags == nil {
 		d.c.Tags = func(context.Context) []string { return nil }
+	}
+	if d.c.Still == nil {
+		d.c.Still = func(context.Context) bool { return true }
 	}
 	return d
 }

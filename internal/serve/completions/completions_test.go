@@ -31,10 +31,11 @@ type play struct {
 	closed int
 	turn   []agent.Body // that follow the input of a prompt; nil = nothing ever does
 	prompt chan agent.Prompt
+	told   chan struct{} // has one when somebody has read the turn
 }
 
 func newPlay(turn ...agent.Body) *play {
-	return &play{turn: turn, prompt: make(chan agent.Prompt, 100)}
+	return &play{turn: turn, prompt: make(chan agent.Prompt, 100), told: make(chan struct{}, 100)}
 }
 
 func (p *play) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error) {
@@ -75,6 +76,7 @@ func (p *play) Events(ctx context.Context, _ string, _ int64) iter.Seq2[agent.Ev
 				return
 			}
 		}
+		p.told <- struct{}{}
 		<-ctx.Done()
 	}
 }
@@ -492,7 +494,10 @@ func TestGoneInterrupts(t *testing.T) {
 			leave()
 			_ = res.Body.Close()
 		} else {
-			time.AfterFunc(50*time.Millisecond, leave)
+			go func() {
+				<-p.told
+				leave()
+			}()
 			if res, err := s.Client().Do(r); err == nil {
 				_ = res.Body.Close()
 				t.Error("it was answered")
@@ -504,6 +509,66 @@ func TestGoneInterrupts(t *testing.T) {
 		}
 		if len(d.slots) != 0 {
 			t.Error("its place was not given back")
+		}
+	}
+}
+
+// A client that loses its access while its turn runs is told so, and treated as one that has left.
+func TestRemovedInterrupts(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		begun      bool // something of the answer came before
+	}{
+		{"a stream", `{"stream":true,"messages":[{"role":"user","content":"x"}]}`, true},
+		{"a stream that has not begun", `{"stream":true,"messages":[{"role":"user","content":"x"}]}`, false},
+		{"an answer as a whole", `{"messages":[{"role":"user","content":"x"}]}`, false},
+	} {
+		p := newPlay()
+		if tt.begun {
+			p.turn = []agent.Body{text("Hel")}
+		}
+		s, d := served(t, p)
+		read := make(chan struct{})
+		d.pulse, d.c.Still = time.Millisecond, func(ctx context.Context) bool {
+			if ctx.Value(http.ServerContextKey) == nil {
+				t.Errorf("%s: somebody else is asked about", tt.name)
+			}
+			if !tt.begun {
+				<-p.told // its turn has begun
+				return false
+			}
+			select {
+			case <-read:
+				return false
+			default:
+				return true
+			}
+		}
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", "application/json")
+		res, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := http.StatusUnauthorized
+		if tt.begun {
+			want = http.StatusOK
+			if _, err := io.ReadFull(res.Body, make([]byte, 10)); err != nil {
+				t.Fatal(err)
+			}
+			close(read)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != want || !strings.Contains(string(body), `"code":"unauthorized"`) || strings.Contains(string(body), "[DONE]") {
+			t.Errorf("%s: %d %s, %v", tt.name, res.StatusCode, body, err)
+		}
+		s.Close() // waits for the request
+		if got := p.named(); !slices.Equal(got, []string{"change", "prompt", "interrupt"}) || p.closed != 1 {
+			t.Errorf("%s: %v, closed %d times", tt.name, got, p.closed)
+		}
+		if len(d.slots) != 0 {
+			t.Errorf("%s: its place was not given back", tt.name)
 		}
 	}
 }
