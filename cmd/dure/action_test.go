@@ -139,7 +139,7 @@ func TestActionsWorkflow(t *testing.T) {
 	if w.Permissions == nil || len(w.Permissions) > 0 {
 		t.Errorf("permissions: %v", w.Permissions)
 	}
-	var uses int
+	var uses, handed int
 	for name, job := range w.Jobs {
 		secret, writes, reads := false, false, false
 		for _, right := range job.Permissions {
@@ -160,6 +160,8 @@ func TestActionsWorkflow(t *testing.T) {
 				secret = strings.Contains(s.With["api-key"], "secrets.")
 			case s.Uses != "" && !pinned.MatchString(s.Uses):
 				t.Errorf("%s: %s is no commit", name, s.Uses)
+			case strings.HasPrefix(s.Uses, "actions/upload-artifact@") && s.With["path"] == "${{ steps.dure.outputs.file }}":
+				handed++
 			}
 			if strings.HasPrefix(s.Uses, "actions/checkout@") {
 				reads = true
@@ -174,12 +176,12 @@ func TestActionsWorkflow(t *testing.T) {
 		if secret && !strings.Contains(job.If, "head.repo.full_name == github.repository") {
 			t.Errorf("%s: if: %s", name, job.If)
 		}
-		for out, value := range job.Outputs {
-			m := regexp.MustCompile(`steps\.dure\.outputs\.([a-z-]+)`).FindStringSubmatch(value)
-			if m == nil || a.Outputs[m[1]].Value == "" {
-				t.Errorf("%s: output %s: %s", name, out, value)
-			}
+		if len(job.Outputs) > 0 {
+			t.Errorf("%s: outputs have no room for answers that are long: %v", name, job.Outputs)
 		}
+	}
+	if handed != 1 || a.Outputs["file"].Value == "" {
+		t.Errorf("the answer is handed on %d times: %+v", handed, a.Outputs)
 	}
 	if uses != 1 {
 		t.Errorf("used %d times", uses)
@@ -215,9 +217,22 @@ func newRunner(t *testing.T, replies ...script.Reply) *runner {
 // step runs a step as a runner does, and returns its exit code.
 func (r *runner) step(id string, with map[string]string) int {
 	r.t.Helper()
-	bash := prooftest.Program(r.t, "bash")
 	i := slices.IndexFunc(r.action.Runs.Steps, func(s actionStep) bool { return s.ID == id })
-	s := r.action.Runs.Steps[i]
+	return r.run(r.action.Runs.Steps[i], func(value string) string {
+		return inputUsed.ReplaceAllStringFunc(value, func(m string) string {
+			in := inputUsed.FindStringSubmatch(m)[1]
+			if v, ok := with[in]; ok {
+				return v
+			}
+			return r.action.Inputs[in].Default
+		})
+	})
+}
+
+// run runs a step, with the values of its variables.
+func (r *runner) run(s actionStep, valueOf func(string) string) int {
+	r.t.Helper()
+	bash := prooftest.Program(r.t, "bash")
 	out := filepath.Join(r.temp, "output")
 	if err := os.WriteFile(out, nil, 0o600); err != nil {
 		r.t.Fatal(err)
@@ -231,13 +246,7 @@ func (r *runner) step(id string, with map[string]string) int {
 		"ANTHROPIC_BASE_URL=" + r.model.URL(), "GORACE=" + atOnce,
 	}
 	for name, value := range s.Env {
-		cmd.Env = append(cmd.Env, name+"="+inputUsed.ReplaceAllStringFunc(value, func(m string) string {
-			in := inputUsed.FindStringSubmatch(m)[1]
-			if v, ok := with[in]; ok {
-				return v
-			}
-			return r.action.Inputs[in].Default
-		}))
+		cmd.Env = append(cmd.Env, name+"="+valueOf(value))
 	}
 	log, err := cmd.CombinedOutput()
 	r.log = string(log)
@@ -278,8 +287,12 @@ func TestActionRuns(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, r.log)
 	}
 	lines := strings.Split(strings.TrimSuffix(r.output, "\n"), "\n")
-	if len(lines) != 2 || lines[1] != "code=0" {
+	file := filepath.Join(r.temp, "dure.json")
+	if len(lines) != 3 || lines[1] != "file="+file || lines[2] != "code=0" {
 		t.Fatalf("%q", lines)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != strings.TrimPrefix(lines[0], "json=")+"\n" {
+		t.Errorf("its file: %v, %q", err, data)
 	}
 	var result struct {
 		Result  string `json:"result"`
@@ -331,11 +344,11 @@ func TestActionFails(t *testing.T) {
 		output string
 	}{
 		"no key":      {task("api-key", ""), 4, `^$`},
-		"another key": {task("api-key", "no"), 4, `(?s)^json=.*\ncode=4\n$`},
+		"another key": {task("api-key", "no"), 4, `(?s)^json=.*\nfile=.*\ncode=4\n$`},
 		"a variable":  {task("key-variable", "PATH"), 2, `^$`},
-		"steps":       {task("max-turns", "1"), 8, `^json=\{.*"subtype":"error_max_turns".*\}\ncode=8\n$`},
-		"no number":   {task("max-turns", "many"), 2, `^json=\ncode=2\n$`},
-		"a mode":      {task("permission-mode", "never"), 2, `^json=\ncode=2\n$`},
+		"steps":       {task("max-turns", "1"), 8, `^json=\{.*"subtype":"error_max_turns".*\}\nfile=.*\ncode=8\n$`},
+		"no number":   {task("max-turns", "many"), 2, `^json=\nfile=.*\ncode=2\n$`},
+		"a mode":      {task("permission-mode", "never"), 2, `^json=\nfile=.*\ncode=2\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunner(t, call, call)
@@ -405,4 +418,105 @@ func TestActionInstalls(t *testing.T) {
 			t.Errorf("exit code %d\n%s", code, r.log)
 		}
 	})
+}
+
+// workflowStep is a step of a job of the workflow, by its place; negative = from the end.
+func workflowStep(t *testing.T, job string, at int) actionStep {
+	t.Helper()
+	var w workflow
+	readExample(t, "review.yml", &w)
+	steps := w.Jobs[job].Steps
+	if at < 0 {
+		at += len(steps)
+	}
+	if steps[at].Run == "" {
+		t.Fatalf("step %d of %s runs nothing: %+v", at, job, steps[at])
+	}
+	return steps[at]
+}
+
+// The workflow fails before it checks anything out unless it is said which source is built: an
+// empty name stands for the pull request.
+func TestActionsWorkflowWantsItsSource(t *testing.T) {
+	first := workflowStep(t, "review", 0)
+	commit := strings.Repeat("0a", 20)
+	for name, tt := range map[string]struct {
+		repository, commit string
+		says               string // "" = it goes on
+	}{
+		"both":              {"owner/dure", commit, ""},
+		"neither":           {"", "", "DURE_REPOSITORY"},
+		"no repository":     {"", commit, "DURE_REPOSITORY"},
+		"no commit":         {"owner/dure", "", "DURE_COMMIT"},
+		"a branch":          {"owner/dure", "main", "DURE_COMMIT"},
+		"part of a commit":  {"owner/dure", commit[:39], "DURE_COMMIT"},
+		"more than one":     {"owner/dure", commit + "\n" + commit, "DURE_COMMIT"},
+		"text of a command": {"owner/dure", "$(exit 0)", "DURE_COMMIT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t)
+			values := map[string]string{"${{ vars.DURE_REPOSITORY }}": tt.repository, "${{ vars.DURE_COMMIT }}": tt.commit}
+			code := r.run(first, func(value string) string {
+				v, ok := values[value]
+				if !ok {
+					t.Errorf("%s", value)
+				}
+				return v
+			})
+			if ok := tt.says == ""; ok != (code == 0) || !ok && !strings.Contains(r.log, "::error::set the variable "+tt.says) {
+				t.Errorf("exit code %d: %s", code, r.log)
+			}
+		})
+	}
+}
+
+// A review of any length comes to the comment: it is handed on as a file, of which the comment
+// has as much as it has room for.
+func TestActionsWorkflowComments(t *testing.T) {
+	prooftest.Program(t, "node")
+	comment := workflowStep(t, "comment", -1)
+	for name, value := range comment.Env {
+		if strings.Contains(value, "needs.") || strings.Contains(value, "steps.") {
+			t.Errorf("%s is what others said, however long: %s", name, value)
+		}
+	}
+	for name, result := range map[string]string{
+		"short":          "One.\n$(touch run) ::error::two\n",
+		"long":           strings.Repeat("é\U0001f600 wrong\n", 40_000),
+		"nothing at all": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunner(t)
+			data, err := json.Marshal(map[string]string{"result": result})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(filepath.Join(r.dir, "review"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(r.dir, "review", "dure.json"), append(data, '\n'), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// Stands in for the client of GitHub: its last argument is the file of the comment.
+			gh := "#!/bin/sh\nset -e\n" + `[ "$1 $2 $3 $4 $5 $6" = "pr comment 7 --repo owner/name --body-file" ]; cp "$7" said` + "\n"
+			if err := os.WriteFile(filepath.Join(r.path, "gh"), []byte(gh), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			values := map[string]string{"${{ github.repository }}": "owner/name", "${{ github.event.pull_request.number }}": "7"}
+			if code := r.run(comment, func(value string) string { return values[value] }); code != 0 {
+				t.Fatalf("exit code %d: %s", code, r.log)
+			}
+			said, err := os.ReadFile(filepath.Join(r.dir, "said"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []rune(result)
+			if string(said) != string(want[:min(len(want), 60_000)]) {
+				t.Errorf("%d bytes of %d: %.100q", len(said), len(result), said)
+			}
+			if exists(filepath.Join(r.dir, "run")) {
+				t.Error("what was said has run")
+			}
+		})
+	}
 }
