@@ -27,7 +27,7 @@ var Layers = []Layer{
 	// one measure, so it lies below all of them.
 	{
 		Name:     "ground",
-		Packages: []string{"internal/shell", "internal/workspace", "internal/trust", "internal/keys", "internal/near", "internal/hosts", "internal/front", "internal/jsonc", "internal/plan", "internal/hunks", "internal/cron"},
+		Packages: []string{"internal/shell", "internal/workspace", "internal/trust", "internal/keys", "internal/near", "internal/forms", "internal/hosts", "internal/front", "internal/jsonc", "internal/plan", "internal/hunks", "internal/cron"},
 		May:      []string{"vocabulary"},
 	},
 	{

@@ -104,7 +104,7 @@ func TestCheckFullSchema(t *testing.T) {
 
 func TestCheckBrokenSchema(t *testing.T) {
 	c := New(Config{})
-	for _, schema := range []string{`{"type":1}`, `{"properties":{"a":{"$ref":"http://localhost/x"}}}`, `{`} {
+	for _, schema := range []string{`{"type":1}`, `{"properties":{"a":{"$ref":"http://localhost/x"}}}`, `{`, `{"type":"object","$ref":"#"}`, `{"type":"object","$dynamicAnchor":"a","$dynamicRef":"#a"}`} {
 		s := agent.Spec{Name: "a__b", Input: json.RawMessage(schema)}
 		if _, bad := c.Check(s, json.RawMessage(`{}`)); bad == nil || bad.Code != agent.ErrTool {
 			t.Errorf("%s: %v", schema, bad)
@@ -116,6 +116,20 @@ func TestCheckBrokenSchema(t *testing.T) {
 		if _, bad := c.Check(s, json.RawMessage(`[]`)); bad == nil {
 			t.Errorf("%s of a server takes an array", schema)
 		}
+	}
+}
+
+// What a server has an input checked for ever by is left to the server.
+func TestCheckWithoutEnd(t *testing.T) {
+	c := New(Config{})
+	s := agent.Spec{Name: "mcp__a__b", Input: json.RawMessage(`{"type":"object","properties":{"c":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)}
+	input := strings.Repeat(`{"c":`, 60) + "{}" + strings.Repeat("}", 60)
+	if got, bad := c.Check(s, json.RawMessage(input)); bad != nil || string(got) != input {
+		t.Errorf("%.100s, %v", got, bad)
+	}
+	s.Name = "a__b"
+	if _, bad := c.Check(s, json.RawMessage(input)); bad == nil || !strings.Contains(bad.Message, "too long to check") {
+		t.Errorf("%v", bad)
 	}
 }
 

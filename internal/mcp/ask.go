@@ -13,11 +13,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
+	"dure/internal/forms"
 )
 
 // Bounds of questions.
@@ -83,7 +83,7 @@ func (l *live) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResu
 		return nil, refusal(jsonrpc.CodeInvalidParams, "there is nobody to ask")
 	}
 	q := Elicitation{Server: l.v.def.Name, Message: set.say(p.Message, maxTeach), ID: p.ElicitationID}
-	var form *jsonschema.Resolved
+	var form *forms.Form
 	if p.Mode == "url" || p.Mode == "" && p.URL != "" {
 		host, err := address(p.URL)
 		if err != nil {
@@ -138,7 +138,7 @@ func address(raw string) (host string, err error) {
 }
 
 // form reads the schema of a form, which is flat.
-func (s *Set) form(q *Elicitation, schema any) (*jsonschema.Resolved, error) {
+func (s *Set) form(q *Elicitation, schema any) (*forms.Form, error) {
 	if schema == nil {
 		schema = map[string]any{"type": "object"}
 	}
@@ -163,12 +163,12 @@ func (s *Set) form(q *Elicitation, schema any) (*jsonschema.Resolved, error) {
 		q.Fields = append(q.Fields, f)
 	}
 	q.Schema = data
-	var sch jsonschema.Schema
-	if err := safely(func() error { return json.Unmarshal(data, &sch) }); err != nil {
+	sch, err := forms.Read(data)
+	if err != nil {
 		return nil, fmt.Errorf("the form cannot be read")
 	}
-	var res *jsonschema.Resolved
-	if err := safely(func() (err error) { res, err = sch.Resolve(nil); return err }); err != nil {
+	res, err := forms.New(sch)
+	if err != nil {
 		return nil, fmt.Errorf("the form cannot be read")
 	}
 	return res, nil
@@ -233,7 +233,7 @@ func (s *Set) field(name string, data json.RawMessage) (Field, error) {
 
 // filled puts the defaults into what the person gave, takes out what nobody asked for,
 // and checks the whole.
-func filled(fields []Field, form *jsonschema.Resolved, given map[string]any) (map[string]any, error) {
+func filled(fields []Field, form *forms.Form, given map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range fields {
 		v, ok := given[f.Name]
@@ -253,7 +253,7 @@ func filled(fields []Field, form *jsonschema.Resolved, given map[string]any) (ma
 	if err := dec.Decode(&plain); err != nil {
 		return nil, fmt.Errorf("the answer is no JSON")
 	}
-	if err := safely(func() error { return form.Validate(plain) }); err != nil {
+	if err := form.Validate(plain); err != nil {
 		return nil, fmt.Errorf("the answer does not fit the form")
 	}
 	return plain, nil

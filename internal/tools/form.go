@@ -10,15 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"dure/agent"
+	"dure/internal/forms"
 	"dure/internal/tools/kit"
 )
 
 // MaxForm is how long the schema of an answer may be, in bytes: it is sent with every
 // request.
-const MaxForm = 256 << 10
+const MaxForm = forms.MaxText
 
 const formText = "Give your final answer with this tool when the work is done: its input is the answer, in the form that the user asked for. " +
 	"Call it once, at the end, and say nothing behind it: text is not read."
@@ -50,7 +49,7 @@ func Form(schema json.RawMessage) (agent.Tool, error) {
 }
 
 // readForm reads the schema of an answer, and returns it as models are shown it.
-func readForm(schema json.RawMessage) (*jsonschema.Resolved, json.RawMessage, error) {
+func readForm(schema json.RawMessage) (*forms.Form, json.RawMessage, error) {
 	if len(schema) > MaxForm {
 		return nil, nil, fmt.Errorf("it has %d bytes, and may have %d", len(schema), MaxForm)
 	}
@@ -58,8 +57,8 @@ func readForm(schema json.RawMessage) (*jsonschema.Resolved, json.RawMessage, er
 	if err := json.Unmarshal(schema, &fields); err != nil {
 		return nil, nil, fmt.Errorf("it is no JSON object: %w", err)
 	}
-	s := new(jsonschema.Schema)
-	if err := json.Unmarshal(schema, s); err != nil {
+	s, err := forms.Read(schema)
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.Type == "" && len(s.Types) == 0 && len(s.Properties) > 0 {
@@ -72,7 +71,7 @@ func readForm(schema json.RawMessage) (*jsonschema.Resolved, json.RawMessage, er
 	if err := checkTypes(schema, "", maxFormDepth); err != nil {
 		return nil, nil, err
 	}
-	fits, err := s.Resolve(nil) // no loader: nothing is fetched
+	fits, err := forms.New(s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,12 +22,13 @@ func TestFormSchemas(t *testing.T) {
 		`{"type":["object","null"]}`:       `"type": "object"`,
 		`{"anyOf":[{"type":"object"}]}`:    `"type": "object"`,
 		`{"type":"object","required":"a"}`: "required",
-		`{"type":"object","properties":{"a":{"items":{"type":"text"}}}}`: `/properties/a/items/type: there is no type "text"`,
-		`{"type":"object","allOf":[{"type":["int"]}]}`:                   `/allOf/0/type: there is no type "int"`,
-		`{"type":"object","properties":{"a":{"pattern":"("}}}`:           "(",
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`:   "none",
-		`{"type":"object","$ref":"file:///etc/passwd"}`:                  "loader",
-		deep: "deep",
+		`{"type":"object","properties":{"a":{"items":{"type":"text"}}}}`:         `/properties/a/items/type: there is no type "text"`,
+		`{"type":"object","allOf":[{"type":["int"]}]}`:                           `/allOf/0/type: there is no type "int"`,
+		`{"type":"object","properties":{"a":{"pattern":"("}}}`:                   "(",
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`:           "none",
+		`{"type":"object","$ref":"file:///etc/passwd"}`:                          "nothing is fetched",
+		`{"type":"object","$ref":"#"}`:                                           "without end",
+		deep:                                                                     "deep",
 		`{"type":"object","description":"` + strings.Repeat("x", MaxForm) + `"}`: "bytes",
 	} {
 		_, err := Form(json.RawMessage(schema))
@@ -68,4 +69,17 @@ func FuzzForm(f *testing.F) {
 		}
 		_, _ = tool.Run(t.Context(), agent.ToolContext{}, agent.Call{Tool: agent.FormTool, Input: json.RawMessage(input)}) // it comes to its end
 	})
+}
+
+// What would be checked for ever is refused as an answer.
+func TestFormBranches(t *testing.T) {
+	tool, err := Form(json.RawMessage(`{"type":"object","properties":{"c":{"oneOf":[{"$ref":"#"},{"$ref":"#"}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := strings.Repeat(`{"c":`, 60) + "{}" + strings.Repeat("}", 60)
+	r, err := tool.Run(t.Context(), agent.ToolContext{}, agent.Call{Input: json.RawMessage(input)})
+	if err != nil || r.Error == nil || !strings.Contains(r.Text, "too long to check") {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
