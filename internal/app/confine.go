@@ -47,7 +47,7 @@ func (a *App) confinement(ws *workspace.Workspace, workdir string) sandbox.Confi
 		Roots:        []string{ws.Root(), workdir},
 		Extra:        slices.Clone(a.cfg.AddDirs),
 		Writable:     slices.Concat(s.Write, writes),
-		Protect:      slices.Clone(s.Protect),
+		Protect:      append(slices.Clone(s.Protect), a.ownHeld(ws, workdir, slices.Concat(s.Write, writes))...),
 		ProtectNames: sandbox.ProtectNames(), PresentNames: sandbox.PresentNames(),
 		Hide:   append(hide, s.DenyRead...),
 		Read:   slices.Concat(s.AllowRead, reads),

@@ -175,7 +175,7 @@ func (a *App) Simulate(ctx context.Context, policyFile string, q agent.ListDecis
 			return Simulation{}, workdirProblem(a.opts.Workdir, err)
 		}
 		cfg, files, _ := a.permissions.current()
-		c = policyConfig(cfg, files, cat, ws, a.opts.Workdir, a.opts.UserHome)
+		c = policyConfig(cfg, files, cat, ws, a.opts.Workdir, a.opts.UserHome, a.ownFolders())
 		c.Own = a.ownNotes(a.opts.Workdir)
 	} else {
 		text, err := readPolicy(policyFile)

@@ -24,7 +24,7 @@ import (
 
 // policyConfig is what a session in a folder is decided by, apart from what was
 // granted in it.
-func policyConfig(cfg config.Config, files []policy.File, cat *catalog.Catalog, ws *workspace.Workspace, workdir, home string) policy.Config {
+func policyConfig(cfg config.Config, files []policy.File, cat *catalog.Catalog, ws *workspace.Workspace, workdir, home string, own []string) policy.Config {
 	c := policy.Config{
 		Mode: cfg.Mode, Rules: rulesOf(cfg), SafeVars: cfg.SafeVars,
 		ManagedOnly: cfg.ManagedOnly, DisableBypass: cfg.NoBypass,
@@ -32,6 +32,7 @@ func policyConfig(cfg config.Config, files []policy.File, cat *catalog.Catalog, 
 		Resolve: ws.Resolve, Inside: ws.Inside, Key: ws.Key,
 		Dir: workdir, Extra: cfg.AddDirs, Home: home, PowerShell: runtime.GOOS == "windows",
 	}
+	c.Settings = ownPlaces(own, slices.Concat([]string{ws.Root(), workdir}, cfg.AddDirs))
 	for _, f := range files {
 		mode := c.Mode // the settings choose the mode
 		c = f.Apply(c)
@@ -261,7 +262,7 @@ func (d *decider) take() policy.Config {
 }
 
 func (d *decider) config() policy.Config {
-	c := policyConfig(d.cfg, d.files, d.cat, d.ws, d.workdir, d.app.opts.UserHome)
+	c := policyConfig(d.cfg, d.files, d.cat, d.ws, d.workdir, d.app.opts.UserHome, d.app.ownFolders())
 	c.Confined, c.Own = d.confine, d.own
 	for _, name := range d.off {
 		c.Rules = append(c.Rules, policy.Rule{Text: name, Verdict: agent.Deny, Reason: switchedOff, Source: policy.Source{Layer: policy.Session}})

@@ -234,7 +234,7 @@ func (t *typed) rules(c commands.Command) (*policy.Policy, error) {
 	if len(c.Allowed) == 0 || t.app.cfg.ManagedOnly {
 		return nil, nil
 	}
-	cfg := policyConfig(t.app.cfg, nil, t.cat, t.ws, t.workdir, t.app.opts.UserHome)
+	cfg := policyConfig(t.app.cfg, nil, t.cat, t.ws, t.workdir, t.app.opts.UserHome, t.app.ownFolders())
 	cfg.Mode, cfg.Rules, cfg.Allow = agent.ModeDontAsk, nil, c.Allowed
 	p, err := policy.New(cfg)
 	if err != nil {

@@ -43,7 +43,7 @@ func (l *look) protected() string {
 	for i := range l.all {
 		at := &l.all[i]
 		if at.write && !at.own && (isProtected(at.path) || at.given != at.path && isProtected(at.given) ||
-			at.resolved != at.given && isProtected(at.resolved) || l.s.turns(at)) {
+			at.resolved != at.given && isProtected(at.resolved) || l.s.turns(at) || l.s.sets(at)) {
 			return at.path
 		}
 	}
@@ -53,6 +53,18 @@ func (l *look) protected() string {
 		}
 	}
 	return ""
+}
+
+// sets reports whether a path is one at which settings of the user stand.
+func (s *state) sets(at *place) bool {
+	return slices.ContainsFunc(s.settings, func(kept string) bool {
+		for _, p := range []string{at.given, at.resolved} {
+			if rest, ok := strings.CutPrefix(p, kept); ok && (rest == "" || rest[0] == '/') {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // turns reports whether a path turns the workspace itself into a repository of git,

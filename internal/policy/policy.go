@@ -53,6 +53,10 @@ type Config struct {
 	// the file system. nil compares as it is written.
 	Key func(path string) string
 
+	// Settings are paths at which settings and programs of the user stand in the workspace:
+	// they, and what is below them, are protected paths. Absolute.
+	Settings []string
+
 	Dir   string   // the workspace, which is the current folder too; absolute
 	Extra []string // further folders that count as inside; absolute
 	Home  string   // absolute; "" = nobody's

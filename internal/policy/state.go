@@ -28,6 +28,8 @@ type state struct {
 	roots []string // the workspace and further folders, each as given and resolved
 	kept  []string // what must not go: the workspace and the home folder
 	whole []string // what must not be emptied: those and further folders
+
+	settings []string // protected paths beside those that are known by their names
 }
 
 // rule is a rule made ready to match.
@@ -79,6 +81,9 @@ func compile(c Config, granted []Rule) (*state, error) {
 	s.places()
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %v %v %v\n", slices.Sorted(slices.Values(c.SafeVars)), c.Groups, c.ManagedOnly, c.DisableBypass, c.PowerShell)
+	if len(c.Settings) > 0 {
+		fmt.Fprintf(h, "%q\n", slices.Sorted(slices.Values(c.Settings)))
+	}
 	for _, r := range c.all(granted) {
 		if err := s.take(r, h); err != nil {
 			return nil, err
@@ -108,6 +113,9 @@ func (s *state) places() {
 		if i == 0 {
 			s.kept = append(s.kept, s.basesOf(dir)...)
 		}
+	}
+	for _, p := range s.Settings {
+		s.settings = append(s.settings, s.basesOf(p)...)
 	}
 	if s.Home != "" {
 		s.kept = append(s.kept, s.basesOf(s.Home)...)
