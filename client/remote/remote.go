@@ -28,6 +28,7 @@ const (
 	maxLine   = 64 << 20         // bytes, of an event
 	silence   = 60 * time.Second // after which a stream without a sign of life is lost
 	patience  = 30 * time.Second // for which a server is looked for that was there
+	answering = 5 * time.Minute  // within which a server answers what it is asked
 	firstWait = 50 * time.Millisecond
 	longWait  = 2 * time.Second
 )
@@ -48,6 +49,11 @@ type Config struct {
 	// Silence is how long a stream of events may be without a sign of life, which a server
 	// gives every 15 s, and how long a server may take to begin one; 0 = 60 s.
 	Silence time.Duration
+
+	// Answer is how long a server may take to answer in whole: whatever is asked but for
+	// events. 0 = 5 min, less than 0 = as long as the caller's context lasts. What was asked
+	// for may have been done, or may still be, when that is over.
+	Answer time.Duration
 }
 
 // Remote is the sessions of a server. It is safe for concurrent use.
@@ -79,6 +85,9 @@ func New(cfg Config) (*Remote, error) {
 	}
 	if cfg.Silence == 0 {
 		cfg.Silence = silence
+	}
+	if cfg.Answer == 0 {
+		cfg.Answer = answering
 	}
 	r := &Remote{cfg: cfg, base: u, users: map[string][]string{}}
 	asks := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}}
@@ -180,8 +189,23 @@ func (r *Remote) request(ctx context.Context, method, path string, body io.Reade
 	return req, nil
 }
 
-// call posts in to a path, and reads the answer into out.
+// call posts in to a path, and reads the answer into out. A server that does not say all of
+// it in time does not answer.
 func (r *Remote) call(ctx context.Context, path string, in, out any) error {
+	if r.cfg.Answer < 0 {
+		return r.post(ctx, path, in, out)
+	}
+	late := fmt.Errorf("no whole answer came within %v", r.cfg.Answer)
+	try, stop := context.WithTimeoutCause(ctx, r.cfg.Answer, late)
+	defer stop()
+	err := r.post(try, path, in, out)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(try), late) {
+		return r.unreachable(ctx, late)
+	}
+	return err
+}
+
+func (r *Remote) post(ctx context.Context, path string, in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return err

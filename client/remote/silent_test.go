@@ -38,6 +38,64 @@ func answer(status int, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{}, Body: body}
 }
 
+// A server that does not answer what it is asked, or stops in the middle of it, is one that
+// does not answer: nobody waits for it for ever. Whoever has less time waits less.
+func TestSilentAnswers(t *testing.T) {
+	const long = 20 * time.Second
+	asks := map[string]func(context.Context, *Remote) error{
+		"open":    func(ctx context.Context, r *Remote) error { _, err := r.Open(ctx, agent.Open{}); return err },
+		"command": func(ctx context.Context, r *Remote) error { return r.Send(ctx, "s", agent.Interrupt{}) },
+		"query": func(ctx context.Context, r *Remote) error {
+			_, err := r.Query(ctx, agent.FindSession{Name: "s"})
+			return err
+		},
+	}
+	for name, of := range map[string]door{
+		"never answers": nothing,
+		"begins, and stops": func(r *http.Request) (*http.Response, error) {
+			return answer(http.StatusOK, hush{r.Context()}), nil
+		},
+		"refuses, and stops": func(r *http.Request) (*http.Response, error) {
+			return answer(http.StatusConflict, hush{r.Context()}), nil
+		},
+	} {
+		for what, ask := range asks {
+			for limit, tt := range map[string]struct {
+				answer, caller, want time.Duration
+			}{
+				"ours":         {long, time.Hour, long},
+				"the usual":    {0, time.Hour, answering},
+				"the caller's": {long, long / 2, long / 2},
+				"none":         {-1, time.Hour, time.Hour},
+			} {
+				t.Run(name+", "+what+", "+limit, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						asked := 0
+						r, err := New(Config{URL: "http://127.0.0.1:1", Token: "t", Answer: tt.answer, HTTP: &http.Client{Transport: door(func(r *http.Request) (*http.Response, error) {
+							asked++
+							return of(r)
+						})}})
+						if err != nil {
+							t.Fatal(err)
+						}
+						ctx, cancel := context.WithTimeout(t.Context(), tt.caller)
+						defer cancel()
+						began := time.Now()
+						err = ask(ctx, r)
+						if took := time.Since(began); took != tt.want || asked != 1 || err == nil {
+							t.Errorf("it took %v, was asked %d times, %v", took, asked, err)
+						}
+						p := agent.ProblemOf(err)
+						if ours := tt.want < tt.caller; ours != (p != nil && p.Code == agent.ProblemEndpoint && strings.Contains(p.Message, "no whole answer came within")) {
+							t.Errorf("%v", err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
 // A server that takes a connection and says nothing is one that does not answer: it is asked
 // again for a time, and then that is an error.
 func TestSilentServer(t *testing.T) {
