@@ -298,7 +298,7 @@ func (l *loader) finishTelemetry() {
 		}
 		c := said.waiting[f.signal]
 		how := said.general
-		c.URL = how.url + "/v1/" + f.signal
+		c.URL = below(how.url, "/v1/"+f.signal)
 		_, named := l.cfg.Origins["telemetry.endpoint"]
 		if own := said.own[f.signal]; own != nil {
 			if own.url != "" {
@@ -330,6 +330,17 @@ func callURL(signal, address string) string {
 		return address // it was looked at when it was said
 	}
 	return u.Scheme + "://" + u.Host + telemetryCalls[signal]
+}
+
+// below is an address below another one. What is behind a ? stays there.
+func below(address, path string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address + path // it was looked at when it was said
+	}
+	u.Fragment, u.RawFragment = "", ""
+	u = u.JoinPath(path)
+	return u.String()
 }
 
 // with returns s with what o says.

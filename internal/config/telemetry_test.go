@@ -114,6 +114,12 @@ func TestTelemetryIsOn(t *testing.T) {
 		t.Errorf("%+v, %+v", got.Traces, got.Events)
 	}
 
+	// What an address has behind its path stays behind it.
+	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: `{"telemetry":{"enabled":true,"endpoint":"https://c.example/in%2Fx?key=a/b#c"}}`}})
+	if c := got.Traces; c.URL != "https://c.example/in%2Fx/v1/traces?key=a/b" {
+		t.Errorf("%+v", c)
+	}
+
 	// What the administrator says, nobody else does; also not for one signal.
 	got, _ = telemetryOf(t, machine{
 		files: map[string]string{adminFile: `{"telemetry":{"enabled":true,"endpoint":"https://admin.example","signals":"logs","content":"off"}}`},
