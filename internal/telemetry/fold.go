@@ -39,10 +39,11 @@ type turn struct {
 
 // request is a request to a model that has not been answered.
 type request struct {
-	span  *span
-	on    bool
-	model string
-	input messages
+	span          *span
+	on            bool
+	turn, purpose string
+	model         string
+	input         messages
 }
 
 // call is a call of a tool that has begun, or will.
@@ -256,6 +257,12 @@ func (f *fold) turnEnded(e agent.Event, b agent.TurnEnded) {
 	r.attrs = append(r.attrs, more...)
 	r.attrs.add("dure.turn.ms", b.Millis)
 	f.o.log(r)
+	for key, r := range f.requests {
+		if r.turn == b.Turn && r.purpose == "" { // it was given up with the turn, and nobody says so
+			f.unfinished(r.span, r.on, e.Time)
+			delete(f.requests, key)
+		}
+	}
 	if t := f.turn; t != nil {
 		t.span.attrs = append(t.span.attrs, more...)
 		t.span.failed, t.span.why, t.span.end = why != "", why, e.Time
@@ -297,9 +304,15 @@ func (f *fold) requested(e agent.Event, b agent.ModelRequested) {
 		s.attrs.add("gen_ai.request.temperature", *t)
 	}
 	s.attrs.count("dure.request.attempt", int64(b.Attempt))
-	r := &request{span: s, on: on, model: b.Model}
+	r := &request{span: s, on: on, turn: b.Turn, purpose: b.Purpose, model: b.Model}
 	if b.Purpose == "" {
 		r.input = f.said.peek()
+	}
+	if len(f.requests) >= maxRequests { // given up, one after the other
+		for key, old := range f.requests {
+			f.unfinished(old.span, old.on, e.Time)
+			delete(f.requests, key)
+		}
 	}
 	f.requests[key] = r
 }
@@ -557,6 +570,9 @@ func (f *fold) childOpened(e agent.Event, b agent.ChildOpened) {
 	f.children[b.Child] = child{since: e.Time, above: above}
 	f.o.belongs(b.Child, above)
 }
+
+// maxRequests bounds the requests that are waited for.
+const maxRequests = 256
 
 // maxCalls bounds the calls that are remembered, where no turn ends.
 const maxCalls = 1000

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"os"
 	"slices"
@@ -129,6 +130,46 @@ func TestPartsOfContent(t *testing.T) {
 				t.Errorf("parts %d: %s has what is secret", one.parts, path)
 			}
 		}
+	}
+}
+
+// A request that is given up with its turn ends with it, and not with the session: nobody
+// says of it that it has failed.
+func TestInterruptedRequest(t *testing.T) {
+	c := newCollector(t)
+	tell(t, config(c.URL, true), sessions{"s1": happened(
+		began, "p",
+		agent.SessionOpened{Session: "s1", Model: "m-1"},
+		agent.TurnStarted{Turn: "t1"},
+		agent.ModelRequested{Turn: "t1", Step: 1, Attempt: 1, Model: "m-1"},
+		agent.ModelRequested{Turn: "t1", Step: 1, Attempt: 1, Purpose: "title", Model: "m-small"},
+		agent.TurnEnded{Turn: "t1", Reason: agent.EndInterrupted},
+		agent.ModelAnswered{Turn: "t1", Step: 1, Purpose: "title", Answer: agent.Answer{Stop: agent.StopEnd}},
+		agent.InputAdded{Input: "i2", Text: "later"},
+	)})
+	var told struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []struct {
+					Name string `json:"name"`
+					End  string `json:"endTimeUnixNano"`
+				} `json:"spans"`
+			} `json:"scopeSpans"`
+		} `json:"resourceSpans"`
+	}
+	if err := json.Unmarshal(bytes.Join(c.bodies["/v1/traces"], nil), &told); err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]string{}
+	for _, s := range told.ResourceSpans[0].ScopeSpans[0].Spans {
+		if ends[s.Name] != "" {
+			t.Errorf("%s is told twice", s.Name)
+		}
+		ends[s.Name] = s.End
+	}
+	at := func(n int) string { return fmt.Sprint(began.Add(time.Duration(n) * 10 * time.Millisecond).UnixNano()) }
+	if ends["chat m-1"] != at(5) || ends["invoke_agent dure"] != at(5) || ends["chat m-small"] != at(6) {
+		t.Errorf("%v", ends)
 	}
 }
 
