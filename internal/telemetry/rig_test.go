@@ -182,16 +182,23 @@ func config(url string, asJSON bool) telemetry.Config {
 // tell has everything of a story told.
 func tell(t testing.TB, c telemetry.Config, s sessions) {
 	t.Helper()
+	tellOf(t, c, s)
+}
+
+// tellOf is as tell, and returns who has told.
+func tellOf(t testing.TB, c telemetry.Config, s sessions) *telemetry.Observer {
+	t.Helper()
 	o := telemetry.New(c)
 	w := o.Watch(s)
 	if _, err := w.Open(t.Context(), agent.Open{Session: "s1"}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := o.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
+	return o
 }
 
 // sorted puts lists of objects in one order: sessions are read beside each other.
