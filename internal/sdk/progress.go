@@ -20,15 +20,22 @@ type running struct {
 // started notes that a call runs.
 func (h *Host) started(e agent.Event, b agent.CallStarted, kid *child) {
 	h.show.running[b.ID] = running{b.Tool, kid, e.Time}
-	if h.beat == nil {
-		h.beat = time.NewTicker(beatEvery)
-	}
+	h.beating()
 }
 
 // stopped notes that a call does not run any more.
 func (h *Host) stopped(id string) {
 	delete(h.show.running, id)
-	if len(h.show.running) == 0 && h.beat != nil {
+	h.beating()
+}
+
+// beating has the clock run for as long as there is something to tell of.
+func (h *Host) beating() {
+	runs := len(h.show.running)+len(h.show.hooks) > 0
+	switch {
+	case runs && h.beat == nil:
+		h.beat = time.NewTicker(beatEvery)
+	case !runs && h.beat != nil:
 		h.beat.Stop()
 		h.beat = nil
 	}
@@ -43,9 +50,10 @@ type toolProgress struct {
 	Agent   string  `json:"subagent_type,omitempty"`
 }
 
-// beats tells of the calls that have run for long.
+// beats tells of the calls and hooks that have run for long.
 func (h *Host) beats() {
 	now := h.c.Now()
+	h.hooksRun(now)
 	for id, r := range h.show.running {
 		took := now.Sub(r.since)
 		if took < beatEvery {

@@ -3,9 +3,11 @@ package sdk
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"dure/agent"
 )
@@ -50,6 +52,61 @@ func TestProgressMessages(t *testing.T) {
 		d.w.emit(result("c3"), agent.TurnEnded{Turn: "t", Reason: agent.EndDone})
 		d.next("result")
 	})
+}
+
+// A hook that runs for long is told of until it is over; of others than those of the beginning,
+// only who has asked for it is told.
+func TestHookProgress(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t)
+			d.h.c.Hooks = wanted // nothing has begun
+			d.request("i", `{"subtype":"initialize"}`)
+			d.next("control_response")
+			one := 1
+			d.w.emit(agent.HookStarted{Run: "r1", Event: "SessionStart", Hook: "begin"}, agent.HookStarted{Run: "r2", Event: "PreToolUse", Hook: "look"})
+			synctest.Wait()
+			time.Sleep(beatEvery + time.Second)
+			synctest.Wait()
+			d.w.emit(
+				agent.HookRan{Run: "r2", Event: "PreToolUse", Hook: "look", Outcome: agent.HookBlocked, Reason: "not you", Exit: &one},
+				agent.HookRan{Run: "r1", Event: "SessionStart", Hook: "begin", Outcome: agent.HookPassed, Context: "welcome"},
+				agent.TurnStarted{Turn: "t"}, agent.TurnEnded{Turn: "t", Reason: agent.EndDone},
+			)
+			var got []string
+			for {
+				line, err := d.out.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(line, `"result"`) {
+					break
+				}
+				if strings.Contains(line, `"subtype":"hook_`) {
+					got = append(got, regexp.MustCompile(`"(uuid|session_id)":"[^"]*",`).ReplaceAllString(strings.TrimSpace(line), ""))
+				}
+			}
+			begin, look := `"hook_id":"r1","hook_name":"SessionStart:begin","hook_event":"SessionStart"`, `"hook_id":"r2","hook_name":"PreToolUse:look","hook_event":"PreToolUse"`
+			nothing := `,"stdout":"","stderr":"","output":""}`
+			want := []string{
+				`{"type":"system","subtype":"hook_started",` + begin + `}`,
+				`{"type":"system","subtype":"hook_progress",` + begin + nothing,
+				`{"type":"system","subtype":"hook_response",` + begin + `,"stdout":"welcome","stderr":"","output":"welcome","outcome":"success"}`,
+			}
+			if wanted {
+				want = append(want,
+					`{"type":"system","subtype":"hook_started",`+look+`}`,
+					`{"type":"system","subtype":"hook_progress",`+look+nothing,
+					`{"type":"system","subtype":"hook_response",`+look+`,"stdout":"","stderr":"not you","output":"not you","exit_code":1,"outcome":"error"}`,
+				)
+			}
+			slices.Sort(got) // the two run beside each other
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%v:\n%s\nwant\n%s", wanted, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
 }
 
 // A conversation that cannot be shortened stays as it is, and the host reads why; the next

@@ -118,7 +118,7 @@ type Host struct {
 	kept    []agent.Block // of messages that ask for no answer
 	eof     bool
 	grace   *time.Timer
-	beat    *time.Ticker // while calls run; nil = none does
+	beat    *time.Ticker // while calls or hooks run; nil = none does
 
 	show    show
 	failed  bool  // the newest result is an error

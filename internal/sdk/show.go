@@ -3,7 +3,6 @@ package sdk
 import (
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"dure/agent"
@@ -35,6 +34,7 @@ type show struct {
 	kids    map[string]*child // sessions of agents, by ID
 	tasks   map[string]task   // in the background, by ID
 	running map[string]running
+	hooks   map[string]hookRun          // that run, and that the host is told of
 	asked   map[string]bool             // calls that somebody was asked about
 	refused map[string]permissionDenied // calls that are denied, and have no result yet
 	origin  string                      // of the input that the turn answers
@@ -74,7 +74,7 @@ func (s *show) reset(h *Host) {
 	*s = show{
 		sent: map[string]message{}, added: map[string]bool{}, unread: map[string]bool{}, asks: map[string]bool{}, keys: map[string]string{},
 		calls: map[string]agent.Call{}, kids: map[string]*child{}, tasks: map[string]task{},
-		running: map[string]running{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
+		running: map[string]running{}, hooks: map[string]hookRun{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
 	}
 	if h.prog.Open.Session != "" || h.prog.Open.Fork != "" {
 		s.past = h.sess.Info.Head
@@ -376,51 +376,6 @@ func (h *Host) retries(b agent.ModelFailed) {
 		Status  *int   `json:"error_status"`
 		Error   string `json:"error"`
 	}{h.head("system", "api_retry", ""), b.Attempt, max(h.prog.Retries, b.Attempt), b.Delay, code, errorKind(b.Class, b.Status)})
-}
-
-// hooked shows what hooks do. What they do at the beginning is shown to every host.
-func (h *Host) hooked(e agent.Event) {
-	type ran struct {
-		head
-		ID      string `json:"hook_id"`
-		Name    string `json:"hook_name"`
-		Event   string `json:"hook_event"`
-		Stdout  string `json:"stdout"`
-		Stderr  string `json:"stderr"`
-		Output  string `json:"output"`
-		Exit    *int   `json:"exit_code,omitempty"`
-		Outcome string `json:"outcome"`
-	}
-	type started struct {
-		head
-		ID    string `json:"hook_id"`
-		Name  string `json:"hook_name"`
-		Event string `json:"hook_event"`
-	}
-	always := []string{"SessionStart", "Setup"}
-	switch b := e.Body.(type) {
-	case agent.HookStarted:
-		if h.c.Hooks || slices.Contains(always, b.Event) {
-			h.out.put(started{h.head("system", "hook_started", ""), b.Run, b.Event + ":" + b.Hook, b.Event})
-		}
-	case agent.HookRan:
-		if !h.c.Hooks && !slices.Contains(always, b.Event) {
-			break
-		}
-		r := ran{head: h.head("system", "hook_response", ""), ID: b.Run, Name: b.Event + ":" + b.Hook, Event: b.Event, Exit: b.Exit, Outcome: "success"}
-		switch b.Outcome {
-		case agent.HookFailed, agent.HookTimedOut, agent.HookBlocked:
-			r.Outcome, r.Stderr = "error", b.Reason
-		case agent.HookCancelled:
-			r.Outcome = "cancelled"
-		default:
-			r.Stdout = b.Context
-		}
-		if r.Output = r.Stdout; r.Output == "" {
-			r.Output = r.Stderr
-		}
-		h.out.put(r)
-	}
 }
 
 // setState tells of the state of the session, if hosts want to know.
