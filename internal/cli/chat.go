@@ -318,6 +318,7 @@ func (ch *chat) quit(code int) {
 
 // take draws one event, or ends line mode with the events.
 func (ch *chat) take(ctx context.Context, f found, ok bool) {
+	f.taken()
 	switch {
 	case ch.left != nil:
 	case !ok:

@@ -19,6 +19,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/client/ahead"
 	"dure/internal/text"
 )
 
@@ -68,23 +69,39 @@ func (c *CLI) encode(v any) error {
 type found struct {
 	event agent.Event
 	err   error
+
+	size int64
+	room *ahead.Room // that it takes
+}
+
+// taken gives back the room of an event that is not ahead any more.
+func (f found) taken() {
+	if f.room != nil {
+		f.room.Give(f.size)
+	}
 }
 
 // follow hands the events of s after seq to the returned channel, which is
-// closed behind the last of them. stop ends it and waits for that.
+// closed behind the last of them. Each that is received has to be taken: of
+// those that were not, there are [ahead.Most] bytes at most, and the others
+// stay where they are kept. stop ends it and waits for that.
 func follow(ctx context.Context, s *client.Session, after int64) (events <-chan found, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	// As many as one burst of fragments may be ahead of the screen.
-	const ahead = 256
-	out := make(chan found, ahead)
+	const most = 256
+	out, room := make(chan found, most), ahead.New(ahead.Most)
 	go func() {
 		defer close(out)
 		for e, err := range s.Events(ctx, after) {
 			if err != nil && ctx.Err() != nil {
 				return
 			}
+			f := found{e, err, ahead.Weight(e), room}
+			if !room.Take(ctx, f.size) {
+				return
+			}
 			select {
-			case out <- found{e, err}:
+			case out <- f:
 			case <-ctx.Done():
 				return
 			}

@@ -158,6 +158,7 @@ func (p *printer) signal(ctx context.Context, sig os.Signal) error {
 
 // take folds one event into the outcome. done means that the turn has ended.
 func (p *printer) take(f found, ok bool) (done bool, err error) {
+	f.taken()
 	if f.err != nil {
 		return true, f.err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dure/client/ahead"
 	"dure/client/protocol"
 )
 
@@ -17,6 +18,7 @@ const (
 	maxIn   = 32 << 20  // bytes of a line that is read
 	maxOut  = 1_000_000 // bytes of a line that is written: hosts give up at 1 MiB
 	maxSent = 256       // lines that wait for a slow reader
+	maxWait = 8 << 20   // bytes of them
 )
 
 // errGone is what a host is asked that does not answer any more.
@@ -71,6 +73,7 @@ func (h *Host) read(in io.Reader) {
 type outbox struct {
 	ctx  context.Context
 	send chan []byte
+	room *ahead.Room   // of what waits
 	over chan struct{} // closed when nothing more is to be written
 	done chan struct{} // closed when nothing more is written
 	gone chan struct{} // closed when nobody reads
@@ -79,7 +82,7 @@ type outbox struct {
 }
 
 func newOutbox(ctx context.Context, w io.Writer) *outbox {
-	o := &outbox{ctx: ctx, send: make(chan []byte, maxSent), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{})}
+	o := &outbox{ctx: ctx, send: make(chan []byte, maxSent), room: ahead.New(maxWait), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{})}
 	go o.write(w) // ends with close, or with the program where nobody reads
 	return o
 }
@@ -88,6 +91,7 @@ func (o *outbox) write(w io.Writer) {
 	defer close(o.done)
 	b := bufio.NewWriterSize(w, 64<<10)
 	put := func(data []byte) {
+		defer o.room.Give(int64(len(data)))
 		if o.err == nil {
 			_, o.err = b.Write(data)
 		}
@@ -125,6 +129,9 @@ func (o *outbox) put(v any) {
 		return
 	}
 	data := encode(v)
+	if !o.room.Take(o.ctx, int64(len(data))) {
+		return
+	}
 	select {
 	case o.send <- data:
 		return

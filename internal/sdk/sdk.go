@@ -21,6 +21,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/client/ahead"
 	"dure/internal/text"
 )
 
@@ -30,7 +31,7 @@ const (
 	drainTime = 30 * time.Second // for a slow reader to take what is left, at the end
 	jobGrace  = 5 * time.Second  // for commands in the background, once nobody listens
 	usualWait = 10 * time.Minute // for agents in the background
-	maxEvents = 256              // events that are ahead of the messages made of them
+	maxEvents = 256              // events that are ahead of the messages made of them, of ahead.Most bytes
 	maxAhead  = 16 << 10         // lines that were read and not looked at yet
 )
 
@@ -105,6 +106,7 @@ type Host struct {
 	cancel    context.CancelCauseFunc
 	wg        sync.WaitGroup // of what follows sessions, and of what answers aside
 	events    chan found
+	ahead     *ahead.Room        // of those
 	following context.Context    // of what follows sessions
 	stop      context.CancelFunc // ends that
 
@@ -137,7 +139,7 @@ type Host struct {
 
 // New returns a host.
 func New(c Config) *Host {
-	return &Host{c: c, lines: make(chan line, maxAhead), calls: newCalls(), slots: make(chan struct{}, maxSlow), events: make(chan found, maxEvents)}
+	return &Host{c: c, lines: make(chan line, maxAhead), calls: newCalls(), slots: make(chan struct{}, maxSlow), events: make(chan found, maxEvents), ahead: ahead.New(ahead.Most)}
 }
 
 // found is an event of a session, or the error that ended its events.
@@ -145,7 +147,8 @@ type found struct {
 	session string // "" = the host's own
 	event   agent.Event
 	err     error
-	over    bool // there are no more
+	over    bool  // there are no more
+	size    int64 // of the event
 }
 
 // The codes that a host ends with.
@@ -226,6 +229,7 @@ func (h *Host) loop(interrupts <-chan struct{}) {
 			}
 			h.line(l)
 		case f := <-h.events:
+			h.ahead.Give(f.size)
 			h.event(f)
 		case <-interrupts:
 			h.interrupt()
@@ -302,24 +306,32 @@ func (h *Host) complain(err error) {
 // follow hands the events of a session on. The goroutine ends with ctx.
 func (h *Host) follow(ctx context.Context, id string, s *client.Session, after int64) {
 	h.wg.Go(func() {
-		send := func(f found) bool {
-			select {
-			case h.events <- f:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
 		for e, err := range s.Events(ctx, after) {
-			if ctx.Err() != nil || !send(found{session: id, event: e, err: err}) {
+			if ctx.Err() != nil || !h.hand(ctx, found{session: id, event: e, err: err}) {
 				return
 			}
 			if err != nil {
 				return
 			}
 		}
-		send(found{session: id, over: true})
+		h.hand(ctx, found{session: id, over: true})
 	})
+}
+
+// hand hands an event on, as soon as what is ahead leaves room for it. It reports whether it
+// has: not when ctx is done before.
+func (h *Host) hand(ctx context.Context, f found) bool {
+	f.size = ahead.Weight(f.event)
+	if !h.ahead.Take(ctx, f.size) {
+		return false
+	}
+	select {
+	case h.events <- f:
+		return true
+	case <-ctx.Done():
+		h.ahead.Give(f.size)
+		return false
+	}
 }
 
 // close ends the session and waits for whatever runs for it.
@@ -363,6 +375,7 @@ func (h *Host) drain(last int64) {
 	for !h.show.over && (last == 0 || h.show.seen < last) {
 		select {
 		case f := <-h.events:
+			h.ahead.Give(f.size)
 			h.event(f)
 		case <-timer.C:
 			return

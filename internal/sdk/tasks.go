@@ -188,11 +188,7 @@ func (h *Host) followChild(kid *child) {
 				if err != nil {
 					break
 				}
-				select {
-				case h.events <- found{session: kid.id, event: e}:
-				case <-ctx.Done():
-					return
-				case <-kid.ended:
+				if !h.hand(ctx, found{session: kid.id, event: e}) {
 					return
 				}
 				if !e.Live() {
