@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/models/script"
 	"dure/internal/text"
 )
@@ -203,6 +205,55 @@ func TestBegunElsewhere(t *testing.T) {
 	requests := w.model.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "begun there") || !strings.Contains(last, "FROM THERE") {
 		t.Error("the model does not know what was said there")
+	}
+}
+
+// A session that was put away is not listed; whoever knows it opens it again and goes on with
+// it, and it stays put away.
+func TestPutAway(t *testing.T) {
+	w := newWorld(t, script.Reply{Text: "FROM THERE"}, script.Reply{Text: "FROM HERE"})
+	a, err := w.build(Folder{Dir: w.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e := w.connect(`{}`)
+	session := e.open(w.work, "")
+	if stop := e.prompt(session, "begun there"); stop != stopEnd {
+		t.Errorf("it ended with %s", stop)
+	}
+	id := quote(session)
+	e.must("session/close", `{"sessionId":`+id+`}`)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	away, err := a.Client().Open(ctx, agent.Open{Session: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	if err := errors.Join(away.Send(ctx, agent.Change{Archived: &yes}), away.Close(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(e.must("session/list", `{"cwd":`+quote(w.work)+`}`)); strings.Contains(got, id) {
+		t.Errorf("listed: %s", got)
+	}
+	e.clear()
+	e.must("session/load", `{"sessionId":`+id+`,"cwd":`+quote(w.work)+`,"mcpServers":[]}`)
+	if got := e.words("agent_message_chunk"); got != "FROM THERE" {
+		t.Errorf("loaded: %q", got)
+	}
+	e.clear()
+	if stop := e.prompt(session, "and on"); stop != stopEnd || e.words("agent_message_chunk") != "FROM HERE" {
+		t.Errorf("%s: %q", stop, e.words("agent_message_chunk"))
+	}
+	e.must("session/close", `{"sessionId":`+id+`}`)
+	info, err := client.Query[agent.SessionInfo](ctx, a.Client(), agent.FindSession{Name: session})
+	if err != nil || !info.Archived {
+		t.Errorf("it is %+v, %v", info, err)
 	}
 }
 
