@@ -68,8 +68,9 @@ type Folder struct {
 
 // Editor is a client in which files are open that may not be saved yet.
 type Editor interface {
-	// Read returns the text of a file as it stands in the editor; ok says that it has one.
-	Read(ctx context.Context, path string) (text string, ok bool)
+	// Read returns the text of a file as it stands in the editor; ok says that it has one. On
+	// an error nobody knows whether it has.
+	Read(ctx context.Context, path string) (text string, ok bool, err error)
 	// Write has the editor take over what a file says now; ok says that it did.
 	Write(ctx context.Context, path, text string) (ok bool)
 }

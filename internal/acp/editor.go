@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -21,18 +22,25 @@ func (s *Server) editor(x *session) Editor {
 	return screen{x}
 }
 
-// Read returns the text of a file as the editor has it.
-func (e screen) Read(ctx context.Context, path string) (string, bool) {
+// Read returns the text of a file as the editor has it. What the editor refuses it has not
+// got; an answer that does not come, or cannot be understood, says nothing of the sort.
+func (e screen) Read(ctx context.Context, path string) (string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	var out struct {
 		Content *string `json:"content"`
 	}
 	err := e.x.s.ask(ctx, "fs/read_text_file", map[string]string{"sessionId": e.x.id, "path": path}, &out)
-	if err != nil || out.Content == nil {
-		return "", false
+	_, refused := errors.AsType[*wireError](err)
+	switch {
+	case refused:
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case out.Content == nil:
+		return "", false, errors.New("fs/read_text_file: the answer has no content")
 	}
-	return *out.Content, true
+	return *out.Content, true, nil
 }
 
 // Write has the editor write a file.

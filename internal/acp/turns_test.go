@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -179,6 +180,60 @@ func TestUnsavedFiles(t *testing.T) {
 	bodies := w.model.Requests()
 	if !strings.Contains(string(bodies[1].Body), "UNSAVED") || strings.Contains(string(bodies[1].Body), "saved\\n") {
 		t.Error("the model has read the disk")
+	}
+}
+
+// A file is changed once, whatever comes back from the editor; what its user has not saved
+// there is not overwritten when it could not be read.
+func TestGarbledFiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		method, line string
+		told         int // how often the editor was
+	}{
+		"read, an error that is a text":  {"fs/read_text_file", `{"jsonrpc":"2.0","id":{ID},"error":"no"}`, 0},
+		"read, a number":                 {"fs/read_text_file", `{"jsonrpc":"2.0","id":{ID},"result":{"content":7}}`, 0},
+		"read, nothing":                  {"fs/read_text_file", `{"jsonrpc":"2.0","id":{ID},"result":{}}`, 0},
+		"read, it is not open":           {"fs/read_text_file", `{"jsonrpc":"2.0","id":{ID},"error":{"code":-32002,"message":"no"}}`, 1},
+		"write, an error that is a text": {"fs/write_text_file", `{"jsonrpc":"2.0","id":{ID},"error":"no"}`, 1},
+		"write, both":                    {"fs/write_text_file", `{"jsonrpc":"2.0","id":{ID},"result":{},"error":{"code":1,"message":"no"}}`, 1},
+		"write, refused":                 {"fs/write_text_file", `{"jsonrpc":"2.0","id":{ID},"error":{"code":1,"message":"no"}}`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t,
+				script.Reply{Calls: []script.Call{makes("c1", "Read", `{"file_path":"open.txt"}`)}},
+				script.Reply{Calls: []script.Call{makes("c2", "Edit", `{"file_path":"open.txt","old_string":"saved","new_string":"saved, changed"}`)}},
+				script.Reply{Text: "done"},
+			)
+			path := filepath.Join(w.work, "open.txt")
+			if err := os.WriteFile(path, []byte("saved\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e := w.connect(`{"fs":{"readTextFile":true,"writeTextFile":true}}`)
+			e.on = func(method string, _ json.RawMessage) (any, *wireError) {
+				switch method {
+				case "fs/read_text_file":
+					return map[string]string{"content": "saved\n"}, nil
+				case "fs/write_text_file":
+					return struct{}{}, nil
+				}
+				return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": answerOnce}}, nil
+			}
+			e.garbled = func(method string) string {
+				if method == tt.method {
+					return tt.line
+				}
+				return ""
+			}
+			if stop := e.prompt(e.open(w.work, ""), "change it"); stop != stopEnd {
+				t.Errorf("it ended with %s", stop)
+			}
+			e.mu.Lock()
+			told := len(slices.DeleteFunc(slices.Clone(e.calls), func(m string) bool { return m != "fs/write_text_file" }))
+			e.mu.Unlock()
+			if data, err := os.ReadFile(path); err != nil || string(data) != "saved, changed\n" || told != tt.told {
+				t.Errorf("the file %q, %v; the editor was told %d times, want %d", data, err, told, tt.told)
+			}
+		})
 	}
 }
 

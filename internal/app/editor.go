@@ -15,8 +15,9 @@ import (
 // Editor is a program in which files are open that may not be saved yet. Its methods are
 // safe for concurrent use, and return within seconds.
 type Editor interface {
-	// Read returns the text of a file as it stands in the editor; ok says that it has one.
-	Read(ctx context.Context, path string) (text string, ok bool)
+	// Read returns the text of a file as it stands in the editor; ok says that it has one. On
+	// an error nobody knows whether it has.
+	Read(ctx context.Context, path string) (text string, ok bool, err error)
 	// Write has the editor take over what a file says now; ok says that it did.
 	Write(ctx context.Context, path, text string) (ok bool)
 }
@@ -49,7 +50,8 @@ type editedFiles struct {
 	editor      Editor
 	root, given string // the folder, resolved and as the editor knows it
 
-	lost sync.Map // files that the editor has not taken over: their paths
+	lost   sync.Map // files that the editor has not taken over: their paths
+	unsure sync.Map // files of which the editor may have a text that is not saved: their paths
 }
 
 // shownAs is a path as the editor knows it.
@@ -79,7 +81,13 @@ func (e *editedFiles) Open(path string) (workspace.File, error) {
 	_ = f.Close() // likewise
 	open := &openFile{info: info}
 	if was, err := workspace.DecodeText(data); err == nil && !was.Damaged {
-		if now, ok := e.editor.Read(context.Background(), e.shownAs(path)); ok && plainEnds(now) != plainEnds(was.Content) && len(now) <= workspace.MaxText {
+		now, ok, err := e.editor.Read(context.Background(), e.shownAs(path))
+		if err != nil {
+			e.unsure.Store(path, true)
+		} else {
+			e.unsure.Delete(path)
+		}
+		if ok && plainEnds(now) != plainEnds(was.Content) && len(now) <= workspace.MaxText {
 			if workspace.LineEndsOf(was.Content) == workspace.CRLF && workspace.LineEndsOf(now) == workspace.LF {
 				now = strings.ReplaceAll(now, "\n", "\r\n")
 			}
@@ -96,7 +104,8 @@ func (e *editedFiles) Open(path string) (workspace.File, error) {
 func plainEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // Write writes a file on the disk, and has the editor take it over. What the editor makes
-// of it while it saves is looked at: it is the file as it is then.
+// of it while it saves is looked at: it is the file as it is then. Where nobody knows what
+// stands in the editor it is told nothing: what its user has not saved there would be gone.
 func (e *editedFiles) Write(path string, data []byte, o workspace.WriteOptions) (fs.FileInfo, error) {
 	if old, ok := o.Old.(*openInfo); ok {
 		o.Old = old.FileInfo // what stands on the disk is replaced
@@ -106,7 +115,7 @@ func (e *editedFiles) Write(path string, data []byte, o workspace.WriteOptions) 
 		return nil, err
 	}
 	t, err := workspace.DecodeText(data)
-	if err != nil || t.Damaged || !e.editor.Write(context.Background(), e.shownAs(path), t.Content) {
+	if _, unsure := e.unsure.Load(path); unsure || err != nil || t.Damaged || !e.editor.Write(context.Background(), e.shownAs(path), t.Content) {
 		e.lost.Store(path, true) // it shows what was there before
 		return info, nil         //nolint:nilerr // the file is written
 	}
