@@ -143,6 +143,7 @@ func (p *program) entrance(ctx context.Context, o serving) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
+	e.l = serve.Bounded(e.l)
 	if c.tls != nil {
 		e.l = tls.NewListener(e.l, c.tls)
 	}
