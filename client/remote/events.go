@@ -148,6 +148,7 @@ func messages(from interface{ Read([]byte) (int, error) }, alive func(), f func(
 	scan := bufio.NewScanner(from)
 	scan.Buffer(make([]byte, 0, 4<<10), maxLine)
 	var m message
+	var data strings.Builder // its lines, put together once: there may be millions
 	for scan.Scan() {
 		alive()
 		name, value, _ := strings.Cut(scan.Text(), ":")
@@ -156,21 +157,24 @@ func messages(from interface{ Read([]byte) (int, error) }, alive func(), f func(
 		case "event":
 			m.event = value
 		case "data":
-			if m.data != "" {
-				m.data += "\n"
+			if data.Len() > 0 {
+				data.WriteByte('\n')
 			}
-			if m.data += value; len(m.data) > maxLine {
+			data.WriteString(value)
+			if data.Len() > maxLine {
 				return bufio.ErrTooLong
 			}
 		case "":
-			if scan.Text() == "" && m.data != "" {
+			if scan.Text() != "" { // a remark
+				continue
+			}
+			if m.data = data.String(); m.data != "" {
 				if err := f(m); err != nil {
 					return err
 				}
 			}
-			if scan.Text() == "" {
-				m = message{}
-			}
+			m = message{}
+			data.Reset()
 		}
 	}
 	if errors.Is(scan.Err(), bufio.ErrTooLong) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,26 @@ func TestSilentAnswers(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A message in very many lines takes room for itself, and not for each of its beginnings.
+func TestManyLines(t *testing.T) {
+	const lines = 50_000
+	stream := strings.NewReader(strings.Repeat("data: x\n", lines) + "\n: a remark\n\ndata: y\n\n")
+	var got []string
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := messages(stream, func() {}, func(m message) error {
+		got = append(got, m.data)
+		return nil
+	})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, errLost) || len(got) != 2 || got[0] != strings.Repeat("x\n", lines-1)+"x" || got[1] != "y" {
+		t.Errorf("%d messages, %v", len(got), err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+		t.Errorf("%d bytes were taken", took)
 	}
 }
 
