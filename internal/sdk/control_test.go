@@ -140,6 +140,17 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		return []string{q.Typed + ".go"}, nil
 	case agent.ListPlugins:
 		return []agent.PluginInfo{{Name: "good", Source: "folder", Version: "1.0.0", Enabled: true}, {Name: "bad", Enabled: true, Problem: "x"}, {Name: "off"}}, nil
+	case agent.ReadCommand:
+		name, rest, _ := strings.Cut(strings.TrimPrefix(q.Text, "/"), " ")
+		switch name {
+		case "clear", "context", "cost", "quit":
+			return agent.CommandRead{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: name, Arguments: rest}, nil
+		case "broken":
+			return agent.CommandRead{Is: agent.ReadRefuse, Kind: agent.CommandCustom, Name: name, Why: "its file is no text"}, nil
+		case "gret":
+			return agent.CommandRead{Is: agent.ReadUnknown, Name: name, Near: []string{"greet"}}, nil
+		}
+		return agent.CommandRead{Is: agent.ReadSend}, nil
 	case agent.FindSession:
 		w.mu.Lock()
 		defer w.mu.Unlock()

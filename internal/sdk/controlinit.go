@@ -264,8 +264,16 @@ func (h *Host) hello(init *Initialize) map[string]any {
 	return out
 }
 
-// commandLines are what can be typed behind a slash. What a front-end carries out itself
-// is none of it.
+// typable reports whether a host can send a command: one that a session makes a prompt of, or
+// that is carried out here.
+func typable(c agent.CommandInfo) bool {
+	return c.Off == "" && (c.Kind != agent.CommandBuiltIn || slices.Contains(carried, c.Name) || slices.Contains(prompted, c.Name))
+}
+
+// prompted are the built-in commands of which sessions make prompts.
+var prompted = []string{"init", "review"}
+
+// commandLines are what can be typed behind a slash.
 func (h *Host) commandLines(ctx context.Context) []commandLine {
 	out := []commandLine{}
 	list, err := client.Query[[]agent.CommandInfo](ctx, h.prog.Client, agent.ListCommands{Session: h.session})
@@ -273,8 +281,8 @@ func (h *Host) commandLines(ctx context.Context) []commandLine {
 		return out // it is for information
 	}
 	for _, c := range list {
-		if c.Kind != agent.CommandBuiltIn && c.Off == "" {
-			out = append(out, commandLine{c.Name, c.Description, c.Hint, c.Aliases, false})
+		if typable(c) {
+			out = append(out, commandLine{c.Name, c.Description, c.Hint, c.Aliases, c.Kind == agent.CommandBuiltIn})
 		}
 	}
 	return out

@@ -91,7 +91,7 @@ func (h *Host) beginning() initMessage {
 	}
 	if list, err := client.Query[[]agent.CommandInfo](ctx, c, agent.ListCommands{Session: h.session}); err == nil {
 		for _, x := range list {
-			if x.Kind != agent.CommandBuiltIn && x.Off == "" {
+			if typable(x) {
 				m.Commands = append(m.Commands, x.Name)
 			}
 			if x.Kind == agent.CommandSkill && x.Off == "" {

@@ -84,7 +84,7 @@ func (h *Host) user(data []byte) {
 			return
 		}
 	}
-	if m.Steers && h.show.busy() {
+	if m.Steers && h.show.busy() && !slashed(m) {
 		h.send(m)
 		return
 	}
@@ -182,6 +182,10 @@ func (h *Host) next() {
 		h.queue = h.queue[1:]
 		if focus, ok := compactsFor(m); ok {
 			h.compact(m, focus)
+			continue
+		}
+		if slashed(m) {
+			h.reads(m)
 			continue
 		}
 		h.send(m)

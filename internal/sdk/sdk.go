@@ -149,6 +149,8 @@ type found struct {
 	err     error
 	over    bool  // there are no more
 	size    int64 // of the event
+
+	then func() // is for the loop to do; nil = it is an event
 }
 
 // The codes that a host ends with.

@@ -42,6 +42,8 @@ type show struct {
 	stream  stream
 
 	compacting compacting
+	reading    bool  // it is found out what a message is
+	first      int64 // the event that took in the first message ever; 0 = none did
 
 	turn    turn
 	results *transcript.Results
@@ -92,10 +94,21 @@ func (s *show) messageID(from *child) string {
 }
 
 // busy reports whether a turn runs, or is about to.
-func (s *show) busy() bool { return s.open || len(s.sent) > 0 || s.compacting.id != "" }
+func (s *show) busy() bool { return s.open || len(s.sent) > 0 || s.compacting.id != "" || s.reading }
+
+// said notes that an event has taken a message in.
+func (s *show) said(seq int64) {
+	if s.first == 0 && seq > 0 {
+		s.first = seq
+	}
+}
 
 // event turns an event into messages.
 func (h *Host) event(f found) {
+	if f.then != nil {
+		f.then()
+		return
+	}
 	if f.session != "" {
 		h.childEvent(f)
 		return
@@ -118,8 +131,12 @@ func (h *Host) event(f found) {
 	e := f.event
 	s.seen = max(s.seen, e.Seq)
 	defer func() { h.reached.at(s.seen, s.model) }()
-	if b, ok := e.Body.(agent.InputAdded); ok {
+	switch b := e.Body.(type) {
+	case agent.InputAdded:
 		h.input(e, b)
+		s.said(e.Seq)
+	case agent.InputQueued:
+		s.said(e.Seq)
 	}
 	if !e.Live() && e.Seq <= s.past {
 		if h.prog.Open.Fork == "" { // else it was used by that one

@@ -6,7 +6,6 @@ import (
 
 	"dure/agent"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // compactCommand is the message by which hosts have a conversation shortened.
@@ -32,10 +31,7 @@ func compactsFor(m message) (focus string, ok bool) {
 func (h *Host) compact(m message, focus string) {
 	h.grace = nil
 	h.setState(stateRunning)
-	h.out.put(h.beginning())
-	if h.c.Replay {
-		h.replay(agent.Event{Time: h.c.Now()}, m)
-	}
+	h.aside(m)
 	if err := h.sess.Send(h.ctx, agent.Compact{Focus: focus}); err != nil {
 		h.failure(err)
 		h.rest()
@@ -59,11 +55,5 @@ func (h *Host) compactOver(why string) {
 	if why != "" {
 		h.out.put(status{head: h.head("system", "status", ""), Compact: "failed", Wrong: why})
 	}
-	r := h.show.results.Result("")
-	r.Type, r.Subtype, r.IsError, r.TerminalReason = "result", "success", false, "completed"
-	r.Result, r.Errors, r.NumTurns, r.StopReason, r.Denials, r.Deferred, r.Structured = why, nil, 0, nil, nil, nil, nil
-	r.Usage, r.DurationAPIMS, r.FirstMS = transcript.ResultUsage{}, 0, 0
-	r.DurationMS = h.c.Now().Sub(c.began).Milliseconds()
-	h.result(r)
-	h.rest()
+	h.aloneOver(why, c.began)
 }

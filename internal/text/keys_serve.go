@@ -20,6 +20,7 @@ const (
 	HelpControl
 	ControlHook
 	ControlHooksOff
+	HostCommand
 	HelpServe
 	FlagServeAddr
 	FlagServeGuarded
@@ -59,6 +60,7 @@ var serveTexts = [acpKeys - lendKeys]both{
 	HelpControl - lendKeys:         {"be driven by another program, over standard input and output", "다른 프로그램이 표준 입출력으로 dure를 다루게 하기"},
 	ControlHook - lendKeys:         {"a hook of the host is not taken: {error}", "호스트의 훅을 쓸 수 없습니다: {error}"},
 	ControlHooksOff - lendKeys:     {"hooks are switched off by the settings", "설정에서 훅이 꺼져 있습니다"},
+	HostCommand - lendKeys:         {"{name} is for people at a terminal. A host can send {list} and the commands that the session lists.", "{name} 명령은 터미널 앞의 사람을 위한 것입니다. 호스트는 {list} 명령과 세션이 나열하는 명령을 보낼 수 있습니다."},
 	HelpServe - lendKeys:           {"serve sessions over HTTP, to front-ends and programs", "프런트엔드와 프로그램에 HTTP로 세션 제공"},
 	FlagServeAddr - lendKeys:       {"where to serve: an address of this machine; port 0 is any that is free", "제공할 주소: 이 컴퓨터의 주소; 포트 0은 비어 있는 아무 포트"},
 	FlagServeGuarded - lendKeys:    {"answer questions that delete or import sessions, make commits, or change tools and servers", "세션 삭제와 가져오기, 커밋, 도구와 서버 변경 질문에도 응답"},
