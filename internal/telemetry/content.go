@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"dure/agent"
@@ -100,9 +101,9 @@ func (m *messages) answer(a agent.Message, stop agent.StopReason) messages {
 		case b.Type == agent.TextBlock && m.parts.has(PartAnswers):
 			parts = append(parts, fields{{"type", "text"}, {"content", out.bounded(b.Text)}})
 		case b.Type == agent.CallBlock && b.Call != nil && m.parts.has(PartInputs):
-			input := string(b.Call.Input)
-			if !json.Valid(b.Call.Input) {
-				input = "{}"
+			input := "{}"
+			if json.Valid(b.Call.Input) {
+				input = unescaped(b.Call.Input)
 			}
 			parts = append(parts, fields{{"type", "tool_call"}, {"id", b.Call.ID}, {"name", b.Call.Tool}, {"arguments", out.bounded(input)}})
 		}
@@ -116,4 +117,25 @@ func (m *messages) answer(a agent.Message, stop agent.StopReason) messages {
 	}
 	out.list = append(out.list, fields{{"role", "assistant"}, {"parts", parts}, {"finish_reason", finish}})
 	return out
+}
+
+// unescaped is JSON in which characters stand for themselves, as far as they can: secrets are
+// found by how they are written.
+func unescaped(data []byte) string {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return string(data)
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return string(data)
+	}
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return string(data)
+	}
+	return string(bytes.TrimSpace(plain.Bytes()))
 }

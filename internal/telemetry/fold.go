@@ -512,7 +512,7 @@ func (f *fold) callContent(input []byte, r agent.Result) (content attrs) {
 		return nil
 	}
 	if c.Parts.has(PartInputs) {
-		content.add("gen_ai.tool.call.arguments", clip(c.Redact(string(input)), maxContent))
+		content.add("gen_ai.tool.call.arguments", clip(c.Redact(unescaped(input)), maxContent))
 	}
 	if c.Parts.has(PartResults) {
 		content.add("gen_ai.tool.call.result", clip(c.Redact(r.Unfenced()), maxContent))
