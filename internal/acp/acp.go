@@ -100,7 +100,7 @@ type Server struct {
 	end  context.CancelFunc
 	wg   sync.WaitGroup
 
-	terminals sync.WaitGroup // that are being made
+	terminals sync.WaitGroup // that are being made, or given back
 
 	slots chan struct{}
 	base  func() (Place, error)

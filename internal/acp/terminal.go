@@ -42,7 +42,7 @@ func (t terminal) Run(ctx context.Context, c agent.TerminalCommand) (agent.Termi
 		return none, err
 	}
 	it := ofTerminal{Session: t.x.id, ID: made.ID}
-	defer func() { _ = t.brief("terminal/release", it, &struct{}{}) }() // a client that does not answer has its own way
+	defer t.release(it)
 	t.x.showTerminal(c.Call, made.ID)
 	var exit terminalExit
 	waited := t.x.s.ask(ctx, "terminal/wait_for_exit", it, &exit)
@@ -66,6 +66,12 @@ func (t terminal) Run(ctx context.Context, c agent.TerminalCommand) (agent.Termi
 		got.Code = *exit.Code
 	}
 	return got, nil
+}
+
+// release gives a terminal back. What came of the command does not wait for the answer; a
+// client that gives none has its own way.
+func (t terminal) release(it ofTerminal) {
+	t.x.s.terminals.Go(func() { _ = t.brief("terminal/release", it, &struct{}{}) })
 }
 
 // create has the client make a terminal. One that comes when nobody waits for it any more is

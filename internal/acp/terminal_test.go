@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +14,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"dure/agent"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
 )
@@ -247,4 +252,57 @@ func TestTerminalIsShown(t *testing.T) {
 			<-s.line.over
 		})
 	}
+}
+
+// A client that never says that it has taken a terminal back holds up nothing that ran on it.
+func TestUnreleasedTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, theirs := io.Pipe()
+		out, ours := io.Pipe()
+		s := New(Config{})
+		s.life, s.end = context.WithCancel(t.Context())
+		s.line = newLine(in, ours)
+		var served sync.WaitGroup
+		served.Go(func() { // what the server reads
+			for data := range s.line.in {
+				s.take(data)
+			}
+		})
+		released := 0
+		served.Go(func() { // the client
+			for r := bufio.NewScanner(out); r.Scan(); {
+				var m message
+				if err := json.Unmarshal(r.Bytes(), &m); err != nil {
+					t.Error(err)
+				}
+				result := map[string]string{"terminal/create": `{"terminalId":"T1"}`, "terminal/wait_for_exit": `{"exitCode":0}`, "terminal/output": `{"output":"DONE","truncated":false}`}[m.Method]
+				if m.Method == "terminal/release" {
+					released++
+				}
+				if result != "" {
+					_, _ = io.WriteString(theirs, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":`+result+"}\n") // it is read
+				}
+			}
+		})
+		began := time.Now()
+		got, err := terminal{&session{s: s, id: "s1"}}.Run(t.Context(), agent.TerminalCommand{Call: "c1", Argv: []string{"echo"}})
+		if took := time.Since(began); took != 0 || err != nil || got.Output != "DONE" || got.Code != 0 {
+			t.Errorf("it took %v: %+v, %v", took, got, err)
+		}
+		s.terminals.Wait()
+		if took := time.Since(began); took != askTime {
+			t.Errorf("the answer was waited for %v", took)
+		}
+		s.end()
+		s.line.close()
+		_ = theirs.Close() // pipes have no errors
+		<-s.line.done
+		_ = ours.Close()
+		<-s.line.over
+		close(s.line.in)
+		served.Wait()
+		if released != 1 {
+			t.Errorf("it was given back %d times", released)
+		}
+	})
 }
