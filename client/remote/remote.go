@@ -115,7 +115,7 @@ func (r *Remote) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, err
 }
 
 // Send hands a command to a session. An answer to a question that somebody else has
-// answered before is accepted, and does nothing.
+// answered before is accepted, and does nothing: [client.Session.Resolve] says so.
 func (r *Remote) Send(ctx context.Context, session string, c agent.Command) error {
 	data, err := agent.EncodeCommand(c)
 	if err != nil {

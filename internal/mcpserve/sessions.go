@@ -371,7 +371,7 @@ func (s *Server) answer(ctx context.Context, p person, req *mcp.CallToolRequest,
 	default:
 		return nil, errors.New("it takes the word of a person to allow it, and this client cannot ask one; answer in dure, or deny it")
 	}
-	if err := s.c.Client.Attach(info.ID).Send(ctx, answer); err != nil {
+	if err := s.c.Client.Attach(info.ID).Resolve(ctx, answer); err != nil {
 		return nil, err
 	}
 	return map[string]any{"session": info.ID, "approval": asked.ID, "verdict": answer.Decision.Verdict}, nil

@@ -96,50 +96,5 @@ func (s *Server) resolve(ctx context.Context, session string, c agent.Resolve) e
 	turn := s.answers.of(session)
 	turn.Lock()
 	defer turn.Unlock()
-	info, err := s.find(ctx, session)
-	if err != nil {
-		return err
-	}
-	if err := s.cfg.Client.Attach(session).Send(ctx, c); err != nil {
-		return err
-	}
-	before := info.Head
-	if info, err = s.find(ctx, session); err != nil {
-		return err
-	}
-	came, ok, err := s.answerTo(ctx, session, c.ID, before, info.Head)
-	if err != nil || ok && came.Decision.Verdict == c.Decision.Verdict {
-		return err
-	}
-	if !ok {
-		if came, ok, err = s.answerTo(ctx, session, c.ID, 0, before); err != nil {
-			return err
-		}
-	}
-	if !ok {
-		return &refused{Status: http.StatusNotFound, Code: noQuestion, Detail: "nobody asks " + c.ID, Fix: "answer with the id of an approval.asked event", Args: map[string]string{"id": c.ID}}
-	}
-	return &refused{
-		Status: http.StatusConflict, Code: answered, Detail: "it was answered before: " + string(came.Decision.Verdict) + ", by " + came.Decision.By,
-		Args: map[string]string{"id": c.ID, "verdict": string(came.Decision.Verdict), "by": came.Decision.By},
-	}
-}
-
-// answerTo returns the answer to a question among the events after one up to another.
-func (s *Server) answerTo(ctx context.Context, session, question string, after, to int64) (agent.ApprovalResolved, bool, error) {
-	if to <= after {
-		return agent.ApprovalResolved{}, false, nil
-	}
-	for e, err := range s.cfg.Client.Attach(session).Events(ctx, after) {
-		if err != nil {
-			return agent.ApprovalResolved{}, false, err
-		}
-		if b, ok := e.Body.(agent.ApprovalResolved); ok && b.ID == question {
-			return b, true, nil
-		}
-		if e.Seq >= to {
-			break
-		}
-	}
-	return agent.ApprovalResolved{}, false, nil
+	return s.cfg.Client.Attach(session).Resolve(ctx, c)
 }

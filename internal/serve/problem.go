@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/client"
 )
 
 // Problem is an error as clients see it, after RFC 9457. Code is stable: that of an
@@ -73,13 +74,11 @@ const (
 	noJSON      = "media-type"
 	badRequest  = "bad-request"
 	tooSlow     = "timeout"
-	forbidden   = "forbidden"   // scope
-	ending      = "draining"    // the server is about to end
-	answered    = "answered"    // somebody else has answered first: by, verdict
-	noQuestion  = "no-question" // id
-	guarded     = "guarded"     // query
-	noFile      = "no-file"     // path
-	badPath     = "path"        // path
+	forbidden   = "forbidden" // scope
+	ending      = "draining"  // the server is about to end
+	guarded     = "guarded"   // query
+	noFile      = "no-file"   // path
+	badPath     = "path"      // path
 )
 
 // statuses are those of problems; all others are the fault of the request.
@@ -92,6 +91,7 @@ var statuses = map[agent.ProblemCode]int{
 	agent.ProblemHook: http.StatusForbidden, agent.ProblemNoAI: http.StatusForbidden, agent.ProblemNetwork: http.StatusForbidden,
 	agent.ProblemEndpoint: http.StatusBadGateway, agent.ProblemProvider: http.StatusBadGateway,
 	agent.ProblemHome: http.StatusInternalServerError, agent.ProblemDamaged: http.StatusInternalServerError, agent.ProblemIndex: http.StatusInternalServerError,
+	client.ProblemAnswered: http.StatusConflict, client.ProblemNoQuestion: http.StatusNotFound,
 	agent.ProblemInternal: http.StatusInternalServerError, agent.ProblemDisk: http.StatusInsufficientStorage,
 }
 

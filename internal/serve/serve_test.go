@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/client"
 )
 
 // A session is opened, told, read, shared and closed.
@@ -91,13 +92,13 @@ func TestAnsweredTwice(t *testing.T) {
 	for _, again := range []string{answer, strings.Replace(answer, "allow", "deny", 1)} {
 		var p Problem
 		g.call("POST", "/v1/sessions/s/commands/resolve", again, 409, &p)
-		if p.Code != answered || p.Args["verdict"] != "allow" || p.Args["by"] != "user" {
+		if p.Code != string(client.ProblemAnswered) || p.Args["verdict"] != "allow" || p.Args["by"] != "user" {
 			t.Errorf("the second is told %+v", p)
 		}
 	}
 	var p Problem
 	g.call("POST", "/v1/sessions/s/commands/resolve", `{"id":"ap_2","decision":{"verdict":"allow"}}`, 404, &p)
-	if p.Code != noQuestion {
+	if p.Code != string(client.ProblemNoQuestion) {
 		t.Errorf("%+v", p)
 	}
 	n := 0
