@@ -63,6 +63,11 @@ func TestServeAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	answered := 0
+	refusals := map[string]string{
+		"commit.prepare": "tool", // the folder is in no repository
+		"commit.make":    "guarded", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
+		"sessions.sweep": "guarded", "tools.switch": "guarded",
+	}
 	for _, name := range agent.Queries() {
 		fields := map[string]any{"session": session, "name": session, "a": session, "b": session, "text": "1+1", "to": 1, "seq": 1}
 		switch name {
@@ -70,8 +75,8 @@ func TestServeAnswers(t *testing.T) {
 			fields["text"] = true
 		case "agents":
 			delete(fields, "name")
-		case "web.search", "commit.prepare":
-			continue // they ask others, and need a repository
+		case "web.search":
+			continue // it asks others
 		}
 		body, err := json.Marshal(fields)
 		if err != nil {
@@ -79,6 +84,9 @@ func TestServeAnswers(t *testing.T) {
 		}
 		path := "/v1/queries/" + name
 		status, data := p.ask("POST", path, p.at.Token, string(body))
+		if code, told := refusals[name]; told && (status < 400 || status >= 500 || !strings.Contains(data, `"code":"`+code+`"`)) {
+			t.Errorf("%s is to be refused as %s: %d %s", name, code, status, data)
+		}
 		if status != 200 {
 			if status >= 500 {
 				t.Errorf("%s: %d %s", name, status, data)

@@ -61,6 +61,10 @@ func (t *typed) invoke(ctx context.Context, origin, tool string, in map[string]a
 	if err != nil {
 		return "", err
 	}
+	if res.Failed() && res.Error != nil && res.Error.Code == agent.ErrNotInCatalog && (tool == gitReadTool || tool == gitCommitTool) {
+		why := fmt.Errorf("the folder is in no repository of git, or the tool is withheld (%s)", oneLine(res.Error.Message, 300))
+		return "", toolProblem(tool, why, "open the session in a repository; /tools says which tools it has")
+	}
 	if res.Failed() && res.Error != nil {
 		return "", errors.New(oneLine(res.Error.Message, 600))
 	}

@@ -88,6 +88,7 @@ var statuses = map[agent.ProblemCode]int{
 	agent.ProblemAlive: http.StatusConflict, agent.ProblemGone: http.StatusConflict, agent.ProblemOver: http.StatusConflict,
 	agent.ProblemUnclear: http.StatusConflict, agent.ProblemUndo: http.StatusConflict, agent.ProblemWhole: http.StatusConflict,
 	agent.ProblemChange: http.StatusConflict, agent.ProblemNoPlan: http.StatusConflict, agent.ProblemPlan: http.StatusConflict, agent.ProblemPlans: http.StatusConflict,
+	agent.ProblemTool: http.StatusConflict,
 	agent.ProblemHook: http.StatusForbidden, agent.ProblemNoAI: http.StatusForbidden, agent.ProblemNetwork: http.StatusForbidden,
 	agent.ProblemEndpoint: http.StatusBadGateway, agent.ProblemProvider: http.StatusBadGateway,
 	agent.ProblemHome: http.StatusInternalServerError, agent.ProblemDamaged: http.StatusInternalServerError, agent.ProblemIndex: http.StatusInternalServerError,
