@@ -26,7 +26,7 @@ type reading struct {
 
 // slashed reports whether a message may be a command: what a session makes prompts of it sends,
 // what is built in is carried out here or refused, and the model reads none of it as prose.
-func slashed(m message) bool { return len(m.Blocks) == 0 && strings.HasPrefix(m.Text, "/") }
+func slashed(m message) bool { return !m.Plain && len(m.Blocks) == 0 && strings.HasPrefix(m.Text, "/") }
 
 // reads finds out what a message is, beside the loop: whoever offers commands may be inside of
 // the host.

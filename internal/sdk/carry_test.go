@@ -106,3 +106,17 @@ func TestCommandWaits(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What its user has not typed names neither commands nor files.
+func TestComposedMessage(t *testing.T) {
+	d := newDesk(t)
+	for i, words := range []string{"/clear @a.txt", "/compact", "/greet you", "See @a.txt"} {
+		d.say(`{"type":"user","client_composed":true,"message":{"role":"user","content":"` + words + `"}}`)
+		p, ok := d.commands(i + 1)[i].(agent.Prompt)
+		if want := strings.Replace(words, "/", " /", 1); !ok || p.Text != want || len(p.Without) != 1 || p.Without[0] != agent.WithoutAll {
+			t.Fatalf("%q: %+v", words, d.commands(i + 1)[i])
+		}
+		d.w.emit(agent.InputAdded{Input: p.ID, Text: p.Text}, agent.TurnStarted{Turn: words}, agent.TurnEnded{Turn: words, Reason: agent.EndDone})
+		d.next("result")
+	}
+}

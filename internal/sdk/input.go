@@ -28,6 +28,7 @@ type message struct {
 	Blocks []agent.Block
 	Steers bool // it does not wait for the turn that runs
 	Silent bool // it is no reason for a turn
+	Plain  bool // it was not typed: it names neither commands nor files
 
 	content json.RawMessage // as it came; nil = Text
 }
@@ -97,6 +98,7 @@ func parseMessage(data []byte) (m message, err error) {
 		UUID     string `json:"uuid"`
 		Priority string `json:"priority"`
 		Query    *bool  `json:"shouldQuery"`
+		Composed bool   `json:"client_composed"`
 		Message  struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
@@ -112,7 +114,7 @@ func parseMessage(data []byte) (m message, err error) {
 	if len(in.UUID) <= maxID {
 		m.ID = in.UUID
 	}
-	m.content = in.Message.Content
+	m.content, m.Plain = in.Message.Content, in.Composed
 	m.Steers = in.Priority == "now" || in.Priority == "next"
 	m.Silent = in.Query != nil && !*in.Query
 	if m.Text, m.Blocks, err = parseContent(in.Message.Content); err == nil && strings.TrimSpace(m.Text) == "" && len(m.Blocks) == 0 {
@@ -200,6 +202,11 @@ func (h *Host) send(m message) {
 			p.Text = b.Text + "\n\n" + p.Text
 		} else {
 			p.Blocks = slices.Insert(p.Blocks, min(i, len(p.Blocks)), b)
+		}
+	}
+	if m.Plain {
+		if p.Without = []string{agent.WithoutAll}; strings.HasPrefix(p.Text, "/") {
+			p.Text = " " + p.Text // the session would look for a command
 		}
 	}
 	h.kept = nil

@@ -20,7 +20,7 @@ type compacting struct {
 // compactsFor reports whether a message wants the conversation shortened, and what it wants
 // kept.
 func compactsFor(m message) (focus string, ok bool) {
-	if len(m.Blocks) > 0 {
+	if m.Plain || len(m.Blocks) > 0 {
 		return "", false
 	}
 	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")

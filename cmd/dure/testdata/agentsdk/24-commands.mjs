@@ -40,3 +40,11 @@ const last = await requests();
 assert.ok(last.includes('What did I say?') && !last.includes('my secret') && !last.includes('Greet Ada'), 'what was said before is forgotten');
 for (const name of ['clear', 'compact', 'context', 'cost', 'greet']) assert.ok(listed.includes(name), `${name} is listed`);
 for (const name of ['quit', 'model', 'config']) assert.ok(!listed.includes(name), `${name} is listed`);
+
+// What was not typed is no command, whatever it begins with.
+const plain = [];
+for await (const m of query({ prompt: '/greet Ada', options: options({ settingSources: ['user'], verbatimPrompts: true }) })) {
+  if (m.type === 'result') plain.push(m.result);
+}
+assert.deepEqual(plain, ['DONE']);
+assert.ok((await requests()).includes(' /greet Ada'));
