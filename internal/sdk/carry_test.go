@@ -120,3 +120,19 @@ func TestComposedMessage(t *testing.T) {
 		d.next("result")
 	}
 }
+
+// A host that wants no turn disturbed is told so by a code while one runs.
+func TestReloadRefused(t *testing.T) {
+	d := newDesk(t)
+	const reload = `{"subtype":"reload_plugins","refuse_if_busy":true}`
+	d.say(`{"type":"user","message":{"role":"user","content":"Go."}}`)
+	id := d.commands(1)[0].(agent.Prompt).ID
+	if got := string(d.answer("r1", reload)); got != "error: the session is busy reload_plugins_busy" {
+		t.Error(got)
+	}
+	d.w.emit(agent.InputAdded{Input: id, Text: "Go."}, agent.TurnStarted{Turn: "t"}, agent.TurnEnded{Turn: "t", Reason: agent.EndDone})
+	d.next("result")
+	if got := string(d.answer("r2", reload)); !strings.HasPrefix(got, "{") {
+		t.Error(got)
+	}
+}

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -226,6 +227,15 @@ func (h *Host) reloadSkills(json.RawMessage) (any, error) {
 	}), nil
 }
 
+// errBusy is why plugins are not read again for a host that wants no turn disturbed.
+var errBusy = errors.New("the session is busy")
+
+// agents reports whether something goes on in the background beside commands.
+func (h *Host) agents() bool {
+	_, others := h.running()
+	return others
+}
+
 // reloadPlugins reads the plugins again. What the running session has of them stays until
 // another one begins.
 func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
@@ -241,8 +251,8 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 		return nil, err
 	case len(in.Add) > 0:
 		return nil, fmt.Errorf("plugins cannot be added while a session runs; begin with them")
-	case in.Refuse && h.show.busy():
-		return nil, fmt.Errorf("a turn is running")
+	case in.Refuse && (h.show.busy() || len(h.queue) > 0 || h.agents()):
+		return nil, errBusy
 	}
 	p, c, id := h.prog.Powers, h.prog.Client, h.session
 	h.plugins = nil

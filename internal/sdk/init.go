@@ -59,7 +59,7 @@ func pluginLines(list []agent.PluginInfo) (lines []pluginLine, faults int) {
 }
 
 // capabilities are what hosts may count on beside what every version has.
-var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"}
+var capabilities = []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "reload_plugins_refuse_if_busy_v1"}
 
 // beginning is what the session is like as a turn begins. What cannot be found out is left
 // out: the turn does not wait for it.

@@ -85,7 +85,11 @@ func (h *Host) request(l line) {
 // reply answers a request. It is safe for concurrent use.
 func (h *Host) reply(id string, v any, err error) {
 	if err != nil {
-		h.replyCode(id, "", err)
+		code := ""
+		if errors.Is(err, errBusy) {
+			code = "reload_plugins_busy"
+		}
+		h.replyCode(id, code, err)
 		return
 	}
 	if v == nil {
