@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/text"
@@ -32,6 +33,8 @@ type world struct {
 	model *script.Server
 	lang  string
 	box   string // the sandbox: auto or off; "" = as the settings say
+
+	opened func(client.Client) // is told with what a folder is worked in; nil = nobody is
 }
 
 func newWorld(t *testing.T, replies ...script.Reply) *world {
@@ -87,6 +90,9 @@ func (w *world) config() Config {
 			if err != nil {
 				return Place{}, err
 			}
+			if w.opened != nil {
+				w.opened(a.Client())
+			}
 			return Place{
 				Client: a.Client(), Mode: agent.ModeDefault, Effort: "medium", Close: a.Close,
 				Modes: []agent.Mode{agent.ModeDefault, agent.ModeAcceptEdits, agent.ModePlan},
@@ -116,6 +122,7 @@ type editorClient struct {
 	updates []json.RawMessage
 	calls   []string // methods that the server has called
 	faults  []string
+	back    bool // the server has taken back what it has called
 	over    bool
 }
 
@@ -188,6 +195,9 @@ func (e *editorClient) take(line []byte) {
 		e.answers[string(m.ID)] = m
 	} else if m.ID != nil {
 		e.calls = append(e.calls, method)
+	}
+	if method == "$/cancel_request" {
+		e.back = true
 	}
 	if m.Method == "session/update" {
 		e.updates = append(e.updates, m.Params)

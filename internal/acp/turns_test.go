@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"dure/agent"
+	"dure/client"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
 )
@@ -110,6 +113,54 @@ func TestCancel(t *testing.T) {
 			t.Error("it was written")
 		}
 	})
+}
+
+// What somebody else answers while the editor's person thinks about it is taken back from the
+// editor, and the turn goes on; the answer that still comes from there does not count.
+func TestAnsweredElsewhere(t *testing.T) {
+	w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Write", `{"file_path":"made.txt","content":"x"}`)}}, script.Reply{Text: "no"})
+	places := make(chan client.Client, 4)
+	w.opened = func(c client.Client) { places <- c }
+	e := w.connect(`{}`)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once, done sync.Once
+	release := func() { done.Do(func() { close(answer) }) }
+	t.Cleanup(release)
+	e.on = func(string, json.RawMessage) (any, *wireError) {
+		once.Do(func() { close(asked) })
+		<-answer
+		return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": answerOnce}}, nil
+	}
+	id := e.open(w.work, "")
+	turn := e.send("session/prompt", `{"sessionId":`+quote(id)+`,"prompt":[{"type":"text","text":"go"}]}`)
+	<-asked
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	sess := (<-places).Attach(id)
+	for ev, err := range sess.Events(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := ev.Body.(agent.ApprovalAsked); ok {
+			no := agent.Resolve{ID: b.ID, Decision: agent.Decision{Verdict: agent.Deny, By: "web"}}
+			if err := sess.Resolve(ctx, no); err != nil {
+				t.Error(err)
+			}
+			no.Decision.Verdict = agent.Allow
+			if p := agent.ProblemOf(sess.Resolve(ctx, no)); p == nil || p.Code != client.ProblemAnswered || p.Args["by"] != "web" {
+				t.Errorf("the second is told %+v", p)
+			}
+			break
+		}
+	}
+	e.wait("that it is taken back", func() bool { return e.back })
+	if got := e.got(turn); got.Error != nil || stopOf(got.Result) != stopEnd {
+		t.Errorf("%+v", got)
+	}
+	release()
+	if _, err := os.Stat(filepath.Join(w.work, "made.txt")); err == nil {
+		t.Error("it was written")
+	}
 }
 
 // Two sessions of one connection work beside each other.
