@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,5 +95,70 @@ func TestMirrorOfAKilledProgram(t *testing.T) {
 				t.Errorf("%d messages, %d lines", messages, len(there))
 			}
 		})
+	}
+}
+
+// What a host is told is called there as in what is written, that of agents too of which it is
+// shown a part only: hosts know messages by that.
+func TestMirrorCallsMessagesAsItsHostKnowsThem(t *testing.T) {
+	t.Parallel()
+	h := newHost(t,
+		script.Reply{When: "CHILDTASK", Thinking: "Hm.", Text: "Looking.", Calls: []script.Call{{ID: "toolu_9", Tool: "Bash", Input: json.RawMessage(`{"command":"echo inside"}`)}}},
+		script.Reply{When: "inside", Text: "FOUND"},
+		script.Reply{Thinking: "Hm.", Text: "I ask.", Calls: []script.Call{{ID: "toolu_1", Tool: "Agent", Input: json.RawMessage(`{"description":"Look","prompt":"CHILDTASK","subagent_type":"general-purpose"}`)}}},
+		script.Reply{Text: "Done."})
+	projects := t.TempDir()
+	h.env = append(h.env, "CLAUDE_CONFIG_DIR="+projects)
+	h.start(append(slices.Clone(usualArgs), "--allowedTools=Bash,Agent", "--include-partial-messages")...)
+	h.initialise("")
+	h.say(user("Go."))
+	h.until("result")
+	h.end(0)
+	written, answers := map[string]any{}, map[any]bool{} // the names of answers by those of messages, and in themselves
+	err := filepath.WalkDir(projects, func(path string, d os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".jsonl" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for line := range strings.Lines(string(data)) {
+			var l struct {
+				UUID    string
+				Message map[string]any
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				return err
+			}
+			written[l.UUID] = l.Message["id"]
+			answers[l.Message["id"]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, l := range h.seen {
+		kind := l.Type
+		switch {
+		case kind == "stream_event" && l.at("event.type") == "message_start":
+			if id := l.at("event.message.id"); !answers[id] {
+				t.Errorf("no answer is called %v", id)
+			}
+		case kind == "assistant" || kind == "user":
+			if l.at("parent_tool_use_id") != nil {
+				kind += " of an agent"
+			}
+			if id, ok := written[l.fields["uuid"].(string)]; !ok || id != l.at("message.id") {
+				t.Errorf("%v, %v of %v is not written: %.300s", ok, id, l.at("message.id"), l.raw)
+			}
+		default:
+			continue
+		}
+		seen[kind]++
+	}
+	for kind, n := range map[string]int{"assistant": 4, "user": 1, "assistant of an agent": 1, "user of an agent": 1, "stream_event": 2} {
+		if seen[kind] != n {
+			t.Errorf("%d of %s, want %d", seen[kind], kind, n)
+		}
 	}
 }

@@ -168,22 +168,26 @@ func (h *Host) answeredBy(e agent.Event, b agent.ModelAnswered, from *child) {
 	if model == "" {
 		model = h.show.model
 	}
-	var parts []any
-	for _, block := range b.Message.Blocks {
+	type shown struct {
+		index int // of the block in the answer, by which its message is called
+		part  any
+	}
+	var parts []shown
+	for i, block := range b.Message.Blocks {
 		if from != nil && !h.c.Forward && block.Type != agent.CallBlock {
 			continue
 		}
 		if p := h.partOf(block); p != nil {
-			parts = append(parts, p)
+			parts = append(parts, shown{i, p})
 		}
 	}
 	for i, p := range parts {
-		m := spoken{ID: id, Type: "message", Role: "assistant", Model: model, Content: []any{p}, Usage: tokensOf(b.Usage)}
+		m := spoken{ID: id, Type: "message", Role: "assistant", Model: model, Content: []any{p.part}, Usage: tokensOf(b.Usage)}
 		if i == len(parts)-1 {
 			stop := string(b.Stop)
 			m.StopReason = &stop
 		}
-		s := said{head: h.head("assistant", "", transcript.MessageID(e.ID, i)), Message: m, RequestID: b.RequestID, Time: stamp(e.Time)}
+		s := said{head: h.head("assistant", "", transcript.MessageID(e.ID, p.index)), Message: m, RequestID: b.RequestID, Time: stamp(e.Time)}
 		from.mark(&s)
 		h.out.put(s)
 	}

@@ -90,7 +90,7 @@ func (s *show) messageID(from *child) string {
 	if from != nil {
 		of = from.request
 	}
-	return "msg_" + transcript.MessageID(of, 0)
+	return transcript.AnswerID(of)
 }
 
 // busy reports whether a turn runs, or is about to.

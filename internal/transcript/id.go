@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -17,6 +18,13 @@ func MessageID(event string, part int) string {
 	b := sum[:16]
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: of one's own making
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// AnswerID names an answer as the API does, by the ID of the event of its request: that is
+// known when the first piece of it is shown. Its messages have this name in common.
+func AnswerID(request string) string {
+	const length = 24
+	return "msg_" + strings.ReplaceAll(MessageID(request, 0), "-", "")[:length]
 }
 
 // InputID names an input likewise: by its own ID, if that is a UUID.

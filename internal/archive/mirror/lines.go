@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -86,6 +87,10 @@ func (m *Mirror) lines(e agent.Event) []line {
 	switch b := e.Body.(type) {
 	case agent.InputAdded:
 		return m.input(e, b)
+	case agent.ModelRequested:
+		if b.Purpose == "" {
+			m.asked = e.ID
+		}
 	case agent.ModelAnswered:
 		if b.Purpose == "" {
 			return m.answer(e, b)
@@ -149,12 +154,11 @@ func (m *Mirror) input(e agent.Event, b agent.InputAdded) []line {
 	return []line{m.add(e, transcript.InputID(b.Input, e.ID), l)}
 }
 
-// answer has a line for each block: that is how they come.
+// answer has a line for each block: that is how they come. All have the name of the answer,
+// and the last one the reason why it ended.
 func (m *Mirror) answer(e agent.Event, b agent.ModelAnswered) (out []line) {
-	id := b.ID
-	if id == "" {
-		id = "msg_" + strings.ReplaceAll(transcript.MessageID(e.ID, 0), "-", "")[:24]
-	}
+	id := transcript.AnswerID(cmp.Or(m.asked, e.ID)) // what was taken over has no requests
+	var last *message
 	used := &usage{b.Usage.Input, b.Usage.CacheWrite, b.Usage.CacheRead, b.Usage.Output}
 	for i, block := range b.Message.Blocks {
 		part := blockOf(block, m.c.Shown)
@@ -164,12 +168,12 @@ func (m *Mirror) answer(e agent.Event, b agent.ModelAnswered) (out []line) {
 		if block.Type == agent.CallBlock {
 			m.calls[block.Call.ID] = true
 		}
-		l := entry{Type: "assistant", Request: b.RequestID, Message: &message{ID: id, Type: "message", Role: "assistant", Model: b.Model, Content: []any{part}, Usage: used}}
-		if i == len(b.Message.Blocks)-1 {
-			stop := string(b.Stop)
-			l.Message.Stop = &stop
-		}
-		out = append(out, m.add(e, transcript.MessageID(e.ID, i), l))
+		last = &message{ID: id, Type: "message", Role: "assistant", Model: b.Model, Content: []any{part}, Usage: used}
+		out = append(out, m.add(e, transcript.MessageID(e.ID, i), entry{Type: "assistant", Request: b.RequestID, Message: last}))
+	}
+	if last != nil {
+		stop := string(b.Stop)
+		last.Stop = &stop
 	}
 	return out
 }

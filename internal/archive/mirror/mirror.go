@@ -55,6 +55,8 @@ type Mirror struct {
 	file *os.File
 
 	head   int64           // the newest event of ours in the file
+	said   [2]int64        // those of the newest of the conversation in it, and of the one before
+	asked  string          // ID of the event of the newest request
 	seen   map[string]bool // what of it is there: UUIDs, and kinds of lines without one
 	talk                   // the conversation
 	calls  map[string]bool // that have no result yet
@@ -216,6 +218,9 @@ func (m *Mirror) take(data []byte) {
 		return
 	}
 	m.seen[k.UUID] = true
+	if seq > m.said[0] {
+		m.said = [2]int64{seq, m.said[0]}
+	}
 	m.heard(seq, k)
 	var blocks []struct {
 		Type string `json:"type"`
@@ -244,8 +249,9 @@ func (m *Mirror) owner() string {
 }
 
 // After is the event behind which the file is to be gone on with: all that follow it are to
-// be applied.
-func (m *Mirror) After() int64 { return max(m.head-1, 0) }
+// be applied. The newest of the conversation may be there in part, and what it came of is
+// behind the one before.
+func (m *Mirror) After() int64 { return m.said[1] }
 
 // Others is what others have said in the file.
 func (m *Mirror) Others() Others { return m.others }

@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
+	"dure/internal/transcript"
 )
 
 const session = "01a207b8-d47b-7804-89dd-89b813501b55"
@@ -324,6 +325,52 @@ func TestCutShort(t *testing.T) {
 			if got := strings.Join(valid, ""); got != want {
 				t.Fatalf("cut at %d: %s", n, cmp.Diff(want, got))
 			}
+		}
+	}
+}
+
+// What an answer and its messages are called does not depend on which run of the program
+// writes it, or where that was cut short, and is as the host is told: the answer by its
+// request, a message by the place of its block. The last one that is shown says why it ended.
+func TestNamesOfAnAnswer(t *testing.T) {
+	all := events(
+		agent.SessionOpened{Session: session}, agent.InputAdded{Input: "in_1", Text: "go"}, // 1, 2
+		agent.ModelRequested{}, agent.SettingsChanged{Title: "Made meanwhile", By: "model"}, // 3, 4
+		agent.ModelRequested{Purpose: "title"}, // 5
+		agent.ModelAnswered{Answer: agent.Answer{ID: "resp_1", Stop: agent.StopEnd, Message: agent.Message{Role: agent.Assistant, Blocks: []agent.Block{
+			{Type: agent.RawBlock, Provider: "responses", Raw: json.RawMessage(`{"type":"x"}`)},
+			{Type: agent.TextBlock, Text: "one"},
+			{Type: agent.TextBlock, Text: "two"},
+			{Type: agent.RawBlock, Provider: "responses", Raw: json.RawMessage(`{"type":"y"}`)},
+		}}}}, // 6
+	)
+	type answer struct {
+		UUID    string
+		Message struct {
+			ID   string
+			Stop string `json:"stop_reason"`
+		}
+	}
+	id, of := transcript.AnswerID(all[2].ID), all[5].ID
+	var one, two answer
+	one.UUID, one.Message.ID = transcript.MessageID(of, 1), id
+	two.UUID, two.Message.ID, two.Message.Stop = transcript.MessageID(of, 2), id, "end_turn"
+	whole := t.TempDir()
+	write(t, config(whole), all)
+	text := content(t, whole)
+	for n := 0; n < len(text); n += 7 {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl"), text[:n])
+		write(t, config(dir), all)
+		var got []answer
+		for line := range strings.Lines(content(t, dir)) {
+			var a answer
+			if json.Unmarshal([]byte(line), &a) == nil && strings.HasPrefix(a.Message.ID, "msg_") {
+				got = append(got, a)
+			}
+		}
+		if d := cmp.Diff([]answer{one, two}, got); d != "" {
+			t.Fatalf("cut at %d: %s", n, d)
 		}
 	}
 }
