@@ -210,6 +210,8 @@ func answerOf(a agent.ApprovalAsked, said json.RawMessage, err error) (r agent.R
 		r, w, _ = deny("the host does not answer any more")
 		r.Decision.Code = agent.ErrApprovalTimeout
 		return r, w, false
+	case errors.As(err, new(tooLongError)):
+		return deny(err.Error() + "; do it in smaller steps")
 	case err != nil:
 		return deny("the host answered with an error: " + err.Error())
 	}

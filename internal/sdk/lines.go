@@ -125,10 +125,16 @@ func (o *outbox) write(w io.Writer) {
 
 // put writes a value as a line. It waits for a slow reader, but not when the host ends.
 func (o *outbox) put(v any) {
+	if !o.mum.Load() {
+		o.line(encode(v))
+	}
+}
+
+// line writes a line, and waits as put does.
+func (o *outbox) line(data []byte) {
 	if o.mum.Load() {
 		return
 	}
-	data := encode(v)
 	if !o.room.Take(o.ctx, int64(len(data))) {
 		return
 	}
@@ -170,7 +176,7 @@ func marshal(v any) ([]byte, error) {
 }
 
 // encode is a value as a line that every host reads: one that would be too long has its
-// longest parts shortened.
+// longest parts shortened. A request to the host is none of those, see [Host.Ask].
 func encode(v any) []byte {
 	data, err := marshal(v)
 	if err != nil {

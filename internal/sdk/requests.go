@@ -188,6 +188,13 @@ type hostError string
 
 func (e hostError) Error() string { return string(e) }
 
+// tooLongError is why the host is not asked something that has so many bytes.
+type tooLongError int
+
+func (e tooLongError) Error() string {
+	return fmt.Sprintf("the host cannot be asked, because the request has %d bytes, and hosts take at most %d", int(e), maxOut)
+}
+
 // close ends all requests: the host does not answer any more.
 func (c *calls) close(err error) {
 	c.mu.Lock()
@@ -203,18 +210,27 @@ func (c *calls) close(err error) {
 
 // Ask asks the host, with the members of request, of which one is its subtype, and returns
 // what it answers. A request that nobody needs any more, because ctx is done, is taken back.
-// The error is [errGone] where the host cannot answer any more, and a [hostError] where it
-// answers with one. It is safe for concurrent use, and must not be called by the loop.
+// The error is [errGone] where the host cannot answer any more, a [tooLongError] where the
+// request does not fit in a line, of which nothing may be cut that somebody decides about, and a
+// [hostError] where the host answers with one. It is safe for concurrent use, and must not be called by the loop.
 func (h *Host) Ask(ctx context.Context, request any) (json.RawMessage, error) {
 	id, ch, err := h.calls.begin()
 	if err != nil {
 		return nil, err
 	}
-	h.out.put(struct {
+	data, err := marshal(struct {
 		Type      string `json:"type"`
 		RequestID string `json:"request_id"`
 		Request   any    `json:"request"`
 	}{"control_request", id, request})
+	if err == nil && len(data) > maxOut {
+		err = tooLongError(len(data))
+	}
+	if err != nil {
+		h.calls.end(id)
+		return nil, err
+	}
+	h.out.line(data)
 	select {
 	case a := <-ch:
 		return a.response, a.err

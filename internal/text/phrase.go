@@ -94,6 +94,8 @@ var phrases = [...][2]string{
 	{"what the bundle has its agents, tools and code do", "번들의 에이전트와 도구, 코드가 하는 일"},
 	{"it is not known to be harmless", "해가 없는지 알 수 없습니다"},
 	{"what the call would touch contains a NUL character", "건드릴 대상에 NUL 문자가 있습니다"},
+	{"it needs approval, and {Why}; do it in smaller steps", "승인이 필요한데, {Why}. 더 작게 나누어 하세요"},
+	{"the host cannot be asked, because the request has {n} bytes, and hosts take at most {most}", "요청이 {n}바이트라서 호스트에 물어볼 수 없습니다. 호스트는 한 번에 {most}바이트까지 받습니다"},
 	{"it needs approval ({Why}), and nobody is there to ask", "승인이 필요하지만 물어볼 사람이 없습니다({Why})"},
 	{"nobody is there to ask", "물어볼 사람이 없습니다"},
 	{"the user interrupted", "사용자가 중단함"},
