@@ -179,6 +179,9 @@ func marshal(v any) ([]byte, error) {
 // longest parts shortened. A request to the host is none of those, see [Host.Ask].
 func encode(v any) []byte {
 	data, err := marshal(v)
+	if r, ok := v.(replied); ok && err != nil && r.Response.Response != nil {
+		return encode(replied{r.Type, answered{Subtype: "error", RequestID: r.Response.RequestID, Error: err.Error()}})
+	}
 	if err != nil {
 		data, _ = marshal(map[string]string{"type": "system", "subtype": "informational", "level": "error", "content": err.Error()})
 		return data
