@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"dure/agent"
 )
@@ -127,7 +128,24 @@ func (s *stream) closePart() {
 	s.open = nil
 }
 
+// maxPiece is how long a piece of an answer may be: it fits in a line also where each of its
+// characters takes the most bytes.
+const maxPiece = 128 << 10
+
+// delta shows what comes next in a part, in as many pieces as lines can hold.
 func (s *stream) delta(p *part, words string) {
+	for len(words) > maxPiece {
+		end := maxPiece
+		for end > maxPiece-utf8.UTFMax && !utf8.RuneStart(words[end]) {
+			end--
+		}
+		s.piece(p, words[:end])
+		words = words[end:]
+	}
+	s.piece(p, words)
+}
+
+func (s *stream) piece(p *part, words string) {
 	p.text.WriteString(words)
 	d := map[string]any{"type": "text_delta", "text": words}
 	switch p.kind {
