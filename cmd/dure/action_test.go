@@ -328,6 +328,17 @@ func TestActionRuns(t *testing.T) {
 	}
 }
 
+// Without a bound in dollars the action gives none: a model whose price is not known could
+// not be asked.
+func TestActionWithoutBudget(t *testing.T) {
+	r := newRunner(t, script.Reply{Text: "Hello."})
+	r.install()
+	code := r.step("run", map[string]string{"prompt": "hi", "api-key": "the-key", "model": "no-price-is-known", "max-budget-usd": ""})
+	if code != 0 || !strings.Contains(r.output, "Hello.") {
+		t.Errorf("exit code %d\n%s\n%s", code, r.output, r.log)
+	}
+}
+
 // What goes wrong is the exit code of the step, and its result is there all the same.
 func TestActionFails(t *testing.T) {
 	task := func(more ...string) map[string]string {

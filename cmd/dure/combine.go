@@ -40,6 +40,14 @@ func (p *program) combined(given *pflag.FlagSet, args []string) error {
 			"--replay-user-messages", "--input-format stream-json", host + " --replay-user-messages",
 		},
 		{
+			f.host.forward && !streams, text.OnlyWith,
+			"--forward-subagent-text", "--output-format stream-json", "dure -p --output-format stream-json --forward-subagent-text TASK",
+		},
+		{
+			f.host.await && !lines, text.OnlyWith,
+			"--await-initialize", "--input-format stream-json", host + " --await-initialize",
+		},
+		{
 			f.host.permissionTool == toolOfHost && !lines, text.OnlyWith,
 			"--permission-prompt-tool " + toolOfHost, "--input-format stream-json", "dure -p --allow 'Bash(go test *)' TASK",
 		},
@@ -53,8 +61,7 @@ func (p *program) combined(given *pflag.FlagSet, args []string) error {
 		}
 	}
 	if name := f.host.permissionTool; given.Changed("permission-prompt-tool") && name != "" && name != toolOfHost {
-		want := p.text.Say(text.WantOneOf, "list", toolOfHost)
-		return p.usage(p.text.Say(text.BadValue, "flag", "--permission-prompt-tool", "value", name, "wanted", want),
+		return p.usage(p.text.Say(text.BadValue, "flag", "--permission-prompt-tool", "value", name, "wanted", p.text.Say(text.WantStdio)),
 			p.text.Say(text.ForExample, "line", "dure -p --allow 'Bash(go test *)' TASK"))
 	}
 	return nil

@@ -263,6 +263,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		switch want {
 		case "int":
 			want = p.text.Say(text.WantNumber)
+			if name == "--max-thinking-tokens" {
+				want = p.text.Say(text.WantNone)
+			}
 		case "int64":
 			want = p.text.Say(text.WantWhole)
 		case "bool":

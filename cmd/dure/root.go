@@ -79,7 +79,7 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 				return err
 			}
 		}
-		return p.with(func(c *cli.CLI) error { return p.interact(ctx, c, prompt) })
+		return p.with(p.checked(func(c *cli.CLI) error { return p.interact(ctx, c, prompt) }))
 	}
 	p.flags.awaits = true
 	prompt, err := p.withInput(prompt)
@@ -89,7 +89,17 @@ func (p *program) work(cmd *cobra.Command, args []string) error {
 	if prompt == "" && !p.flags.last && p.flags.resume == "" {
 		return p.usage(p.text.Say(text.NoPrompt), p.text.Say(text.FixNoPrompt))
 	}
-	return p.with(func(c *cli.CLI) error { return p.print(ctx, c, prompt) })
+	return p.with(p.checked(func(c *cli.CLI) error { return p.print(ctx, c, prompt) }))
+}
+
+// checked is f once what the flags name is known to be there.
+func (p *program) checked(f func(*cli.CLI) error) func(*cli.CLI) error {
+	return func(c *cli.CLI) error {
+		if err := p.opened.CheckFlags(); err != nil {
+			return err
+		}
+		return f(c)
+	}
 }
 
 // setUp runs what makes the place ready, and nothing else.

@@ -111,7 +111,7 @@ func (p *program) chosen(f *pflag.FlagSet) error {
 		}
 	}
 	if v.thinkingTokens < 0 {
-		return bad("--max-thinking-tokens", strconv.Itoa(v.thinkingTokens), p.text.Say(text.WantWhole))
+		return bad("--max-thinking-tokens", strconv.Itoa(v.thinkingTokens), p.text.Say(text.WantNone))
 	}
 	thinks := []string{"", "adaptive", "enabled", "disabled"}
 	if !slices.Contains(thinks, v.thinking) {
@@ -236,6 +236,9 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 		return none, err
 	}
 	a, err := p.open()
+	if err == nil {
+		err = a.CheckFlags()
+	}
 	if err != nil {
 		return none, err
 	}

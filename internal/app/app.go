@@ -186,6 +186,7 @@ func New(o Options) (*App, error) {
 	}
 	noteHooks(&cfg)
 	noteFolders(&cfg, o.UserHome)
+	noteTools(&cfg, o.Flags)
 	patterns, err := patternsOf(cfg)
 	if err != nil {
 		return nil, err

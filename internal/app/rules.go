@@ -115,15 +115,21 @@ func noteFolders(cfg *config.Config, home string) {
 	}
 }
 
-// checkRules refuses rules that the policy cannot honour before anything runs, and
-// notes what is odd about the others.
-func checkRules(cfg *config.Config, files []policy.File) error {
-	c := policy.Config{
-		Mode: cfg.Mode, Rules: rulesOf(*cfg), Canonical: catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)}).Canonical,
+// bare is what rules are checked by, without a folder and without any of them.
+func bare(cfg config.Config) policy.Config {
+	return policy.Config{
+		Mode: cfg.Mode, Canonical: catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)}).Canonical,
 		Resolve: func(p string) (string, string, error) { return p, p, nil },
 		Inside:  func(string) bool { return false },
 		Dir:     cfg.Home, Home: cfg.Home, DisableBypass: cfg.NoBypass,
 	}
+}
+
+// checkRules refuses rules that the policy cannot honour before anything runs, and
+// notes what is odd about the others.
+func checkRules(cfg *config.Config, files []policy.File) error {
+	c := bare(*cfg)
+	c.Rules = rulesOf(*cfg)
 	for _, f := range files {
 		f.Mode = ""
 		c = f.Apply(c)

@@ -55,7 +55,7 @@ func (o *outcome) background(e agent.Event) {
 func (o *outcome) code() string {
 	end := o.End()
 	switch {
-	case end.Problem == agent.ProblemForm:
+	case end.Problem == agent.ProblemForm, end.Problem == agent.ProblemBudget:
 		return string(end.Problem)
 	case end.Reason == agent.EndFailed && end.Fail != "":
 		return string(end.Fail)

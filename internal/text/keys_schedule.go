@@ -29,11 +29,11 @@ const (
 	ScheduleDisabled
 	ScheduleWaits
 
-	keyCount = iota + scheduleKeys // where those of the next file begin
+	flagKeys = iota + scheduleKeys // where those of the next file begin
 )
 
 // scheduleTexts are the messages of the keys above.
-var scheduleTexts = [keyCount - scheduleKeys]both{
+var scheduleTexts = [flagKeys - scheduleKeys]both{
 	HelpSchedule - scheduleKeys:       {"prompts that are sent at certain times", "정해진 때에 보내는 프롬프트"},
 	HelpScheduleList - scheduleKeys:   {"list what is scheduled, with the next times", "예약 목록과 다음 시각 보기"},
 	HelpScheduleAdd - scheduleKeys:    {"send a prompt again and again from this folder", "이 폴더에서 프롬프트를 되풀이해 보내기"},

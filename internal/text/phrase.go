@@ -196,7 +196,7 @@ func koreanPhrase(s string, deep int) string {
 		return s
 	}
 	last := len(phrases) - 1 // fits nearly all
-	for _, list := range [...][][2]string{phrases[:last], filings[:], readings[:], mendings[:], namings[:], launchings[:], pluggings[:], hookings[:], skillings[:], servings[:], bundlings[:], phrases[last:]} {
+	for _, list := range [...][][2]string{flaggings[:], phrases[:last], filings[:], readings[:], mendings[:], namings[:], launchings[:], pluggings[:], hookings[:], skillings[:], servings[:], bundlings[:], phrases[last:]} {
 		for _, p := range list {
 			args, ok := match(p[0], s)
 			if !ok {

@@ -35,7 +35,6 @@ var servings = [...][2]string{
 	{"no server of this folder is used: {Error}", "이 폴더의 서버를 쓰지 않습니다: {Error}"},
 
 	// What is wrong with a definition.
-	{"there is no such file", "그런 파일이 없습니다"},
 	{"name a file, or write the servers as JSON", "파일을 쓰거나 서버를 JSON으로 쓰세요"},
 	{"name the servers that are needed", "필요한 서버만 쓰세요"},
 	{"there are more than {n} servers", "서버가 {n}개보다 많습니다"},

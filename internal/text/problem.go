@@ -106,6 +106,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	if p.Code == agent.ProblemTool {
 		keys, known = pair{ProblemTool, FixTool}, true
 	}
+	if p.Code == agent.ProblemBudget && (p.Args["error"] == unpriced || p.Args["error"] == c.Phrase(unpriced)) {
+		keys.fix = FixUnpriced // a larger one is of no use
+	}
 	if p.Args["right"] != "" {
 		keys.fix = FixSkillName
 	}
@@ -127,6 +130,9 @@ func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	}
 	return c.choose(keys.message, own, p.Args), c.sentence(c.choose(keys.fix, p.Fix, p.Args))
 }
+
+// unpriced is why a budget in money cannot be kept to.
+const unpriced = "the price of the model is not known, and the budget is in money"
 
 // sentence begins s with a capital where the language has them, unless it begins
 // with a command.

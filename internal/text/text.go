@@ -93,6 +93,7 @@ var topics = [...]struct {
 	{lendKeys, serveTexts[:]},
 	{acpKeys, acpTexts[:]},
 	{scheduleKeys, scheduleTexts[:]},
+	{flagKeys, flagTexts[:]},
 }
 
 func (c Catalog) message(k Key) string {

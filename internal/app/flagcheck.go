@@ -1,0 +1,133 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/catalog"
+	"dure/internal/config"
+	"dure/internal/mcp/servers"
+	"dure/internal/near"
+	"dure/internal/policy"
+)
+
+// CheckFlags says what the command line names that is not there, or cannot be read: a run
+// would go on without it, and nobody would see that. A program that drives this one may know
+// tools that there are not here, and rules for them; those are left out.
+func (a *App) CheckFlags() error {
+	f := a.opts.Flags
+	if f.Fallback != "" {
+		for name := range strings.SplitSeq(f.Fallback, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				continue
+			}
+			if _, err := a.info(name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.checkServers(); err != nil || f.Hosted {
+		return err
+	}
+	if err := checkGivenRules(a.cfg, f); err != nil {
+		return err
+	}
+	return a.checkTools()
+}
+
+// checkServers refuses values of --mcp-config that are no servers. One server among others
+// that cannot be used is noted, as in every other place.
+func (a *App) checkServers() error {
+	var s serverSources
+	for i, given := range a.opts.Flags.Servers {
+		a.givenServers(&s, i, given)
+	}
+	i := slices.IndexFunc(s.faults, func(f servers.Fault) bool { return f.Server == "" && !f.Odd })
+	if i < 0 {
+		return nil
+	}
+	what := s.faults[i].Error()
+	if !strings.HasPrefix(what, "--mcp-config ") { // JSON on the command line is called so
+		what = "--mcp-config: " + what
+	}
+	return flagProblem(what, cmp.Or(s.faults[i].Fix, "name a file, or write the servers as JSON"))
+}
+
+// checkGivenRules refuses rules of the command line that cannot be read.
+func checkGivenRules(cfg config.Config, f Flags) error {
+	if len(f.Allow)+len(f.Deny) == 0 {
+		return nil
+	}
+	pol, err := policy.New(bare(cfg))
+	if err != nil {
+		return settingsProblem("permissions", err)
+	}
+	for _, list := range []struct {
+		flag    string
+		verdict agent.Verdict
+		rules   []string
+	}{{"--allow", agent.Allow, f.Allow}, {"--deny", agent.Deny, f.Deny}} {
+		for _, rule := range list.rules {
+			wrong, unknown := pol.Check(policy.Rule{Text: rule, Verdict: list.verdict, Source: policy.Source{Layer: policy.Flags}})
+			if wrong == "" || unknown { // a tool may still come, of a server or a plugin
+				continue
+			}
+			wrong, _, _ = strings.Cut(strings.TrimPrefix(wrong, "skipped: "), ": taken for every call of")
+			return flagProblem(fmt.Sprintf("%s: rule %q: %s", list.flag, rule, wrong), "write it as in Bash(go test *), Read(~/notes/**) or WebFetch(domain:example.com)")
+		}
+	}
+	return nil
+}
+
+// theirTools are tools of other programs for agents that scripts of theirs name, and of
+// which there is nothing here to leave out.
+var theirTools = []string{
+	"Brief", "Config", "CronCreate", "CronDelete", "CronList", "EnterWorktree", "ExitWorktree",
+	"Monitor", "NotebookRead", "PowerShell", "PushNotification", "REPL", "RemoteTrigger", "SlashCommand", "TaskCreate", "TaskGet", "TaskList",
+	"TaskUpdate", "TeamCreate", "TeamDelete", "TodoRead",
+}
+
+// unknownTools returns which of the tools that --tools names there are not. Those of servers
+// stay whatever it says, and names of extensions are not known before they run.
+func unknownTools(cfg config.Config, f Flags) (names []string) {
+	if f.Tools == nil {
+		return nil
+	}
+	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(cfg.Dialect)})
+	for _, name := range *f.Tools {
+		if _, ok := cat.Canonical(name); !ok && name != allTools && !strings.Contains(name, "__") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// noteTools notes tools of other programs that --tools names.
+func noteTools(cfg *config.Config, f Flags) {
+	for _, name := range unknownTools(*cfg, f) {
+		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: fmt.Sprintf("--tools: there is no tool %s here", name)})
+	}
+}
+
+// checkTools refuses names in --tools that are those of no tool anywhere.
+func (a *App) checkTools() error {
+	for _, name := range unknownTools(a.cfg, a.opts.Flags) {
+		if slices.Contains(theirTools, name) {
+			continue
+		}
+		fix := "see them with: dure tools"
+		if like := near.Nearest(name, slices.Sorted(slices.Values(catalog.Claude.Names()))); like != "" {
+			fix = "did you mean " + like + "? See them with: dure tools"
+		}
+		return flagProblem("--tools: there is no tool "+name, fix)
+	}
+	return nil
+}
+
+// flagProblem is a value of a flag that is not to be gone on with.
+func flagProblem(what, fix string) error {
+	return &agent.Problem{Code: agent.ProblemUsage, Message: what, Fix: fix}
+}
