@@ -10,7 +10,7 @@ import (
 
 // control is what a host keeps for requests.
 type control struct {
-	asking  map[string]context.CancelFunc  // questions that the host has not answered, by ID
+	asking  map[string]asking              // questions that the host has not answered, by ID
 	earlier map[string]agent.ApprovalAsked // those of before the host's time, until they are put to it
 	inputs  map[string]int64               // messages of the user, and the events that they have become
 	tags    []string                       // of the session

@@ -33,6 +33,7 @@ type world struct {
 
 	mu    sync.Mutex
 	past  []agent.Body    // what had happened before the host's time
+	name  string          // of the session; others have no events; guarded by mu
 	seq   int64           // guarded by mu
 	sent  []agent.Command // guarded by mu
 	asked []string        // of powers; guarded by mu
@@ -44,6 +45,9 @@ func newWorld() *world {
 }
 
 func (w *world) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error) {
+	w.mu.Lock()
+	w.name = o.New + o.Session
+	w.mu.Unlock()
 	w.emit(w.past...)
 	return agent.SessionInfo{ID: o.New + o.Session, Model: "small-1", Head: int64(len(w.past))}, nil
 }
@@ -76,8 +80,11 @@ func (w *world) emit(list ...agent.Body) {
 	}
 }
 
-func (w *world) Events(ctx context.Context, _ string, _ int64) iter.Seq2[agent.Event, error] {
+func (w *world) Events(ctx context.Context, id string, _ int64) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
+		if !w.is(id) {
+			return
+		}
 		for {
 			select {
 			case e := <-w.events:
@@ -91,6 +98,13 @@ func (w *world) Events(ctx context.Context, _ string, _ int64) iter.Seq2[agent.E
 			}
 		}
 	}
+}
+
+// is reports whether a session is the one that was opened.
+func (w *world) is(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return id == w.name
 }
 
 func (w *world) Close(context.Context, string) error {
@@ -152,6 +166,9 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		}
 		return agent.CommandRead{Is: agent.ReadSend}, nil
 	case agent.FindSession:
+		if !w.is(q.Name) {
+			return agent.SessionInfo{ID: q.Name}, nil
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return agent.SessionInfo{ID: q.Name, Head: w.seq}, nil

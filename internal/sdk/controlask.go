@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -121,13 +122,13 @@ func (h *Host) asked(a agent.ApprovalAsked) {
 		return
 	}
 	if h.asking == nil {
-		h.asking = map[string]context.CancelFunc{}
+		h.asking = map[string]asking{}
 	}
-	if h.asking[a.ID] != nil {
+	if h.asking[a.ID].stop != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(h.ctx)
-	h.asking[a.ID] = stop
+	h.asking[a.ID] = asking{a.Child, stop}
 	q, s, plan := h.question(a), h.sess, h.prog.Name(a.Proposal.Call.Tool) == planTool
 	h.wg.Go(func() {
 		defer stop()
@@ -169,18 +170,42 @@ func (h *Host) asked(a agent.ApprovalAsked) {
 // resolved takes back what the host was asked that is answered.
 func (h *Host) resolved(b agent.ApprovalResolved) {
 	delete(h.earlier, b.ID)
-	if stop := h.asking[b.ID]; stop != nil {
+	delete(h.show.asks, b.ID)
+	if q, ok := h.asking[b.ID]; ok {
 		delete(h.asking, b.ID)
-		stop()
+		q.stop()
 	}
 }
 
-// unasked takes back all that the host was asked: the turn is over.
-func (h *Host) unasked() {
-	for id, stop := range h.asking {
-		delete(h.asking, id)
-		stop()
+// asking is a question that the host has not answered.
+type asking struct {
+	child string // that asks; "" = the session does
+	stop  context.CancelFunc
+}
+
+// unasked takes back what the host was asked for a child that has ended, or for the turn that
+// has where child is "". What goes on in the background asks on behind that.
+func (h *Host) unasked(child string) {
+	for id, q := range h.asking {
+		if q.child == child {
+			delete(h.asking, id)
+			delete(h.show.asks, id)
+			q.stop()
+		}
 	}
+	maps.DeleteFunc(h.earlier, func(_ string, a agent.ApprovalAsked) bool { return a.Child == child })
+}
+
+// answered says how the session goes on once nobody is asked any more: also in the background,
+// where no turn runs.
+func (h *Host) answered() {
+	if len(h.show.asks) > 0 || h.state != stateAsking {
+		return
+	}
+	if jobs, others := h.running(); jobs || others || h.show.busy() {
+		h.setState(stateRunning)
+	}
+	h.rest()
 }
 
 // before notes a question of before the host's time.

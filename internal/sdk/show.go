@@ -163,11 +163,8 @@ func (h *Host) event(f found) {
 		h.setState(stateAsking)
 		h.asked(b)
 	case agent.ApprovalResolved:
-		delete(s.asks, b.ID)
 		h.resolved(b)
-		if len(s.asks) == 0 && s.busy() {
-			h.setState(stateRunning)
-		}
+		h.answered()
 	case agent.SettingsChanged:
 		h.changed(b)
 	case agent.ContextCompacted:
@@ -198,6 +195,10 @@ func (h *Host) old(e agent.Event) {
 		h.before(b)
 	case agent.ApprovalResolved:
 		h.resolved(b)
+	case agent.TurnEnded:
+		h.unasked("")
+	case agent.ChildEnded:
+		h.unasked(b.Child)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			h.show.request = e.ID
@@ -251,7 +252,7 @@ func (h *Host) turning(e agent.Event) {
 		for id := range s.added {
 			h.taken(id)
 		}
-		h.unasked()
+		h.unasked("")
 		h.ended(e.Time, b)
 		s.origin = ""
 		h.rest()

@@ -241,6 +241,8 @@ func (h *Host) restOf(kid *child) {
 // is there for the model.
 func (h *Host) childEnded(b agent.ChildEnded) {
 	h.restOf(h.show.kids[b.Child])
+	h.unasked(b.Child)
+	defer h.answered()
 	if t := h.show.tasks[b.Child]; t.background {
 		return
 	}
