@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -83,5 +84,37 @@ func TestQuestionsOfBeforeThatWait(t *testing.T) {
 	d.next("control_response")
 	if !strings.Contains(asked[0], `"tool_use_id":"c3"`) {
 		t.Errorf("%s", asked)
+	}
+}
+
+// A message with an ID that the session has taken before the host's time does not count,
+// however early it comes, and holds up neither those behind it nor the end.
+func TestMessageOfBefore(t *testing.T) {
+	w := newWorld()
+	w.past = []agent.Body{
+		agent.InputAdded{Input: "old", Text: "x"},
+		agent.TurnStarted{Turn: "t"},
+		agent.InputQueued{Input: "dropped", Text: "y"},
+		agent.InputDropped{Input: "dropped"},
+		agent.TurnEnded{Turn: "t", Reason: agent.EndDone},
+	}
+	d := newDeskOn(t, w, agent.Open{Session: "s1"})
+	for _, id := range []string{"old", "dropped", "new", "old"} {
+		data, _ := json.Marshal(id) // it is a string
+		d.say(`{"type":"user","uuid":` + string(data) + `,"message":{"role":"user","content":"` + id + `"}}`)
+	}
+	p, ok := d.commands(1)[0].(agent.Prompt)
+	if !ok || p.ID != "new" {
+		t.Fatalf("%+v", p)
+	}
+	d.w.emit(agent.InputAdded{Input: p.ID, Text: "x"}, agent.TurnStarted{Turn: "u"}, agent.TurnEnded{Turn: "u", Reason: agent.EndDone})
+	d.next("result")
+	_ = d.in.Close() // it is a pipe
+	if code := <-d.code; code != 0 {
+		t.Errorf("it ends with %d", code)
+	}
+	d.code <- 0 // for the end of the test
+	if all := d.commands(1); len(all) != 1 {
+		t.Errorf("%+v", all)
 	}
 }

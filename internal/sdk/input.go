@@ -29,6 +29,7 @@ type message struct {
 	Steers bool // it does not wait for the turn that runs
 	Silent bool // it is no reason for a turn
 	Plain  bool // it was not typed: it names neither commands nor files
+	Named  bool // the host has named it
 
 	content json.RawMessage // as it came; nil = Text
 }
@@ -66,10 +67,10 @@ func (h *Host) user(data []byte) {
 		h.failure(err)
 		return
 	}
-	if m.ID != "" && h.seen[m.ID] {
+	if m.ID != "" && (h.seen[m.ID] || h.show.known[m.ID]) {
 		return // it came twice
 	}
-	if m.ID == "" {
+	if m.Named = m.ID != ""; !m.Named {
 		m.ID = newUUID()
 	}
 	if h.seen == nil {
@@ -177,11 +178,19 @@ func parseContent(content json.RawMessage) (string, []agent.Block, error) {
 	return strings.Join(texts, "\n\n"), blocks, nil
 }
 
-// next sends the message that waits longest, once nothing runs.
+// next sends the message that waits longest, once nothing runs. What may have been in the
+// session before, or is about it, waits until that is known.
 func (h *Host) next() {
 	for h.sess != nil && h.fatal == nil && len(h.queue) > 0 && !h.show.busy() {
 		m := h.queue[0]
+		if (m.Named || slashed(m)) && h.show.behind() {
+			return
+		}
 		h.queue = h.queue[1:]
+		if h.show.known[m.ID] {
+			h.rest()
+			continue
+		}
 		if focus, ok := compactsFor(m); ok {
 			h.compact(m, focus)
 			continue

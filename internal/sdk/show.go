@@ -27,6 +27,7 @@ type show struct {
 
 	sent    map[string]message // that no turn has yet
 	added   map[string]bool    // of those, the ones in the conversation
+	known   map[string]bool    // IDs of all messages that the session has
 	unread  map[string]bool    // inputs of the session's own that no turn has yet; true = they are in the conversation
 	asks    map[string]bool    // questions that wait
 	keys    map[string]string  // of running calls: key to ID
@@ -74,7 +75,7 @@ func (c *child) mark(s *said) {
 
 func (s *show) reset(h *Host) {
 	*s = show{
-		sent: map[string]message{}, added: map[string]bool{}, unread: map[string]bool{}, asks: map[string]bool{}, keys: map[string]string{},
+		sent: map[string]message{}, added: map[string]bool{}, known: map[string]bool{}, unread: map[string]bool{}, asks: map[string]bool{}, keys: map[string]string{},
 		calls: map[string]agent.Call{}, kids: map[string]*child{}, tasks: map[string]task{},
 		running: map[string]running{}, hooks: map[string]hookRun{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
 	}
@@ -95,6 +96,9 @@ func (s *show) messageID(from *child) string {
 
 // busy reports whether a turn runs, or is about to.
 func (s *show) busy() bool { return s.open || len(s.sent) > 0 || s.compacting.id != "" || s.reading }
+
+// behind reports whether there is more of before the host's time than is known yet.
+func (s *show) behind() bool { return s.seen < s.past }
 
 // said notes that an event has taken a message in.
 func (s *show) said(seq int64) {
@@ -135,8 +139,10 @@ func (h *Host) event(f found) {
 	case agent.InputAdded:
 		h.input(e, b)
 		s.said(e.Seq)
+		s.known[b.Input] = true
 	case agent.InputQueued:
 		s.said(e.Seq)
+		s.known[b.Input] = true
 	}
 	if !e.Live() && e.Seq <= s.past {
 		if h.prog.Open.Fork == "" { // else it was used by that one
