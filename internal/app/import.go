@@ -212,7 +212,12 @@ func (a *App) forget(ctx context.Context, id string) error {
 		return nil
 	}
 	if err == nil {
-		_, err = a.store.Sweep(ctx, a.forgetFiles)
+		_, err = a.store.Sweep(ctx, func(gone string) error {
+			if gone == id { // a file of that name is what it was to be made of
+				return os.RemoveAll(a.checkpointsOf(gone))
+			}
+			return a.forgetFiles(gone)
+		})
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.R
 	}
 	gone.Children = family[:len(family)-1]
 	_, err := a.store.Sweep(ctx, a.forgetFiles)
-	return gone, errors.Join(err, mirror.Remove(dir, m.ID))
+	return gone, err
 }
 
 // keptFor says why a session should not be deleted.
@@ -109,8 +109,11 @@ func (a *App) discard(ctx context.Context, id string) error {
 	return err
 }
 
-// forgetFiles removes what is kept of the files of a session that is gone.
-func (a *App) forgetFiles(id string) error { return os.RemoveAll(a.checkpointsOf(id)) }
+// forgetFiles removes what is kept of the files of a session that is gone, and its mirror.
+func (a *App) forgetFiles(id string) error {
+	dir, _ := a.projects()
+	return errors.Join(os.RemoveAll(a.checkpointsOf(id)), mirror.Remove(dir, id))
+}
 
 // folderSize adds up what can be read of a folder, in bytes.
 func folderSize(dir string) (n int64) {

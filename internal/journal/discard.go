@@ -70,22 +70,25 @@ func (s *Local) moveToTrash(id, dir string) error {
 
 // Sweep removes what deleted sessions have left, also in a process that has died
 // since, and returns how many there were. beside removes what others keep for a
-// session, before the trash forgets it; it is not called for one that exists again.
+// session, before the trash forgets it; it is not called for one that exists again. What
+// cannot be removed stays in the trash, for the next time, and keeps nothing else there.
 func (s *Local) Sweep(ctx context.Context, beside func(id string) error) (n int, err error) {
 	ids, err := s.d.list(trashDir)
 	if err != nil {
 		return 0, fmt.Errorf("emptying the trash: %w", err)
 	}
+	var errs []error
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
-			return n, fmt.Errorf("emptying the trash: %w", err)
+			return n, errors.Join(append(errs, fmt.Errorf("emptying the trash: %w", err))...)
 		}
 		if err := s.sweep(id, beside); err != nil {
-			return n, fmt.Errorf("removing what is left of session %s: %w", id, err)
+			errs = append(errs, fmt.Errorf("removing what is left of session %s: %w", id, err))
+			continue
 		}
 		n++
 	}
-	return n, nil
+	return n, errors.Join(errs...)
 }
 
 func (s *Local) sweep(id string, beside func(string) error) error {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"dure/agent"
@@ -82,6 +83,34 @@ func TestDiscard(t *testing.T) {
 	}
 	if due, _, err := s.queue(); err != nil || len(due) != 1 || due[0].id != "one" {
 		t.Errorf("runnable: %v, %v", due, err)
+	}
+}
+
+// What cannot be removed of a session keeps nothing of others, and is tried again.
+func TestSweepGoesOn(t *testing.T) {
+	s, err := NewLocal(LocalOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"one", "three", "two"} {
+		stored(t, s, id)
+		if err := s.Discard(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stuck := map[string]error{"one": errors.New("one is stuck"), "three": errors.New("three is stuck")}
+	var tried []string
+	beside := func(id string) error { tried = append(tried, id); return stuck[id] }
+	n, err := s.Sweep(t.Context(), beside)
+	if n != 1 || !errors.Is(err, stuck["one"]) || !errors.Is(err, stuck["three"]) {
+		t.Errorf("%d, %v", n, err)
+	}
+	clear(stuck)
+	if n, err := s.Sweep(t.Context(), beside); n != 2 || err != nil {
+		t.Errorf("again: %d, %v", n, err)
+	}
+	if n, err := s.Sweep(t.Context(), beside); n != 0 || err != nil || !slices.Equal(tried, []string{"one", "three", "two", "one", "three"}) {
+		t.Errorf("at the end: %d, %v, tried were %q", n, err, tried)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 
 	"dure/internal/transcript"
 )
@@ -25,7 +26,7 @@ func Remove(projects, session string) error {
 		return nil
 	}
 	folders, err := os.ReadDir(projects)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	errs := []error{err}
