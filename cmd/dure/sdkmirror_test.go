@@ -162,3 +162,73 @@ func TestMirrorCallsMessagesAsItsHostKnowsThem(t *testing.T) {
 		}
 	}
 }
+
+// The tag that a host gives a session while it runs stays, whatever color that gets, and
+// wherever the program is killed: the file says it last, and the session takes it over.
+func TestMirrorKeepsTheTagOfAHost(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, script.Reply{Text: "One."}, script.Reply{Text: "Two."})
+	projects := t.TempDir()
+	h.env = append(h.env, "CLAUDE_CONFIG_DIR="+projects)
+	h.start(usualArgs...)
+	h.initialise("")
+	h.say(user("go"))
+	id, _ := h.until("result").fields["session_id"].(string)
+	color := func(name string) {
+		h.say(`{"type":"control_request","request_id":"` + name + `","request":{"subtype":"set_color","color":"` + name + `"}}`)
+		if r := h.answer(name); r["subtype"] != "success" {
+			t.Fatalf("%v", r)
+		}
+	}
+	color("red") // before the host gives a tag, and after
+	paths, err := filepath.Glob(filepath.Join(projects, "projects", "*", id+".jsonl"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	f, err := os.OpenFile(paths[0], os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"type":"tag","tag":"mine","sessionId":"` + id + `"}` + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	color("blue")
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, ok := h.next(); !ok {
+			break
+		}
+	}
+	_ = h.cmd.Wait() // it was killed
+	h.start(append([]string{"--resume=" + id}, usualArgs...)...)
+	h.initialise("")
+	h.say(user("go on"))
+	h.until("result")
+	color("green")
+	h.end(0)
+	data, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tags []string
+	for line := range strings.Lines(string(data)) {
+		var l struct {
+			Type, Tag, Event string
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "tag" {
+			by := "host"
+			if l.Event != "" {
+				by = "session"
+			}
+			tags = append(tags, by+" "+l.Tag)
+		}
+	}
+	if got := strings.Join(tags, ", "); got != "host mine, session mine" {
+		t.Errorf("%s", got)
+	}
+}

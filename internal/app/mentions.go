@@ -25,6 +25,7 @@ import (
 	"dure/internal/session"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
+	"dure/internal/transcript"
 	"dure/internal/workspace"
 )
 
@@ -302,7 +303,7 @@ func (m *mentions) complete(ctx context.Context, q agent.CompleteMention) []stri
 }
 
 // ownerTag begins the tags by which a server knows whose a session is.
-const ownerTag = "user:"
+const ownerTag = transcript.OwnerTag
 
 // ownersOf returns the tags that say whose a session is: it has them, or the one that it
 // works for does. Without any it is of whoever runs the program. One that is not known to its

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"dure/agent"
@@ -77,7 +78,7 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 	a.setRoot(b.Session, root)
 	opened, closed := p.Hooks.Opened, p.Close
 	p.Hooks.Opened = func(ctx context.Context, how string) (words, by string) {
-		w.once.Do(w.begin)
+		w.once.Do(func() { w.begin(ctx) })
 		if opened == nil {
 			return "", ""
 		}
@@ -129,19 +130,19 @@ type mirroring struct {
 }
 
 // begin opens the file, takes in what others have said in it, and follows the session.
-func (w *mirroring) begin() {
+func (w *mirroring) begin(ctx context.Context) {
 	m, err := mirror.Open(w.c)
 	if err != nil {
 		w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
 		return
 	}
 	w.m, w.at, w.over = m, m.After(), make(chan struct{})
-	var ctx context.Context
-	ctx, w.stop = context.WithCancel(context.Background())
-	w.adopt()
+	w.adopt(ctx)
+	var life context.Context
+	life, w.stop = context.WithCancel(context.Background())
 	go func() {
 		defer close(w.over)
-		for e, err := range w.b.Follow(ctx, w.at) {
+		for e, err := range w.b.Follow(life, w.at) {
 			if err != nil || !w.apply(e) {
 				return
 			}
@@ -149,21 +150,29 @@ func (w *mirroring) begin() {
 	}()
 }
 
-// adopt takes over what others have said in the file: a title, a tag.
-func (w *mirroring) adopt() {
+// adopt takes over what others have said in the file: a title, and a tag in the place of the
+// one that they know.
+func (w *mirroring) adopt(ctx context.Context) {
 	said := w.m.Others()
+	if w.b.Parent != "" || said == (mirror.Others{}) {
+		return
+	}
+	found, err := w.app.reg.Query(ctx, agent.FindSession{Name: w.b.Session})
+	now, ok := found.(agent.SessionInfo)
+	if err != nil || !ok {
+		w.app.opts.Logger.Warn("taking a title over", "session", w.b.Session, "error", err)
+		return
+	}
 	change := agent.SettingsChanged{By: "user"}
-	if said.Title != w.b.Stored.Title {
+	if said.Title != now.Title {
 		change.Title = said.Title
 	}
 	if said.Tag != nil {
-		tags := []string{}
-		if *said.Tag != "" {
-			tags = append(tags, *said.Tag)
+		if tags := transcript.Retag(now.Tags, *said.Tag); !slices.Equal(tags, now.Tags) {
+			change.Tags = &tags
 		}
-		change.Tags = &tags
 	}
-	if w.b.Parent != "" || change.Title == "" && change.Tags == nil {
+	if change.Title == "" && change.Tags == nil {
 		return
 	}
 	if err := w.b.Record(change); err != nil {

@@ -218,3 +218,43 @@ func TestMirrorGoesAfterItsSession(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// A tag that others have written takes the place of the one that they know, and of no other:
+// none by which this program knows something goes, or comes.
+func TestMirrorTakesOneTagOver(t *testing.T) {
+	w := newWorld(t, distinct(script.Reply{Text: "0"}, script.Reply{Text: "1"}, script.Reply{Text: "2"}, script.Reply{Text: "3"}, script.Reply{Text: "4"}, script.Reply{Text: "5"}), script.Options{})
+	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
+	k.turn("Go")
+	tags := []string{"user:ann", "color-red", "old", "more"}
+	if err := k.Send(t.Context(), agent.Change{Tags: &tags}); err != nil {
+		t.Fatal(err)
+	}
+	k.leave()
+	for _, step := range []struct{ said, want string }{
+		{"", "user:ann color-red old more"}, // nothing
+		{"mine", "user:ann color-red mine more"},
+		{"user:bob", "user:ann color-red mine more"},
+		{"color-blue", "user:ann color-red mine more"},
+		{"more", "user:ann color-red more"},
+	} {
+		if step.said != "" {
+			for name, text := range w.mirrors() {
+				text += `{"type":"tag","tag":"` + step.said + `","sessionId":"` + mirroredID + `"}` + "\n"
+				if err := os.WriteFile(filepath.Join(w.home, ".claude", "projects", name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		k = w.talkWith(w.hosted(app.Flags{}), agent.Open{Session: mirroredID})
+		k.turn("Go on") // it begins when the file was read
+		k.leave()
+		a := w.program(w.hosted(app.Flags{}))
+		info, err := client.Query[agent.SessionInfo](t.Context(), a.Client(), agent.FindSession{Name: mirroredID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(info.Tags, " "); got != step.want {
+			t.Errorf("behind %q: %s, want %s", step.said, got, step.want)
+		}
+	}
+}

@@ -13,7 +13,6 @@ type control struct {
 	asking  map[string]asking              // questions that the host has not answered, by ID
 	earlier map[string]agent.ApprovalAsked // those of before the host's time, until they are put to it
 	inputs  map[string]int64               // messages of the user, and the events that they have become
-	tags    []string                       // of the session
 	spent   struct{ api, all int64 }       // ms, of all turns
 }
 

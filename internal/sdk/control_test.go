@@ -38,6 +38,7 @@ type world struct {
 	sent  []agent.Command // guarded by mu
 	asked []string        // of powers; guarded by mu
 	over  bool            // guarded by mu
+	tags  []string        // guarded by mu
 }
 
 func newWorld() *world {
@@ -62,6 +63,11 @@ func (w *world) Send(_ context.Context, _ string, c agent.Command) error {
 	case agent.Change:
 		if c.Model == "none" {
 			return errors.New("there is no model \"none\"")
+		}
+		if c.Tags != nil {
+			w.mu.Lock()
+			w.tags = *c.Tags
+			w.mu.Unlock()
 		}
 		w.emit(agent.SettingsChanged{Model: c.Model, Mode: c.Mode, Title: c.Title, Tags: c.Tags})
 	}
@@ -171,7 +177,7 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return agent.SessionInfo{ID: q.Name, Head: w.seq}, nil
+		return agent.SessionInfo{ID: q.Name, Head: w.seq, Tags: w.tags}, nil
 	case agent.ListTools:
 		return agent.ToolReport{}, nil
 	case agent.ListServers:

@@ -11,6 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/transcript"
 )
 
 var (
@@ -441,26 +442,21 @@ func (h *Host) setColor(body json.RawMessage) (any, error) {
 	if !slices.Contains(colors, in.Color) {
 		return nil, fmt.Errorf("there is no color %q; there are %s", in.Color, strings.Join(colors, ", "))
 	}
-	tags := slices.DeleteFunc(slices.Clone(h.tags), func(t string) bool { return strings.HasPrefix(t, colorTag) })
-	if in.Color != "default" && in.Color != "gray" {
-		tags = append(tags, colorTag+in.Color)
-	}
-	if err := h.sess.Send(h.ctx, agent.Change{Tags: &tags}); err != nil {
+	ctx, done := context.WithTimeout(h.ctx, closeTime)
+	defer done()
+	now, err := client.Query[agent.SessionInfo](ctx, h.prog.Client, agent.FindSession{Name: h.session}) // others give it tags too
+	if err != nil {
 		return nil, err
 	}
-	h.tags = tags
+	tags := slices.DeleteFunc(slices.Clone(now.Tags), func(t string) bool { return strings.HasPrefix(t, transcript.ColorTag) })
+	if in.Color != "default" && in.Color != "gray" {
+		tags = append(tags, transcript.ColorTag+in.Color)
+	}
+	if err := h.sess.Send(ctx, agent.Change{Tags: &tags}); err != nil {
+		return nil, err
+	}
 	return map[string]string{"color": in.Color}, nil
 }
-
-// tagged notes the tags of the session.
-func (h *Host) tagged(b agent.SettingsChanged) {
-	if b.Tags != nil {
-		h.tags = *b.Tags
-	}
-}
-
-// colorTag begins the tag of a session that has a color.
-const colorTag = "color-"
 
 // noted takes what changes nothing here.
 func (h *Host) noted(json.RawMessage) (any, error) { return empty{}, nil }

@@ -196,7 +196,6 @@ func (h *Host) old(e agent.Event) {
 		if b.Model != "" {
 			h.show.model = b.Model
 		}
-		h.tagged(b)
 	case agent.ApprovalAsked:
 		h.before(b)
 	case agent.ApprovalResolved:
@@ -345,7 +344,6 @@ func (h *Host) calling(e agent.Event) {
 
 // changed shows that settings of the session have.
 func (h *Host) changed(b agent.SettingsChanged) {
-	h.tagged(b)
 	if b.Model != "" {
 		h.show.model = b.Model
 	}

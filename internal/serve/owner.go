@@ -12,10 +12,11 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/door"
+	"dure/internal/transcript"
 )
 
 // ownerTag begins the tag by which a session is a user's.
-const ownerTag = "user:"
+const ownerTag = transcript.OwnerTag
 
 // maxFamily is how far a session is looked for that another one works for.
 const maxFamily = 8

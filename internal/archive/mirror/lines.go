@@ -254,9 +254,11 @@ func (m *Mirror) boundary(e agent.Event, words string, c compacted) line {
 	return m.add(e, transcript.MessageID(e.ID, 0), entry{Type: "system", Subtype: "compact_boundary", Content: words, Logical: m.last, Compact: &c})
 }
 
-// settings are what the session is called, and kept under.
+// settings are what the session is called, and kept under. Readers know one tag: it is written
+// when it has become another one, and not when something else of the tags has, as what a host
+// has written since would have no effect then.
 func (m *Mirror) settings(e agent.Event, title string, named bool, tags *[]string) (out []line) {
-	if m.c.Agent != "" {
+	if m.c.Agent != "" || e.Seq < m.head { // it is there
 		return nil
 	}
 	switch {
@@ -266,11 +268,11 @@ func (m *Mirror) settings(e agent.Event, title string, named bool, tags *[]strin
 	default:
 		out = append(out, about{Type: "ai-title", Made: &title, Session: m.c.Session, Event: m.event(e)})
 	}
-	if tags != nil {
-		tag := ""
-		if len(*tags) > 0 {
-			tag = (*tags)[0]
-		}
+	if tags == nil {
+		return out
+	}
+	if tag := transcript.Tag(*tags); tag != m.tag {
+		m.tag = tag
 		out = append(out, about{Type: "tag", Tag: &tag, Session: m.c.Session, Event: m.event(e)})
 	}
 	return out

@@ -61,6 +61,7 @@ type Mirror struct {
 	talk                   // the conversation
 	calls  map[string]bool // that have no result yet
 	told   bool            // the file has what was adopted
+	tag    string          // the one that we have written last
 	others Others
 }
 
@@ -210,7 +211,9 @@ func (m *Mirror) take(data []byte) {
 	case "custom-title":
 		m.others.Title = ""
 	case "tag":
-		m.others.Tag = nil
+		if m.others.Tag = nil; k.Tag != nil {
+			m.tag = *k.Tag
+		}
 	}
 	m.head = max(m.head, seq)
 	if k.UUID == "" {

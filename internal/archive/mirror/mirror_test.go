@@ -396,6 +396,34 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// The tag that readers know is written when it has become another one, whichever run of the
+// program writes it, and neither for a color nor for what is behind it: a host that has given
+// the session another one meanwhile has had the last word.
+func TestTag(t *testing.T) {
+	tags := func(list ...string) agent.Body { return agent.SettingsChanged{Tags: &list} }
+	all := events(
+		agent.SessionOpened{Session: session}, agent.InputAdded{Input: "in_1", Text: "go"},
+		tags("color-red"), tags("user:ann", "color-red", "a"), tags("user:ann", "a", "b"),
+		agent.InputAdded{Input: "in_2", Text: "on"}, tags("a", "b", "color-blue"), tags("b"), tags("b", "color-blue"), tags("color-blue"),
+	)
+	for split := range len(all) + 1 {
+		dir := t.TempDir()
+		write(t, config(dir), all[:split])
+		write(t, config(dir), all)
+		write(t, config(dir), all)
+		var got []string
+		for line := range strings.Lines(content(t, dir)) {
+			var l struct{ Type, Tag string }
+			if json.Unmarshal([]byte(line), &l) == nil && l.Type == "tag" {
+				got = append(got, l.Tag)
+			}
+		}
+		if s := strings.Join(got, ","); s != "a,b," {
+			t.Errorf("another run from %d: %s", split, s)
+		}
+	}
+}
+
 func TestFolder(t *testing.T) {
 	for path, want := range map[string]string{
 		"/tmp/proj.x_y": "-tmp-proj-x-y", "/한/b": "---b", "/😀": "---", "/e\u0301": "--",

@@ -37,6 +37,14 @@ assert.equal(gone.result.result, 'You said red.');
 assert.equal((await getSessionMessages(fork.sessionId, { dir })).length, 6);
 assert.equal((await getSessionMessages(id, { dir })).length, 4);
 
+// A tag stays when the session is gone on with, and is gone when it is taken away.
+const tagged = async () => (await listSessions({ dir })).find((s) => s.sessionId === id).tag;
+await ask('blue', asked({ resume: id }));
+assert.equal(await tagged(), 'paint');
+await tagSession(id, null, { dir });
+await ask('blue', asked({ resume: id }));
+assert.equal(await tagged(), undefined);
+
 // The package finds agents too, whether they work in the program or in a process of their own.
 for (const words of ['hand it on', 'apart']) {
   const seen = await ask(words, asked({ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }));
