@@ -45,6 +45,7 @@ func (s *Session) Resolve(ctx context.Context, c agent.Resolve) error {
 	}
 	return &agent.Problem{
 		Code: ProblemAnswered, Message: "it was answered before: " + string(came.Decision.Verdict) + ", by " + came.Decision.By,
+		Fix:  "leave it: that answer counts",
 		Args: map[string]string{"id": c.ID, "verdict": string(came.Decision.Verdict), "by": came.Decision.By},
 	}
 }

@@ -151,7 +151,11 @@ func (r *Remote) Close(ctx context.Context, session string) error {
 		delete(r.users, session)
 	}
 	r.mu.Unlock()
-	return r.call(ctx, sessionPath(session, "/close"), map[string]string{"user": user}, nil)
+	err := r.call(ctx, sessionPath(session, "/close"), map[string]string{"user": user}, nil)
+	if p := agent.ProblemOf(err); p != nil && p.Code == "no-user" {
+		return nil // somebody has closed it for all
+	}
+	return err
 }
 
 // Shutdown leaves all sessions that were opened here, and closes what connects to the server.

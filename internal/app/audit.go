@@ -37,7 +37,7 @@ func (a *App) decisions(ctx context.Context, q agent.ListDecisions) ([]agent.Dec
 	if q.Since != "" {
 		t, err := time.Parse(time.RFC3339, q.Since)
 		if err != nil {
-			return nil, fmt.Errorf("listing decisions since %q: %w", q.Since, err)
+			return nil, notTime(q.Since, err)
 		}
 		since = t
 	}

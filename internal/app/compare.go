@@ -24,7 +24,7 @@ const (
 // compare puts two sessions side by side.
 func (a *App) compare(ctx context.Context, q agent.CompareSessions) (agent.Comparison, error) {
 	of := func(id string) replay.Config {
-		return replay.Config{Session: id, Events: a.store.Read(ctx, id, 0)}
+		return replay.Config{Session: id, Events: a.events(ctx, id)}
 	}
 	out, wrote, err := replay.Compare(ctx, of(q.A), of(q.B))
 	if err != nil {

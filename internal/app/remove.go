@@ -50,10 +50,7 @@ func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.R
 		if err := mirror.Remove(dir, q.Session); err != nil {
 			return gone, err
 		}
-		return gone, &agent.Problem{
-			Code: agent.ProblemMissing, Message: fmt.Sprintf("there is no session %q", q.Session), Err: journal.ErrMissing,
-			Fix: "see the list with: dure sessions", Args: map[string]string{"session": q.Session},
-		}
+		return gone, missing(q.Session, journal.ErrMissing)
 	}
 	if why := keptFor(m); why != "" && !q.Force {
 		return gone, &agent.Problem{

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"dure/agent"
+	"dure/internal/journal"
 	"dure/internal/policy"
 	"dure/internal/replay"
 )
@@ -20,12 +22,34 @@ import (
 func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, error) {
 	snaps, err := a.store.Snapshots(ctx, id)
 	if err != nil {
-		return agent.ReplayReport{Session: id}, err
+		return agent.ReplayReport{Session: id}, missing(id, err)
 	}
 	again := redecider{app: a}
 	return replay.Verify(ctx, replay.Config{
-		Session: id, Events: a.store.Read(ctx, id, 0), Blob: a.blobOf(id), Decide: again.decide, Snapshots: snaps,
+		Session: id, Events: a.events(ctx, id), Blob: a.blobOf(id), Decide: again.decide, Snapshots: snaps,
 	})
+}
+
+// events are those of a session, from the beginning; of one that is not there, why.
+func (a *App) events(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		for e, err := range a.store.Read(ctx, id, 0) {
+			if !yield(e, missing(id, err)) {
+				return
+			}
+		}
+	}
+}
+
+// missing says of a session that is not there that it is not; other errors are as they are.
+func missing(id string, err error) error {
+	if !errors.Is(err, journal.ErrMissing) || agent.ProblemOf(err) != nil {
+		return err
+	}
+	return &agent.Problem{
+		Code: agent.ProblemMissing, Message: fmt.Sprintf("there is no session %q", id), Err: err,
+		Fix: "see the list with: dure sessions", Args: map[string]string{"session": id},
+	}
 }
 
 // blobOf returns what opens the blobs of a session.
@@ -64,7 +88,7 @@ func (d *redecider) decide(ctx context.Context, r agent.DecisionRecord, granted 
 
 // sessionAt returns how a session stood at an event of it.
 func (a *App) sessionAt(ctx context.Context, q agent.SessionAt) (agent.SessionStand, error) {
-	stand, ok, err := replay.At(ctx, replay.Config{Session: q.Session, Events: a.store.Read(ctx, q.Session, 0)}, q.Seq)
+	stand, ok, err := replay.At(ctx, replay.Config{Session: q.Session, Events: a.events(ctx, q.Session)}, q.Seq)
 	if err == nil && !ok {
 		seq, head := fmt.Sprint(q.Seq), fmt.Sprint(stand.Head)
 		err = &agent.Problem{

@@ -54,6 +54,13 @@ type usageCache struct {
 	Sessions map[string]*sessionUse `json:"sessions"`
 }
 
+// notTime says that what somebody has given as a time is none.
+func notTime(given string, err error) error {
+	return &agent.Problem{
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("since: %.80q is no time", given), Err: err, Fix: "give a time such as 2006-01-02T15:04:05Z",
+	}
+}
+
 // usage adds up what the logs of all sessions say was used.
 func (a *App) usage(ctx context.Context, q agent.UsageReport) (agent.UsageSummary, error) {
 	sum := agent.UsageSummary{By: cmp.Or(q.By, "day"), Since: q.Since, Rows: []agent.UsageRow{}}
@@ -61,7 +68,7 @@ func (a *App) usage(ctx context.Context, q agent.UsageReport) (agent.UsageSummar
 	if q.Since != "" {
 		t, err := time.Parse(time.RFC3339, q.Since)
 		if err != nil {
-			return sum, fmt.Errorf("adding up what was used since %q: %w", q.Since, err)
+			return sum, notTime(q.Since, err)
 		}
 		since = t
 	}

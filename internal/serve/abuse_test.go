@@ -68,7 +68,7 @@ func TestManyRequests(t *testing.T) {
 		{"POST", "/v1/queries/session", "{", 400},
 		{"POST", "/v1/sessions/none/commands/interrupt", "{}", 404},
 		{"GET", "/v1/sessions/s/events?follow=false", "", 200},
-		{"POST", "/v1/sessions/s/close", `{"user":"nobody"}`, 200},
+		{"POST", "/v1/sessions/s/close", `{"user":"nobody"}`, 404},
 		{"PATCH", "/v1/about", "", 405},
 	}
 	var wg sync.WaitGroup

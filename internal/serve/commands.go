@@ -3,8 +3,8 @@ package serve
 import (
 	"context"
 	"hash/fnv"
-	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -25,11 +25,12 @@ func (s *Server) commandRoutes() []Route {
 	var routes []Route
 	for _, name := range agent.Commands() {
 		c, err := agent.DecodeCommand(name, []byte("{}"))
+		typ := reflect.TypeOf(c)
 		if err != nil {
 			continue // the tests of the vocabulary say that each can be empty
 		}
 		routes = append(routes, Route{
-			Method: http.MethodPost, Path: "/v1/sessions/{id}/commands/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.command(w, r, name) },
+			Method: http.MethodPost, Path: "/v1/sessions/{id}/commands/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.command(w, r, name, typ) },
 			Name: "command_" + strings.ReplaceAll(name, ".", "_"), Summary: "Sends the command " + name + " to a session.", In: c, Out: Accepted{},
 		})
 	}
@@ -39,20 +40,14 @@ func (s *Server) commandRoutes() []Route {
 // begins are commands that begin a turn, or go on with one.
 var begins = []string{"prompt", "continue", "compact"}
 
-func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
-	data, err := io.ReadAll(r.Body) // it is in memory already
+func (s *Server) command(w http.ResponseWriter, r *http.Request, name string, typ reflect.Type) {
+	read := reflect.New(typ)
+	err := decode(r, read.Interface())
 	if err != nil {
 		Refuse(w, err)
 		return
 	}
-	if len(data) == 0 {
-		data = []byte("{}")
-	}
-	c, err := agent.DecodeCommand(name, data)
-	if err != nil {
-		Refuse(w, bad(err.Error(), "see /openapi.json"))
-		return
-	}
+	c := read.Elem().Interface().(agent.Command) // its type is that of one
 	if s.draining.Err() != nil && slices.Contains(begins, name) {
 		Refuse(w, errEnding())
 		return
@@ -74,6 +69,9 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 		err = s.resolve(ctx, info.ID, answer)
 	} else {
 		err = s.cfg.Client.Attach(info.ID).Send(ctx, c)
+	}
+	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemUsage {
+		err = bad(p.Message, p.Fix)
 	}
 	if err != nil {
 		Refuse(w, err)

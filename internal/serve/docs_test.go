@@ -55,7 +55,7 @@ func TestDocuments(t *testing.T) {
 	_, codes, _ := strings.Cut(errs, "## The server\n")
 	codes, _, _ = strings.Cut(codes, "\n## ")
 	for _, code := range []string{
-		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, noFile, badPath,
+		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, noFile, noUser, badPath,
 		door.NoName, door.NoOrigin, door.NoToken, door.TooMany, door.TooOften, door.TooLarge, door.Incomplete, door.Unavailable,
 	} {
 		if !strings.Contains(codes, "`"+code+"`") {

@@ -47,13 +47,13 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, err)
 		return
 	}
-	if back && after >= info.Head && info.Status != "running" {
+	if (back || after > 0) && after >= info.Head && info.Status != "running" {
 		w.WriteHeader(http.StatusNoContent) // browsers come back until they read this
 		return
 	}
 	defer s.readers.Add(-1)
 	if s.readers.Add(1) > maxReaders {
-		write(w, Problem{Status: http.StatusServiceUnavailable, Code: "too-many", Detail: "too many readers at once"})
+		write(w, Problem{Status: http.StatusServiceUnavailable, Code: "too-many", Detail: "too many readers at once", Fix: "wait as long as Retry-After says"})
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/door"
 )
 
 // Problem is an error as clients see it, after RFC 9457. Code is stable: that of an
@@ -78,8 +79,21 @@ const (
 	ending      = "draining"  // the server is about to end
 	guarded     = "guarded"   // query
 	noFile      = "no-file"   // path
-	badPath     = "path"      // path
+	noUser      = "no-user"
+	badPath     = "path" // path
 )
+
+// cures are what helps whom the door does not let in.
+var cures = map[string]string{
+	door.NoName:      "name this machine, or a name of the certificate",
+	door.NoOrigin:    "ask from a program, not from a page",
+	door.NoToken:     "send the header Authorization: Bearer TOKEN",
+	door.TooMany:     "wait as long as Retry-After says",
+	door.TooOften:    "wait as long as Retry-After says, and send the right token",
+	door.TooLarge:    "send less",
+	door.Incomplete:  "send it again, whole",
+	door.Unavailable: "report it",
+}
 
 // statuses are those of problems; all others are the fault of the request.
 var statuses = map[agent.ProblemCode]int{
@@ -109,7 +123,7 @@ func problemOf(err error) Problem {
 		return Problem{Status: status, Code: string(p.Code), Detail: p.Message, Fix: p.Fix, Args: p.Args}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Problem{Status: http.StatusGatewayTimeout, Code: tooSlow, Detail: "it took too long: " + err.Error()}
+		return Problem{Status: http.StatusGatewayTimeout, Code: tooSlow, Detail: "it took too long: " + err.Error(), Fix: "see whether the session hangs, and send it again"}
 	}
 	return Problem{Status: http.StatusInternalServerError, Code: string(agent.ProblemInternal), Detail: err.Error()}
 }

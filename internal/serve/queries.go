@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -25,7 +24,7 @@ func (s *Server) queryRoutes() []Route {
 			summary = "Asks " + name + ", where the server answers what is guarded."
 		}
 		routes = append(routes, Route{
-			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name) },
+			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name, query) },
 			Name: "query_" + strings.ReplaceAll(name, ".", "_"), Summary: summary,
 			In: reflect.Zero(query).Interface(), Out: reflect.Zero(answer).Interface(),
 		})
@@ -33,20 +32,14 @@ func (s *Server) queryRoutes() []Route {
 	return routes
 }
 
-func (s *Server) query(w http.ResponseWriter, r *http.Request, name string) {
-	data, err := io.ReadAll(r.Body) // it is in memory already
+func (s *Server) query(w http.ResponseWriter, r *http.Request, name string, typ reflect.Type) {
+	read := reflect.New(typ)
+	err := decode(r, read.Interface())
 	if err != nil {
 		Refuse(w, err)
 		return
 	}
-	if len(data) == 0 {
-		data = []byte("{}")
-	}
-	q, err := agent.DecodeQuery(name, data)
-	if err != nil {
-		Refuse(w, bad(err.Error(), "see /openapi.json"))
-		return
-	}
+	q := read.Elem().Interface().(agent.Query) // its type is that of one
 	if slices.Contains(guardedQueries, name) && !s.cfg.Guarded {
 		write(w, Problem{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}})
 		return

@@ -35,6 +35,8 @@ type logs struct {
 	cond *sync.Cond
 	of   map[string]*log
 	last agent.Open // what was opened last
+
+	refuse error // what commands are answered with; nil = they are taken
 }
 
 type log struct {
@@ -116,6 +118,9 @@ func (l *logs) Send(_ context.Context, id string, c agent.Command) error {
 	s := l.of[id]
 	if s == nil {
 		return missing(id)
+	}
+	if l.refuse != nil {
+		return l.refuse
 	}
 	s.came = append(s.came, c)
 	if b, ok := c.(agent.Change); ok && b.Tags != nil {

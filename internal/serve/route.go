@@ -2,11 +2,13 @@ package serve
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"time"
 
+	"dure/agent"
 	"dure/internal/door"
 )
 
@@ -106,10 +108,10 @@ func plain(mux *http.ServeMux) http.Handler {
 			if lost.status == http.StatusMethodNotAllowed {
 				allowed := lost.header.Get("Allow")
 				w.Header().Set("Allow", allowed)
-				write(w, Problem{Status: lost.status, Code: wrongMethod, Detail: r.Method + " is not possible here: " + allowed})
+				write(w, Problem{Status: lost.status, Code: wrongMethod, Detail: r.Method + " is not possible here: " + allowed, Fix: "take one of the header Allow: " + allowed})
 				return
 			}
-			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path", Fix: "see /openapi.json"})
+			write(w, lostAt(r.URL.Path))
 			return
 		}
 		if r.Method == http.MethodPost && !isJSON(r.Header.Get("Content-Type")) {
@@ -118,6 +120,21 @@ func plain(mux *http.ServeMux) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// lostAt is what is said of a path that leads nowhere; where names are to be had, with them.
+func lostAt(path string) Problem {
+	p := Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path", Fix: "see /openapi.json"}
+	rest, query := strings.CutPrefix(path, "/v1/queries/")
+	of, name, command := strings.Cut(path, "/commands/")
+	id, session := strings.CutPrefix(of, "/v1/sessions/")
+	switch {
+	case query:
+		p.Detail, p.Fix = fmt.Sprintf("there is no query %.80q", rest), "take one of: "+strings.Join(agent.Queries(), ", ")
+	case session && command && !strings.Contains(id, "/"):
+		p.Detail, p.Fix = fmt.Sprintf("there is no command %.80q", name), "take one of: "+strings.Join(agent.Commands(), ", ")
+	}
+	return p
 }
 
 func isJSON(content string) bool {

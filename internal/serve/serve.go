@@ -118,7 +118,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, users: newUsers(), figures: newFigures(cfg.Meter)}
 	s.door = &door.Door{Token: cfg.Token, Users: cfg.Users, Hosts: cfg.Hosts, TLS: cfg.TLS, Logger: cfg.Logger, Refuse: func(w http.ResponseWriter, _ *http.Request, no door.Refusal) {
 		s.figures.refused.Add(1, no.Reason)
-		write(w, Problem{Status: no.Status, Code: no.Reason, Detail: no.Said})
+		write(w, Problem{Status: no.Status, Code: no.Reason, Detail: no.Said, Fix: cures[no.Reason]})
 	}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.draining, s.leave = context.WithCancel(s.life)
@@ -157,7 +157,7 @@ func (s *Server) mux() (http.Handler, error) {
 	open, readers := s.door.Body(maxNothing, mux), s.door.Bearer(s.shared(ofReaders, s.door.Body(maxNothing, mux)))
 	return s.counted(harden(s.cfg.stall, s.door.Names(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !path.IsAbs(r.URL.Path) || path.Clean(r.URL.Path) != r.URL.Path {
-			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path"})
+			write(w, Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path", Fix: "see /openapi.json; a path has no empty parts, and no dots"})
 			return
 		}
 		_, pattern := mux.Handler(r)

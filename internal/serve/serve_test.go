@@ -54,7 +54,7 @@ func TestSession(t *testing.T) {
 	}
 	var left Closed
 	g.call("POST", "/v1/sessions/"+id+"/close", `{"user":"`+one.User+`"}`, 200, &left)
-	g.call("POST", "/v1/sessions/"+id+"/close", `{"user":"`+one.User+`"}`, 200, &Closed{})
+	g.call("POST", "/v1/sessions/"+id+"/close", `{"user":"`+one.User+`"}`, 404, nil)
 	g.call("GET", "/v1/sessions/"+id, "", 200, &info)
 	if left.Left != 1 || info.Status != "running" {
 		t.Errorf("one of two has left: %+v, %+v", left, info)
@@ -77,6 +77,9 @@ func TestSession(t *testing.T) {
 		return r
 	}()); status != 204 {
 		t.Errorf("who comes back to what has ended is told %d", status)
+	}
+	if status, _ := g.do(g.request("GET", "/v1/sessions/"+id+"/events?after=99999", "")); status != 204 {
+		t.Errorf("who asks for more of what has ended is told %d", status)
 	}
 	g.call("DELETE", "/v1/sessions/"+id+"?force=true", "", 200, nil)
 	g.call("GET", "/v1/sessions/"+id, "", 404, nil)
@@ -146,6 +149,9 @@ func TestWhoComesIn(t *testing.T) {
 		{name: "dots", path: "/v1/../v1/queries/system", want: 404, code: "no-route"},
 		{name: "slashes", path: "//v1/queries/system", want: 404, code: "no-route"},
 		{name: "another method", path: "/v1/sessions/x/events", want: 405, code: "method"},
+		{name: "no such command", path: "/v1/sessions/x/commands/promt", want: 404, code: `no-route","fix":"take one of: accept, change`},
+		{name: "no such query", path: "/v1/queries/sesions", want: 404, code: `no-route","fix":"take one of: agents`},
+		{name: "no such path of a session", path: "/v1/sessions/x/y/commands/prompt", want: 404, code: "no-route"},
 	} {
 		path := "/v1/queries/system"
 		if tt.path != "" {
@@ -160,8 +166,11 @@ func TestWhoComesIn(t *testing.T) {
 			}
 		}
 		status, data := g.do(r)
-		if status != tt.want || tt.code != "" && !strings.Contains(string(data), `"code":"`+tt.code+`"`) {
+		if status != tt.want || tt.code != "" && !strings.Contains(string(data), `"code":"`+tt.code) {
 			t.Errorf("%s: %d, want %d %s: %.200s", tt.name, status, tt.want, tt.code, data)
+		}
+		if status >= 400 && !strings.Contains(string(data), `"fix":"`) {
+			t.Errorf("%s: nothing is said that helps: %s", tt.name, data)
 		}
 	}
 	r := g.request("OPTIONS", "/v1/queries/system", "")

@@ -1,12 +1,9 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -64,28 +61,8 @@ func (s *Server) sessionRoutes() []Route {
 			Query:   []Parameter{{Name: "force", Type: reflect.Bool, Summary: "whatever it does; it is closed before"}},
 		},
 		{Method: http.MethodPost, Path: "/v1/sessions/{id}/fork", Serve: s.fork, Name: "forkSession", In: agent.Open{}, Out: Opened{}, Status: http.StatusCreated, Summary: "Opens a copy of a session up to and including an event."},
-		{Method: http.MethodPost, Path: "/v1/sessions/{id}/close", Serve: s.close, Name: "closeSession", In: Closing{}, Out: Closed{}, Summary: "Leaves a session; it ends with the last who uses it."},
+		{Method: http.MethodPost, Path: "/v1/sessions/{id}/close", Serve: s.close, Name: "closeSession", In: Closing{}, Out: Closed{}, Summary: "Leaves a session, as the user whom opening it has answered; without one, all leave who have opened it over HTTP. It ends with the last who uses it."},
 	}
-}
-
-// decode reads the body of a request strictly; none is an empty object.
-func decode(r *http.Request, v any) error {
-	data, err := io.ReadAll(r.Body) // it is in memory already
-	if err != nil {
-		return err
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return bad("the body: "+err.Error(), "see /openapi.json")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return bad("the body goes on behind its value", "send one JSON object")
-	}
-	return nil
 }
 
 // flag returns a parameter that is true or false.
@@ -96,7 +73,7 @@ func flag(r *http.Request, name string, usual bool) (bool, error) {
 	}
 	b, err := strconv.ParseBool(v)
 	if err != nil {
-		return false, bad(name+": "+strconv.Quote(v)+" is not true or false", "")
+		return false, bad(name+": "+strconv.Quote(v)+" is not true or false", "give "+name+"=true or "+name+"=false")
 	}
 	return b, nil
 }
@@ -108,7 +85,7 @@ func number(name, v string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 {
-		return 0, bad(name+": "+strconv.Quote(v)+" is not a whole number of 0 or more", "")
+		return 0, bad(name+": "+strconv.Quote(v)+" is not a whole number of 0 or more", "give "+name+" a number such as 0 or 20")
 	}
 	return n, nil
 }
@@ -241,7 +218,7 @@ func (s *Server) checkOpen(o *agent.Open) error {
 	case o.Workdir != "" && !filepath.IsAbs(o.Workdir):
 		return bad("workdir: "+strconv.Quote(o.Workdir)+" is not absolute", "give the whole path of a folder")
 	case o.MaxSteps < 0 || o.At < 0:
-		return bad("max_steps and at are 0 or more", "")
+		return bad("max_steps and at are 0 or more", "leave them out, or give 0 or more")
 	case o.Session != "" && o.Fork != "":
 		return bad("session and fork exclude each other", "leave one of them out")
 	}
@@ -263,11 +240,22 @@ func (s *Server) close(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
 	defer cancel()
-	if _, err := s.find(ctx, r.PathValue("id")); err != nil && !everything(ctx) {
-		Refuse(w, err)
+	_, lost := s.find(ctx, r.PathValue("id"))
+	if lost != nil && !everything(ctx) {
+		Refuse(w, lost)
 		return
 	}
 	left, err := s.users.part(ctx, r.PathValue("id"), c.User)
+	switch {
+	case err != nil:
+	case left == 0 && lost != nil:
+		err = lost
+	case left == 0 && c.User != "":
+		err = &refused{
+			Status: http.StatusNotFound, Code: noUser, Detail: "nobody of this name has opened the session, or they have left it",
+			Fix: "give the user that opening it has answered; without one, all leave",
+		}
+	}
 	if err != nil {
 		Refuse(w, err)
 		return

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -91,6 +91,9 @@ func (r *runner) lost() error {
 func (r *runner) take(c agent.Command, taken []string) error {
 	if r.left {
 		return fmt.Errorf("session %s: %w", r.id, journal.ErrClosed)
+	}
+	if err := check(c); err != nil {
+		return err
 	}
 	batch := journal.Batch{Taken: taken, Sync: journal.Barrier}
 	switch c := c.(type) {
@@ -204,9 +207,6 @@ func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(c.Text) == "" && len(c.Blocks) == 0 { // providers refuse what says nothing
-		return fmt.Errorf("session %s: the prompt is empty", r.id)
-	}
 	if c.ID == "" {
 		c.ID = newID("in_")
 	}
@@ -253,18 +253,15 @@ func (r *runner) change(c agent.Change, by string, batch journal.Batch) error {
 		}
 		c.Model = m.Info().ID
 	}
-	if c.Plan != "" && !slices.Contains(agent.PlanModes(), c.Plan) {
-		return fmt.Errorf("session %s: there is no plan mode %q", r.id, c.Plan)
-	}
 	if _, known := r.parts.Thinking[c.Effort]; c.Effort != "" && !known {
-		return fmt.Errorf("session %s: there is no effort %q", r.id, c.Effort)
+		return wrong(fmt.Sprintf("say in effort one of: %v", slices.Sorted(maps.Keys(r.parts.Thinking))), "there is no effort %.80q", c.Effort)
 	}
 	if c.Plan == agent.PlanOff && c.Mode == "" && r.parts.Plans.Now != nil && r.parts.Plans.Now() == agent.ModePlan {
 		c.Mode = r.afterPlan()
 	}
 	if c.Mode != "" && r.parts.SetMode != nil {
 		if err := r.parts.SetMode(c.Mode); err != nil {
-			return err
+			return &agent.Problem{Code: agent.ProblemUsage, Message: err.Error(), Err: err, Fix: "take another mode"}
 		}
 		r.mu.Lock()
 		r.mode = c.Mode

@@ -331,11 +331,6 @@ func (r *runner) noPlan() error {
 // nothing waits for that any more, in a turn of its own.
 func (r *runner) decidePlan(c agent.DecidePlan, batch journal.Batch) error {
 	p := r.waitingPlan(c.Plan)
-	switch c.Verdict {
-	case agent.PlanApproved, agent.PlanRejected, agent.PlanAnother:
-	default:
-		return fmt.Errorf("deciding about a plan: there is no verdict %q", c.Verdict)
-	}
 	if p == nil && c.Verdict == agent.PlanRejected {
 		return r.withdrawPlan(c, batch)
 	}

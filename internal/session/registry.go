@@ -382,6 +382,9 @@ func (r *Registry) Send(ctx context.Context, id string, c agent.Command) error {
 	if s := r.get(id); s != nil {
 		return problem(s.Send(ctx, c), id)
 	}
+	if err := check(c); err != nil {
+		return err
+	}
 	body, err := agent.EncodeCommand(c)
 	if err != nil {
 		return err

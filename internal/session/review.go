@@ -1,8 +1,6 @@
 package session
 
 import (
-	"fmt"
-
 	"dure/agent"
 	"dure/internal/journal"
 )
@@ -12,9 +10,6 @@ import (
 func (r *runner) accept(c agent.Accept, batch journal.Batch) error {
 	if r.parts.Accept == nil {
 		return r.noUndo()
-	}
-	if err := picked(c.All, c.Files); err != nil {
-		return err
 	}
 	done, err := r.parts.Accept(r.life, c)
 	if err != nil {
@@ -33,31 +28,12 @@ func (r *runner) reject(c agent.Reject, batch journal.Batch) error {
 	if r.parts.Reject == nil {
 		return r.noUndo()
 	}
-	if err := picked(c.All, c.Files); err != nil {
-		return err
-	}
 	back, err := r.parts.Reject(r.life, c)
 	if err != nil {
 		return err
 	}
 	back.By = "user"
 	return r.rec.append(batch, append(facts, back)...)
-}
-
-// picked checks the bounds of a choice.
-func picked(all bool, files []agent.Pick) error {
-	if all != (len(files) == 0) {
-		return fmt.Errorf("choosing changes: either all of them, or some files")
-	}
-	if len(files) > agent.MaxPicks {
-		return fmt.Errorf("choosing changes: %d files (at most %d)", len(files), agent.MaxPicks)
-	}
-	for _, f := range files {
-		if len(f.Hunks) > agent.MaxPicks {
-			return fmt.Errorf("choosing changes: %d hunks of %.200q (at most %d)", len(f.Hunks), f.Path, agent.MaxPicks)
-		}
-	}
-	return nil
 }
 
 func (r *runner) noUndo() error {
