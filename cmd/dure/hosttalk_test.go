@@ -95,10 +95,12 @@ func TestHostFlags(t *testing.T) {
 		})
 	}
 	for want, args := range map[string][]string{
-		"unknown flag --no-such": append(slices.Clone(usualArgs), "--no-such=1"),
-		"local":                  append(slices.Clone(usualArgs), "--setting-sources=elsewhere"),
-		"one of":                 {"--output-format", "stream-json", input, "xml"},
-		"--thinking":             append(slices.Clone(usualArgs), "--thinking=hard"),
+		"unknown flag --no-such":   append(slices.Clone(usualArgs), "--no-such=1"),
+		"local":                    append(slices.Clone(usualArgs), "--setting-sources=elsewhere"),
+		"one of":                   {"--output-format", "stream-json", input, "xml"},
+		"--input-format":           {"--output-format", "stream-json", "--session-mirror", "Go."},
+		"--no-session-persistence": append(slices.Clone(usualArgs), "--session-mirror", "--no-session-persistence"),
+		"--thinking":               append(slices.Clone(usualArgs), "--thinking=hard"),
 	} {
 		h := newHost(t, script.Reply{Text: "DONE"})
 		h.start(args...)

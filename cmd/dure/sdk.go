@@ -41,6 +41,7 @@ type sdkFlags struct {
 	input           string // format of the input
 	replay, hooked  bool
 	await, forward  bool
+	stores          bool // it keeps a store of sessions
 	bypass          bool // permissions may be switched off while it runs
 	permissionTool  string
 	permissionsFrom string
@@ -60,8 +61,8 @@ type sdkFlags struct {
 // value that is given by itself; "" = they have one. docs/sdk.md says why of each.
 var ignoredFlags = map[string]string{
 	"thinking-display": "", "task-budget": "", "betas": "", "debug-file": "", "channels": "",
-	"session-mirror": "true", "project-config-root": "",
-	"prompt-suggestions": "true", "exclude-dynamic-system-prompt-sections": "true",
+	"project-config-root": "",
+	"prompt-suggestions":  "true", "exclude-dynamic-system-prompt-sections": "true",
 	"initialize-fields": "",
 }
 
@@ -72,6 +73,7 @@ func (p *program) defineHost(f *pflag.FlagSet) {
 	f.BoolVar(&v.hooked, "include-hook-events", false, t.Say(text.FlagHookEvents))
 	f.BoolVar(&v.await, "await-initialize", false, t.Say(text.FlagHost))
 	f.BoolVar(&v.forward, "forward-subagent-text", false, t.Say(text.FlagHost))
+	f.BoolVar(&v.stores, "session-mirror", false, t.Say(text.FlagHost))
 	f.BoolVar(&v.bypass, "allow-dangerously-skip-permissions", false, t.Say(text.FlagHost))
 	f.StringVar(&v.permissionTool, "permission-prompt-tool", "", t.Say(text.FlagHost))
 	f.StringVar(&v.permissionsFrom, "permission-prompts", "", t.Say(text.FlagHost))
@@ -83,7 +85,7 @@ func (p *program) defineHost(f *pflag.FlagSet) {
 	f.BoolVar(&v.managedLater, "managed-settings-in-initialize", false, t.Say(text.FlagHost))
 	f.StringArrayVar(&p.flags.serverless, "plugin-dir-no-mcp", nil, t.Say(text.FlagHost))
 	f.StringVar(&v.drops, "resume-drops-turn", "", t.Say(text.FlagHost))
-	hidden := []string{"plugin-dir-no-mcp", "resume-drops-turn", "managed-settings", "managed-settings-in-initialize", "thinking", "allow-dangerously-skip-permissions", "await-initialize", "forward-subagent-text", "permission-prompt-tool", "permission-prompts"}
+	hidden := []string{"session-mirror", "plugin-dir-no-mcp", "resume-drops-turn", "managed-settings", "managed-settings-in-initialize", "thinking", "allow-dangerously-skip-permissions", "await-initialize", "forward-subagent-text", "permission-prompt-tool", "permission-prompts"}
 	for name, alone := range ignoredFlags {
 		f.String(name, "", t.Say(text.FlagHost))
 		f.Lookup(name).NoOptDefVal = alone
@@ -168,6 +170,10 @@ func (p *program) checkHost(flags *pflag.FlagSet) error {
 		return p.usage(p.text.Say(text.Exclusive, "one", "--managed-settings", "other", "--managed-settings-in-initialize"), "")
 	case f.host.drops != "" && f.forkAt == "":
 		return p.usage(p.text.Say(text.OnlyWith, "one", "--resume-drops-turn", "other", "--resume-session-at"), "")
+	case f.host.stores && !f.linesFrom():
+		return p.usage(p.text.Say(text.OnlyWith, "one", "--session-mirror", "other", "--input-format stream-json"), "")
+	case f.host.stores && f.scratch:
+		return p.usage(p.text.Say(text.Exclusive, "one", "--session-mirror", "other", "--no-session-persistence"), "")
 	case f.hosted() && f.interactive:
 		return p.usage(p.text.Say(text.Exclusive, "one", "--output-format stream-json", "other", "--interactive"), "")
 	}
@@ -179,7 +185,7 @@ func (p *program) serve(cmd *cobra.Command, args []string) error {
 	f := &p.flags
 	o := sdk.Options{
 		Lines: f.host.input == formatStream, Awaits: f.host.await, Partial: f.partial, Replay: f.host.replay, Hooks: f.host.hooked,
-		Forward: f.host.forward, States: os.Getenv(statesVar) == "1",
+		Forward: f.host.forward, Whole: os.Getenv(entryVar) == "sdk-ts", States: os.Getenv(statesVar) == "1",
 	}
 	if ms, err := strconv.Atoi(os.Getenv(waitVar)); err == nil {
 		if o.Wait = time.Duration(ms) * time.Millisecond; ms <= 0 {
@@ -242,11 +248,20 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 	if err != nil {
 		return none, err
 	}
+	if f.host.stores && a.Config().Mirror == "off" {
+		return none, &agent.Problem{
+			Code: agent.ProblemUsage, Message: "--session-mirror has nothing to send: transcripts.mirror is off",
+			Fix: "set transcripts.mirror to sdk, or give no sessionStore",
+		}
+	}
 	a.Logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
 	c := p.cli(a)
 	out := sdk.Program{
 		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: a.ToolName, Asks: f.asks(), KeySource: "none",
 		Retries: a.Config().Limits.Retries, Powers: a, Protocol: app.HostProtocol, Bypass: f.mayBypass(),
+	}
+	if f.host.stores {
+		out.Mirrored = a.Mirrored
 	}
 	if os.Getenv("ANTHROPIC_API_KEY") != "" {
 		out.KeySource = "ANTHROPIC_API_KEY"

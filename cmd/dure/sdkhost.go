@@ -21,6 +21,9 @@ func (p *program) embedded(h *sdk.Host, init *sdk.Initialize) (*app.Host, error)
 			return h.Elicit(ctx, q.Server, q.Message, q.URL, q.ID, q.Schema)
 		},
 	}
+	if p.flags.host.stores {
+		out.Mirrored = h.Mirrored
+	}
 	if init == nil {
 		return out, nil
 	}

@@ -157,6 +157,8 @@ type App struct {
 	reach   map[string]agent.Reach   // of the sessions that are open, by ID
 	roots   map[string]mirrorRoot    // of sessions that are mirrored, by ID
 
+	mirroring map[string]*mirroring // who writes them, by ID
+
 	held   held // by files, in folders that are trusted
 	slash  customs
 	skills knownSkills

@@ -35,6 +35,11 @@ type Host struct {
 	// Elicit puts a question of a server to whoever uses it. The content is that of a form.
 	Elicit func(context.Context, HostQuestion) (action string, content map[string]any, err error)
 
+	// Mirrored hears what is written of sessions where programs for agent sessions look for
+	// them: whole lines, in the order of their file, or why no more of it will be. Several
+	// files are written at a time. nil = it keeps no store of them.
+	Mirrored func(file string, lines []byte, err error)
+
 	mu    sync.Mutex
 	known map[string]mcp.Manifest  // of servers that are not connected yet; guarded by mu
 	ways  map[string]*mcp.Embedded // to servers that are connected; guarded by mu

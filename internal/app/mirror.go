@@ -127,19 +127,26 @@ type mirroring struct {
 	err  error
 	stop context.CancelFunc
 	over chan struct{} // nil = it did not begin
+
+	wake    sync.Mutex
+	reached int64         // what at was; guarded by wake
+	still   bool          // nothing follows; guarded by wake
+	moved   chan struct{} // closed with the next change of these; guarded by wake
 }
 
 // begin opens the file, takes in what others have said in it, and follows the session.
 func (w *mirroring) begin(ctx context.Context) {
+	w.c.Wrote = w.app.wrote(w.c)
 	m, err := mirror.Open(w.c)
 	if err != nil {
-		w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+		w.wrong(err)
 		return
 	}
 	w.m, w.at, w.over = m, m.After(), make(chan struct{})
 	w.adopt(ctx)
 	var life context.Context
 	life, w.stop = context.WithCancel(context.Background())
+	w.app.setMirroring(w.b.Session, w)
 	go func() {
 		defer close(w.over)
 		for e, err := range w.b.Follow(life, w.at) {
@@ -187,10 +194,18 @@ func (w *mirroring) apply(e agent.Event) bool {
 	w.at = e.Seq
 	if err := w.m.Apply(e); err != nil {
 		w.err = err
-		w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+		w.wrong(err)
+		w.reach(e.Seq, true)
 		return false
 	}
+	w.reach(e.Seq, false)
 	return true
+}
+
+// wrong says that nothing more of the session is written.
+func (w *mirroring) wrong(err error) {
+	w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+	w.app.mirroredOf(w.c, nil, err)
 }
 
 // end writes what is left, and closes the file.
@@ -207,6 +222,8 @@ func (w *mirroring) end() {
 			}
 		}
 	}
+	w.reach(w.at, true)
+	w.app.setMirroring(w.b.Session, nil)
 	if err := w.m.Close(); err != nil {
 		w.app.opts.Logger.Warn("closing the mirror of a session", "session", w.b.Session, "error", err)
 	}

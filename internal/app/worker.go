@@ -153,6 +153,7 @@ func (a *App) workerJob(j session.Apart) (workerJob, error) {
 	job := workerJob{
 		Flags: a.opts.Flags, Home: a.opts.UserHome, Workdir: a.opts.Workdir, Language: a.opts.Language, Version: a.opts.Version,
 		Keychain: a.opts.Keychain, Child: j, Above: parent.name, Mirror: a.topOf(j.Parent),
+		Tells: a.tells(),
 	}
 	if parent.gives != nil {
 		job.Tools = []string{}
@@ -204,6 +205,8 @@ func (w *worker) event(ctx context.Context, id string, n workerNote) error {
 		}
 		close(w.more)
 		w.more = make(chan struct{})
+	case workerMirrored:
+		w.app.mirroredApart(w.job.Parent, n)
 	case workerAnswer:
 		w.line.answered(id, n)
 	case workerForget:

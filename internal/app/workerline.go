@@ -33,6 +33,7 @@ type workerJob struct {
 	Above    string        `json:"above,omitempty"` // the type of the parent; "" = none
 	Tools    []string      `json:"tools"`           // that the parent lets it have; nil = all
 	Mirror   mirrorRoot    `json:"mirror,omitzero"` // see mirrors; the zero value = it is not written
+	Tells    bool          `json:"tells,omitempty"` // what is written so
 }
 
 // The kinds of the payload of an event.
@@ -45,6 +46,7 @@ const (
 	workerSettle   = "settle"   // of the budget
 	workerForget   = "forget"   // nobody waits for the answer any more
 	workerTell     = "tell"     // a message of another agent. Answered when it was heard
+	workerMirrored = "mirrored" // lines were written of a session, or will not be
 	workerAnswer   = "answer"
 )
 

@@ -79,10 +79,14 @@ type outbox struct {
 	gone chan struct{} // closed when nobody reads
 	mum  atomic.Bool   // nothing is written any more
 	err  error         // once done is closed
+
+	life context.Context // of what is kept: it ends when nobody reads, and with close
+	end  context.CancelFunc
 }
 
 func newOutbox(ctx context.Context, w io.Writer) *outbox {
 	o := &outbox{ctx: ctx, send: make(chan []byte, maxSent), room: ahead.New(maxWait), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{})}
+	o.life, o.end = context.WithCancel(context.WithoutCancel(ctx))
 	go o.write(w) // ends with close, or with the program where nobody reads
 	return o
 }
@@ -103,6 +107,7 @@ func (o *outbox) write(w io.Writer) {
 			case <-o.gone:
 			default:
 				close(o.gone)
+				o.end()
 			}
 		}
 	}
@@ -156,6 +161,7 @@ func (o *outbox) mute() { o.mum.Store(true) }
 // close writes what is left, and returns when that is done or the time is over.
 func (o *outbox) close(limit time.Duration) error {
 	close(o.over)
+	defer o.end()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -46,6 +46,7 @@ type Options struct {
 	Hooks   bool // what hooks do, too
 	States  bool // whether the session is at rest, too
 	Forward bool // what agents say, and not only what they do
+	Whole   bool // what its store of sessions gets may be in lines of any length
 
 	// Wait is how long agents in the background are waited for once the input has ended;
 	// 0 = 10 minutes, negative = for ever.
@@ -84,6 +85,10 @@ type Program struct {
 
 	// KeySource says where the model's key comes from, in the words of the protocol.
 	KeySource string
+
+	// Mirrored returns once what an event of a session says has been handed to [Host.Mirrored],
+	// or ctx is done. nil = nothing is.
+	Mirrored func(ctx context.Context, session string, seq int64)
 
 	Retries int // of a request that fails
 

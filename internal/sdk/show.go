@@ -250,6 +250,7 @@ func (h *Host) turning(e agent.Event) {
 		h.out.put(h.beginning())
 	case agent.CallDeferred:
 		s.open = false
+		h.mirrored(e.Seq)
 		h.ended(e.Time, s.results.End())
 		h.rest()
 	case agent.TurnEnded:
@@ -258,6 +259,7 @@ func (h *Host) turning(e agent.Event) {
 			h.taken(id)
 		}
 		h.unasked("")
+		h.mirrored(e.Seq)
 		h.ended(e.Time, b)
 		s.origin = ""
 		h.rest()

@@ -10,6 +10,7 @@ package mirror
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +42,10 @@ type Config struct {
 
 	// Shown returns the name under which models and programs know a tool.
 	Shown func(canonical string) string
+
+	// Wrote is told what was added to the file, once it stands there: whole lines. nil =
+	// nobody is.
+	Wrote func(lines []byte)
 
 	// Adopted says that the session was taken over from the file: its events up to the note
 	// of that code are there already. "" = it was not.
@@ -85,25 +90,29 @@ func Open(c Config) (*Mirror, error) {
 	if !transcript.IsUUID(c.Session) {
 		return nil, fmt.Errorf("the session %.64q is not called by a UUID", c.Session)
 	}
-	if c.Folder == "" {
-		c.Folder = Folder(c.Workdir)
+	if c.Agent != "" && !agentID().MatchString(c.Agent) {
+		return nil, fmt.Errorf("an agent cannot be called %.64q", c.Agent)
 	}
-	m := &Mirror{c: c, seen: map[string]bool{}, calls: map[string]bool{}, talk: talk{stood: map[string]mark{}}}
-	m.path = filepath.Join(c.Folder, c.Session+".jsonl")
-	if c.Agent != "" {
-		if !agentID().MatchString(c.Agent) {
-			return nil, fmt.Errorf("an agent cannot be called %.64q", c.Agent)
-		}
-		m.path = filepath.Join(m.beside(), "subagents", "agent-"+c.Agent+".jsonl")
-	}
+	m := &Mirror{c: c, path: c.file(), seen: map[string]bool{}, calls: map[string]bool{}, talk: talk{stood: map[string]mark{}}}
 	if err := m.open(); err != nil {
 		return nil, fmt.Errorf("mirroring session %s: %w", c.Session, err)
 	}
 	return m, nil
 }
 
+// Path is where the file of the conversation is.
+func (c Config) Path() string { return filepath.Join(c.Projects, c.file()) }
+
+// file is that below the folder of all.
+func (c Config) file() string {
+	if c.Agent != "" {
+		return filepath.Join(c.beside(), "subagents", "agent-"+c.Agent+".jsonl")
+	}
+	return c.beside() + ".jsonl"
+}
+
 // beside is the folder with what belongs to the session, below that of all.
-func (m *Mirror) beside() string { return filepath.Join(m.c.Folder, m.c.Session) }
+func (c Config) beside() string { return filepath.Join(cmp.Or(c.Folder, Folder(c.Workdir)), c.Session) }
 
 func (m *Mirror) open() (err error) {
 	if err := os.MkdirAll(m.c.Projects, 0o700); err != nil {
@@ -292,7 +301,10 @@ func (m *Mirror) Apply(e agent.Event) error {
 	if out.Len() == 0 {
 		return nil
 	}
-	_, err := m.file.Write(out.Bytes())
+	n, err := m.file.Write(out.Bytes())
+	if whole := bytes.LastIndexByte(out.Bytes()[:n], '\n') + 1; whole > 0 && m.c.Wrote != nil {
+		m.c.Wrote(out.Bytes()[:whole])
+	}
 	return err
 }
 
@@ -304,10 +316,10 @@ func (m *Mirror) archived(yes bool, at time.Time) error {
 		By       string `json:"by"`
 	}{yes, stamp(at), "sdk"})
 	if err == nil {
-		err = m.root.MkdirAll(m.beside(), 0o700)
+		err = m.root.MkdirAll(m.c.beside(), 0o700)
 	}
 	if err == nil {
-		err = m.root.WriteFile(filepath.Join(m.beside(), "archived.json"), data, 0o600)
+		err = m.root.WriteFile(filepath.Join(m.c.beside(), "archived.json"), data, 0o600)
 	}
 	return err
 }

@@ -500,3 +500,32 @@ func TestLinksLeadNowhere(t *testing.T) {
 		}
 	}
 }
+
+// Whoever wants to know is told what is added, and nothing but that: whole lines, each once,
+// however often the file is gone on with.
+func TestWrote(t *testing.T) {
+	dir := t.TempDir()
+	var told strings.Builder
+	c := config(dir)
+	c.Wrote = func(lines []byte) { told.Write(lines) }
+	all := story()
+	write(t, c, all[:5])
+	if told.String() != content(t, dir) || told.Len() == 0 {
+		t.Errorf("%q", told.String())
+	}
+	file := c.Path()
+	whole, err := os.ReadFile(file)
+	if err != nil || os.WriteFile(file, whole[:len(whole)-7], 0o600) != nil { // its last line was cut short
+		t.Fatal(err)
+	}
+	told.Reset()
+	write(t, c, all)
+	now := content(t, dir)
+	if told.Len() == 0 || now != string(whole[:len(whole)-7])+"\n"+told.String() {
+		t.Errorf("%q", told.String())
+	}
+	told.Reset()
+	if write(t, c, all); told.Len() > 0 || content(t, dir) != now {
+		t.Errorf("%q", told.String())
+	}
+}
