@@ -147,3 +147,17 @@ func TestCompactOfAHost(t *testing.T) {
 		t.Error(words)
 	}
 }
+
+// What is to be kept of a conversation may begin on a line of its own.
+func TestCompactsFor(t *testing.T) {
+	for words, want := range map[string]string{"/compact": "", " /compact\nthe plan ": "the plan", "/compact\tall of it": "all of it", "/compact a\nb": "a\nb"} {
+		if focus, ok := compactsFor(message{Text: words}); !ok || focus != want {
+			t.Errorf("%q: %q, %v", words, focus, ok)
+		}
+	}
+	for _, words := range []string{"/compacted", "/compact-it now", "compact", "see /compact"} {
+		if _, ok := compactsFor(message{Text: words}); ok {
+			t.Errorf("%q is one", words)
+		}
+	}
+}

@@ -23,8 +23,10 @@ func compactsFor(m message) (focus string, ok bool) {
 	if m.Plain || len(m.Blocks) > 0 {
 		return "", false
 	}
-	first, rest, _ := strings.Cut(strings.TrimSpace(m.Text), " ")
-	return strings.TrimSpace(rest), first == compactCommand
+	words := strings.TrimSpace(m.Text)
+	rest, ok := strings.CutPrefix(words, compactCommand)
+	focus = strings.TrimSpace(rest)
+	return focus, ok && (rest == "" || len(focus) < len(rest)) // a blank, or a new line, ends its name
 }
 
 // compact shortens the conversation for a message. It has no turn, but a beginning, and a result.
