@@ -39,6 +39,7 @@ type world struct {
 	asked []string        // of powers; guarded by mu
 	over  bool            // guarded by mu
 	tags  []string        // guarded by mu
+	hold  chan struct{}   // what a change of the title waits for; nil = nothing
 }
 
 func newWorld() *world {
@@ -53,7 +54,14 @@ func (w *world) Open(_ context.Context, o agent.Open) (agent.SessionInfo, error)
 	return agent.SessionInfo{ID: o.New + o.Session, Model: "small-1", Head: int64(len(w.past))}, nil
 }
 
-func (w *world) Send(_ context.Context, _ string, c agent.Command) error {
+func (w *world) Send(ctx context.Context, _ string, c agent.Command) error {
+	if change, ok := c.(agent.Change); ok && change.Title != "" && w.hold != nil {
+		select {
+		case <-w.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	w.mu.Lock()
 	w.sent = append(w.sent, c)
 	w.mu.Unlock()

@@ -472,6 +472,7 @@ func (h *Host) cancelMessage(body json.RawMessage) (any, error) {
 	i := slices.IndexFunc(h.queue, func(m message) bool { return m.ID == in.ID })
 	if i >= 0 {
 		h.queue = slices.Delete(h.queue, i, i+1)
+		delete(h.seen, in.ID) // it may come again, as it is then
 	}
 	return map[string]bool{"cancelled": i >= 0}, nil
 }

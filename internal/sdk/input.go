@@ -15,6 +15,7 @@ import (
 var (
 	errBegun   = errors.New("the session has begun already")
 	errNothing = errors.New("the input has ended before anything was asked")
+	errKept    = errors.New("too many messages of shouldQuery false wait for one that has an answer")
 	errEmpty   = errors.New("the message has neither text nor an image")
 )
 
@@ -78,7 +79,7 @@ func (h *Host) user(data []byte) {
 	}
 	h.seen[m.ID] = true
 	if m.Silent {
-		h.kept = append(append(h.kept, agent.Block{Type: agent.TextBlock, Text: m.Text}), m.Blocks...)
+		h.keep(m)
 		return
 	}
 	if !h.begun && !h.c.Awaits {
@@ -203,24 +204,56 @@ func (h *Host) next() {
 	}
 }
 
+// Bounds of the messages that go in front of the next.
+const (
+	maxKept      = 1000
+	maxKeptBytes = 32 << 20
+)
+
+// keep keeps a message that asks for no answer.
+func (h *Host) keep(m message) {
+	size := len(m.content)
+	for _, k := range h.kept {
+		size += len(k.content)
+	}
+	if len(h.kept) >= maxKept || size > maxKeptBytes {
+		delete(h.seen, m.ID)
+		h.failure(errKept)
+		return
+	}
+	h.kept = append(h.kept, m)
+}
+
+// behindKept puts what was kept in front of a message, as it came.
+func (h *Host) behindKept(p *agent.Prompt) {
+	if len(h.kept) == 0 {
+		return
+	}
+	var texts []string
+	var blocks []agent.Block
+	for _, m := range h.kept {
+		texts, blocks = append(texts, m.Text), append(blocks, m.Blocks...)
+	}
+	texts = slices.DeleteFunc(append(texts, p.Text), func(t string) bool { return strings.TrimSpace(t) == "" })
+	p.Text, p.Blocks, h.kept = strings.Join(texts, "\n\n"), append(blocks, p.Blocks...), nil
+	if strings.HasPrefix(p.Text, "/") {
+		p.Text = " " + p.Text // the session would look for a command
+	}
+}
+
 // send sends a message to the session.
 func (h *Host) send(m message) {
 	p := agent.Prompt{ID: m.ID, Text: m.Text, Blocks: m.Blocks, Later: !m.Steers}
-	for i, b := range h.kept {
-		if b.Type == agent.TextBlock {
-			p.Text = b.Text + "\n\n" + p.Text
-		} else {
-			p.Blocks = slices.Insert(p.Blocks, min(i, len(p.Blocks)), b)
-		}
+	if !slashed(m) { // a command has nothing in front of it
+		h.behindKept(&p)
 	}
 	if m.Plain {
 		if p.Without = []string{agent.WithoutAll}; strings.HasPrefix(p.Text, "/") {
 			p.Text = " " + p.Text // the session would look for a command
 		}
 	}
-	h.kept = nil
 	h.show.sent[m.ID] = m
-	h.grace = nil
+	h.grace, h.expired = nil, false
 	h.setState(stateRunning)
 	if err := h.sess.Send(h.ctx, p); err != nil {
 		delete(h.show.sent, m.ID)
@@ -255,6 +288,9 @@ func (h *Host) interrupted(body json.RawMessage) (any, error) {
 	}
 	if in.Cancel {
 		h.queue, out["cancelled"] = nil, ids
+		for _, id := range ids {
+			delete(h.seen, id) // they may come again
+		}
 	} else {
 		out["still_queued"] = ids
 	}

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -45,6 +46,12 @@ func (h *Host) done() bool {
 	if !h.eof || len(h.queue) > 0 && h.sess != nil || h.show.busy() {
 		return false
 	}
+	if h.slow > 0 && !h.late {
+		if h.patience == nil {
+			h.patience = time.NewTimer(slowTime)
+		}
+		return false
+	}
 	if h.sess != nil && !h.expired {
 		if jobs, others := h.running(); jobs || others {
 			if !h.parting {
@@ -53,6 +60,10 @@ func (h *Host) done() bool {
 			}
 			return false
 		}
+	}
+	if n := len(h.kept); n > 0 {
+		h.kept = nil
+		h.complain(fmt.Errorf("the last messages of shouldQuery false, %d of them, are in front of none and do not count", n))
 	}
 	switch {
 	case h.failed:

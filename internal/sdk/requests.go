@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // maxSlow bounds the requests that are answered beside the loop at once.
@@ -70,16 +71,37 @@ func (h *Host) request(l line) {
 		h.reply(l.RequestID, v, err)
 		return
 	}
+	h.slow++
 	h.wg.Go(func() {
-		select {
-		case h.slots <- struct{}{}:
-			defer func() { <-h.slots }()
-		case <-h.ctx.Done():
-			return
-		}
-		v, err := later(h.ctx)
+		v, err := h.slowly(later)
 		h.reply(l.RequestID, v, err)
+		select {
+		case h.events <- found{then: func() { h.slow-- }}:
+		case <-h.ctx.Done():
+		}
 	})
+}
+
+// slowly runs an answer as soon as there is room for it.
+func (h *Host) slowly(do slow) (any, error) {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+		return do(h.answers)
+	case <-h.answers.Done():
+		return nil, context.Cause(h.answers)
+	}
+}
+
+// hurry ends the wait for answers once the input has ended: first they are cut short, and
+// what still has not come then is not waited for.
+func (h *Host) hurry() {
+	if h.answers.Err() != nil {
+		h.late = true
+		return
+	}
+	h.cut(errGone)
+	h.patience = time.NewTimer(closeTime)
 }
 
 // reply answers a request. It is safe for concurrent use.

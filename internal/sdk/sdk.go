@@ -30,6 +30,7 @@ const (
 	closeTime = 10 * time.Second // for a session to end
 	drainTime = 30 * time.Second // for a slow reader to take what is left, at the end
 	jobGrace  = 5 * time.Second  // for commands in the background, once nobody listens
+	slowTime  = 30 * time.Second // for answers to requests that came before the end of the input
 	usualWait = 10 * time.Minute // for agents in the background
 	maxEvents = 256              // events that are ahead of the messages made of them, of ahead.Most bytes
 	maxAhead  = 16 << 10         // lines that were read and not looked at yet
@@ -122,23 +123,28 @@ type Host struct {
 	session string // its ID, also before it is open
 	begun   bool   // it was tried to begin
 	queue   []message
-	kept    []agent.Block // of messages that ask for no answer
+	kept    []message // that ask for no answer
 	eof     bool
 	grace   *time.Timer
 	beat    *time.Ticker // while calls or hooks run; nil = none does
 
-	show    show
-	failed  bool  // the newest result is an error
-	code    int   // that the program ends with
-	fatal   error // why nothing goes on
-	closing bool  // the session was told to end
-	expired bool  // what goes on in the background is not waited for any more
-	parting bool  // the input has ended, and what goes on in the background is waited for
-	state   string
-	bad     int             // lines that are no messages
-	seen    map[string]bool // IDs of messages
-	slots   chan struct{}   // of answers that take long
-	reached reached         // safe for concurrent use
+	show     show
+	failed   bool  // the newest result is an error
+	code     int   // that the program ends with
+	fatal    error // why nothing goes on
+	closing  bool  // the session was told to end
+	expired  bool  // what goes on in the background is not waited for any more
+	parting  bool  // the input has ended, and what goes on in the background is waited for
+	state    string
+	bad      int             // lines that are no messages
+	seen     map[string]bool // IDs of messages
+	slots    chan struct{}   // of answers that take long
+	slow     int             // of those, how many have not come
+	late     bool            // they are not waited for any more
+	answers  context.Context // of those
+	cut      context.CancelCauseFunc
+	patience *time.Timer // with those, once the input has ended; nil = it has not
+	reached  reached     // safe for concurrent use
 	control
 }
 
@@ -173,6 +179,8 @@ var errTerminated = errors.New("terminated")
 func (h *Host) Run(ctx context.Context) int {
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	defer h.cancel(nil)
+	h.answers, h.cut = context.WithCancelCause(h.ctx)
+	defer h.cut(nil)
 	h.session = newUUID()
 	h.out = newOutbox(h.ctx, h.c.Out)
 	interrupts := make(chan struct{}, 1)
@@ -223,6 +231,10 @@ func (h *Host) loop(interrupts <-chan struct{}) {
 		if h.grace != nil {
 			grace = h.grace.C
 		}
+		var patience <-chan time.Time
+		if h.patience != nil {
+			patience = h.patience.C
+		}
 		var beat <-chan time.Time
 		if h.beat != nil {
 			beat = h.beat.C
@@ -245,6 +257,8 @@ func (h *Host) loop(interrupts <-chan struct{}) {
 		case <-grace:
 			h.grace = nil
 			h.expire()
+		case <-patience:
+			h.hurry()
 		case <-h.out.gone:
 			h.code, h.fatal = codeFailed, errGone
 		case <-h.ctx.Done():

@@ -45,6 +45,7 @@ type taskStarted struct {
 // begins tells of a task.
 func (h *Host) begins(t task, prompt string) {
 	h.show.tasks[t.ID] = t
+	h.expired = h.expired && !t.background
 	h.out.put(taskStarted{head: h.head("system", "task_started", ""), task: t, Call: t.call, Background: t.background, Prompt: prompt})
 	if t.background {
 		h.tasksChanged()
@@ -56,7 +57,7 @@ func (h *Host) goesOn(b agent.CallFinished) {
 	id := b.Result.Handle
 	if kid, ok := strings.CutPrefix(id, agent.ChildHandle); ok {
 		if t, ok := h.show.tasks[kid]; ok {
-			t.background = true
+			t.background, h.expired = true, false
 			h.show.tasks[kid] = t
 			h.out.put(updated{h.head("system", "task_updated", ""), kid, map[string]any{"is_backgrounded": true}})
 			h.tasksChanged()
@@ -204,13 +205,13 @@ func (h *Host) followChild(kid *child) {
 			}
 		}
 	})
-	go func() { // ends with the session of the agent, or with the host's
+	h.wg.Go(func() { // ends with the session of the agent, or with the host's
 		select {
 		case <-kid.ended:
 			stop()
 		case <-ctx.Done():
 		}
-	}()
+	})
 }
 
 // rest of an agent's session: what it has said last comes before it is told of as done.
