@@ -406,7 +406,7 @@ func (s *Server) reply(id json.RawMessage, result any, err error) {
 // fault is an error as a client gets it.
 func (s *Server) fault(err error) *wireError {
 	if w, ok := errors.AsType[*wireError](err); ok {
-		return w
+		return s.helped(w)
 	}
 	w := &wireError{Code: codeInternal, Message: err.Error()}
 	p := agent.ProblemOf(err)
@@ -428,6 +428,25 @@ func (s *Server) fault(err error) *wireError {
 	}
 	w.Data, _ = json.Marshal(map[string]string{"code": string(p.Code), "fix": fix}) // texts always encode
 	return w
+}
+
+// helped is an error of the protocol with the code of dure, and what helps, where it has none.
+func (s *Server) helped(w *wireError) *wireError {
+	code, fix := agent.ProblemUsage, ""
+	switch {
+	case w.Data != nil:
+		return w
+	case w.Code == codeParams:
+		fix = s.c.Text.Say(text.FixParams)
+	case w.Code == codeMissing:
+		code = agent.ProblemMissing
+		_, fix = s.c.Text.Problem(&agent.Problem{Code: code})
+	default:
+		return w
+	}
+	with := *w
+	with.Data, _ = json.Marshal(map[string]string{"code": string(code), "fix": fix}) // texts always encode
+	return &with
 }
 
 // tell sends a notification.

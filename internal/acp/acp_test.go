@@ -154,6 +154,14 @@ func TestErrors(t *testing.T) {
 		m := e.do(tt.method, tt.params)
 		if m.Error == nil || m.Error.Code != tt.code || strings.TrimSpace(m.Error.Message) == "" {
 			t.Errorf("%s %s: %+v, want %d", tt.method, tt.params, m.Error, tt.code)
+			continue
+		}
+		if tt.code != codeParams && tt.code != codeMissing {
+			continue
+		}
+		var data struct{ Code, Fix string }
+		if err := json.Unmarshal(m.Error.Data, &data); err != nil || data.Code == "" || data.Fix == "" {
+			t.Errorf("%s %s: nothing is said that helps: %s, %v", tt.method, tt.params, m.Error.Data, err)
 		}
 	}
 	var in initializeOut

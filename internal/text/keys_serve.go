@@ -10,6 +10,7 @@ const (
 	ServeAt
 	ServeToken
 	ServeReach
+	FixParams
 	ServeShort
 	ServeAsks
 	ServeWhy
@@ -49,6 +50,7 @@ var serveTexts = [acpKeys - lendKeys]both{
 	FlagServeAnswers - lendKeys:    {"clients that cannot ask anybody may allow by themselves what their sessions ask", "사람에게 물을 수 없는 클라이언트가 자기 세션의 질문에 스스로 허용할 수 있음"},
 	ServeAt - lendKeys:             {"serving at {url}", "{url}에서 제공 중"},
 	ServeToken - lendKeys:          {"clients need the header  Authorization: Bearer {token}", "클라이언트에 필요한 헤더  Authorization: Bearer {token}"},
+	FixParams - lendKeys:           {"send what the protocol and the page on editors describe", "프로토콜과 편집기 안내에 설명된 대로 보내세요"},
 	ServeReach - lendKeys:          {"an address of this machine, such as 127.0.0.1:0", "이 컴퓨터의 주소 (예: 127.0.0.1:0)"},
 	ServeShort - lendKeys:          {"{name} has to have {n} characters or more", "{name}: {n}자 이상이어야 합니다"},
 	ServeAsks - lendKeys:           {"dure asks whether {tool} may run:", "dure의 질문: {tool|을/를} 실행해도 됩니까?"},
