@@ -98,6 +98,17 @@ func TestTypeScriptClient(t *testing.T) {
 			t.Error("what was denied is written")
 		}
 	})
+	t.Run("no program", func(t *testing.T) {
+		w := newEditorWorld(t, nil)
+		example, err := filepath.Abs(filepath.Join(typeScript, "example.mjs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := clientScene(t, w, example, filepath.Join(w.work, "none")).CombinedOutput()
+		if said := string(out); err == nil || !strings.HasPrefix(said, "not-started: ") || !strings.Contains(said, "is dure installed?") || strings.Contains(said, " at ") {
+			t.Errorf("%v, and it says: %s", err, said)
+		}
+	})
 }
 
 // A host in TypeScript that goes in the middle of a turn, killed or by its own exit, takes the

@@ -433,7 +433,10 @@ class Child {
       };
       child.on("error", (err) => {
         if (child.pid === undefined) {
-          over(new ControlError("not-started", `${program} cannot be started: ${err.code ?? err.message}`, { cause: err }));
+          over(new ControlError("not-started", `${program} cannot be started: ${err.code ?? err.message}`, {
+            cause: err,
+            fix: "is dure installed? set program to where it is, and look whether cwd is there",
+          }));
         }
       });
       let late;

@@ -2,7 +2,12 @@
 //
 //     node example.mjs [PROGRAM]
 
-import { start } from "./control.mjs";
+import { ControlError, start } from "./control.mjs";
+
+process.on("uncaughtException", (err) => { // what went wrong, and what helps, without a stack
+  console.error(err instanceof ControlError ? `${err.code}: ${err.message}${err.fix ? `; ${err.fix}` : ""}` : err);
+  process.exit(1);
+});
 
 const host = await start({
   program: process.argv[2] ?? "dure",
