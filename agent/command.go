@@ -515,6 +515,10 @@ type Open struct {
 	MaxSteps int  `json:"max_steps,omitempty"` // of a turn; 0 = no limit
 	Scratch  bool `json:"scratch,omitempty"`   // keep nothing on disk
 
+	// Owned says that the session belongs to a user of a server, who answers what it asks:
+	// what the server keeps of all its users is not for it. No client says so.
+	Owned bool `json:"-"`
+
 	// Takeover ends the process that has the session if it is on this machine and
 	// hangs. One that answers keeps it.
 	Takeover bool `json:"takeover,omitempty"`

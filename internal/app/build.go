@@ -43,7 +43,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
-	deciding, err = a.newDecider(cat, ws, workdir, b.Session, work.Mode, confined, a.members.decider(b.Parent))
+	deciding, err = a.sessionDecider(b, cat, ws, workdir, work.Mode, confined)
 	if err != nil {
 		return session.Parts{}, err
 	}

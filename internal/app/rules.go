@@ -213,6 +213,7 @@ type decider struct {
 	session string
 	confine func() string // how far commands are confined
 	own     func(tool, path string) bool
+	owned   bool // the session belongs to a user of a server
 
 	// from decides in the session that this one works for: what that has taken over of
 	// settings holds here, and nothing else. nil = it works for none.
@@ -234,14 +235,19 @@ type decider struct {
 // newDecider returns the decider of a session in a mode, which may work for another one.
 func (a *App) newDecider(cat *catalog.Catalog, ws *workspace.Workspace, workdir, session string, mode agent.Mode, confine func() string, from *decider) (*decider, error) {
 	d := &decider{from: from, app: a, cat: cat, ws: ws, workdir: workdir, session: session, confine: confine, own: a.ownNotes(workdir)}
+	return d, d.begin(mode)
+}
+
+// begin puts in force what is decided by, in a mode.
+func (d *decider) begin(mode agent.Mode) error {
 	cfg := d.take()
 	cfg.Mode = mode
 	pol, err := policy.New(cfg)
 	if err != nil {
-		return nil, settingsProblem("permissions", err)
+		return settingsProblem("permissions", err)
 	}
 	d.pol, d.look = pol, d.refresh
-	return d, d.granted()
+	return d.granted()
 }
 
 // settings are those of now, or what the session has taken over that this one works for.
@@ -274,6 +280,9 @@ func (d *decider) config() policy.Config {
 		c.Rules = append(c.Rules, policy.Rule{Text: name, Verdict: agent.Deny, Reason: switchedOff, Source: policy.Source{Layer: policy.Session}})
 	}
 	c.Rules = append(c.Rules, d.strict...)
+	if d.owned {
+		c.Rules = append(c.Rules, d.app.withheld()...)
+	}
 	return c
 }
 

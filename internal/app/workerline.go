@@ -34,6 +34,7 @@ type workerJob struct {
 	Tools    []string      `json:"tools"`           // that the parent lets it have; nil = all
 	Mirror   mirrorRoot    `json:"mirror,omitzero"` // see mirrors; the zero value = it is not written
 	Tells    bool          `json:"tells,omitempty"` // what is written so
+	Owned    bool          `json:"owned,omitempty"` // the parent belongs to a user of a server
 }
 
 // The kinds of the payload of an event.

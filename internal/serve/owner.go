@@ -94,7 +94,7 @@ var openings = map[string]bool{
 	"At": true, "Edit": true, "Model": true, "Title": true, "Profile": true, "Agent": true, "Schema": true, "Approver": true,
 	"Ready": true, "MaxSteps": true, "Scratch": true,
 
-	"New": false, "Lend": false, "Lane": false, "Added": false, "After": false, "Setup": false, "Takeover": false,
+	"New": false, "Lend": false, "Lane": false, "Added": false, "After": false, "Setup": false, "Takeover": false, "Owned": false,
 }
 
 // mayOpen says what users who do not run the server may not open.

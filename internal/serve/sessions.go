@@ -191,6 +191,7 @@ func (s *Server) opening(w http.ResponseWriter, r *http.Request, o agent.Open) {
 			give()
 		}
 	}()
+	o.Owned = Tags(r.Context()) != nil
 	// Whoever goes away meanwhile leaves nothing half open.
 	ss, err := s.cfg.Client.Open(context.WithoutCancel(r.Context()), o)
 	if err != nil {

@@ -133,7 +133,7 @@ func (d *Desk) opened(ctx context.Context, in asked) (s *client.Session, done fu
 	if in.session != "" {
 		return d.resumed(ctx, in)
 	}
-	s, err = d.c.Client.Open(ctx, agent.Open{Workdir: d.c.Workdir, Model: in.model})
+	s, err = d.c.Client.Open(ctx, agent.Open{Workdir: d.c.Workdir, Model: in.model, Owned: len(d.c.Tags(ctx)) > 0})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +165,7 @@ func (d *Desk) resumed(ctx context.Context, in asked) (*client.Session, func(), 
 	if info.Status == "running" || !d.reserve(info.ID) {
 		return nil, nil, refuse(http.StatusConflict, "session_busy", "", "a turn runs in the session; ask again when it has ended")
 	}
-	s, err := d.c.Client.Open(ctx, agent.Open{Session: info.ID})
+	s, err := d.c.Client.Open(ctx, agent.Open{Session: info.ID, Owned: len(d.c.Tags(ctx)) > 0})
 	if err != nil {
 		d.free(info.ID)
 		return nil, nil, err
