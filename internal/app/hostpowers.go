@@ -352,7 +352,12 @@ func (a *App) SettingsNow() ([]agent.SettingNow, error) {
 // ApplySettings puts settings over those of the command line, for as long as the program
 // runs: an object takes the place of what it names, and null takes it away. What cannot be
 // changed while sessions run is refused, with all of them.
-func (a *App) ApplySettings(settings json.RawMessage) error {
+func (a *App) ApplySettings(settings json.RawMessage) error { return a.putOver(settings, true) }
+
+// TrySettings reports why ApplySettings would refuse settings; nil = it would not.
+func (a *App) TrySettings(settings json.RawMessage) error { return a.putOver(settings, false) }
+
+func (a *App) putOver(settings json.RawMessage, hold bool) error {
 	var over map[string]json.RawMessage
 	if err := json.Unmarshal(settings, &over); err != nil || over == nil {
 		return errors.New("the settings have to be an object")
@@ -367,15 +372,15 @@ func (a *App) ApplySettings(settings json.RawMessage) error {
 		slices.Sort(not)
 		return fmt.Errorf("%s cannot be changed while a session runs; %s can", strings.Join(not, ", "), strings.Join(liveSettings, ", "))
 	}
-	return a.permissions.over(a.opts, settings)
+	return a.permissions.over(a.opts, settings, hold)
 }
 
 // liveSettings are those that hold at once when they change.
 var liveSettings = []string{"permissions", "hooks", "disableAllHooks"}
 
-// over puts settings over those of the command line. When what comes of that cannot be
-// read, all stays as it was.
-func (p *permissions) over(o Options, settings json.RawMessage) error {
+// over puts settings over those of the command line, if they are to hold. When what comes of
+// that cannot be read, all stays as it was.
+func (p *permissions) over(o Options, settings json.RawMessage, hold bool) error {
 	p.current() // what has changed elsewhere is not for this to tell
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -393,7 +398,7 @@ func (p *permissions) over(o Options, settings json.RawMessage) error {
 	if err == nil {
 		err = checkRules(&cfg, files)
 	}
-	if err != nil {
+	if err != nil || !hold {
 		return err
 	}
 	p.src, p.cfg, p.files = src, cfg, files

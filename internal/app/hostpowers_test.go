@@ -158,9 +158,15 @@ func TestApplySettings(t *testing.T) {
 		if err := a.ApplySettings(json.RawMessage(bad)); err == nil {
 			t.Errorf("%s was applied", bad)
 		}
+		if err := a.TrySettings(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s would be applied", bad)
+		}
+	}
+	if err := a.TrySettings(json.RawMessage(`{"permissions":{"deny":[]}}`)); err != nil {
+		t.Error(err)
 	}
 	if !failed() {
-		t.Error("settings count that were refused")
+		t.Error("settings count that were refused, or only tried")
 	}
 	list, err := a.SettingsNow()
 	if got := fmt.Sprintf("%s", list); err != nil || !strings.Contains(got, `["Write"]`) {

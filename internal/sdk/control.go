@@ -34,6 +34,7 @@ type Powers interface {
 	SetThinking(session string, tokens *int) error
 	SettingsNow() ([]agent.SettingNow, error)
 	ApplySettings(settings json.RawMessage) error
+	TrySettings(settings json.RawMessage) error // what ApplySettings would say
 	ChangeRules(ctx context.Context, session string, c agent.RuleChange) error
 	FolderRule(session, dir string) (string, error)
 	SaveSetting(ctx context.Context, scope, key, value string) error

@@ -132,7 +132,9 @@ func (h *Host) setThinking(body json.RawMessage) (any, error) {
 // efforts are how many tokens of thinking stand for an effort.
 var efforts = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
 
-// applySettings puts settings over those of the command line.
+// applySettings puts settings over those of the command line. Either all of them hold, or none:
+// what the session has a word on, the model and the mode, is put to it when all else is found
+// good, and the rest holds when it has agreed.
 func (h *Host) applySettings(body json.RawMessage) (any, error) {
 	in, err := read[struct {
 		Settings map[string]json.RawMessage `json:"settings"`
@@ -152,16 +154,8 @@ func (h *Host) applySettings(body json.RawMessage) (any, error) {
 	delete(in.Settings, "effortLevel")
 	var tokens *int
 	if hasEffort {
-		var name *string
-		if err := json.Unmarshal(effort, &name); err != nil {
-			return nil, errors.New("effortLevel has to be a text")
-		}
-		if name != nil {
-			n, ok := efforts[*name]
-			if !ok {
-				return nil, fmt.Errorf("there is no effort %q; there are low, medium and high", *name)
-			}
-			tokens = &n
+		if tokens, err = effortIn(effort); err != nil {
+			return nil, err
 		}
 	}
 	var name *string
@@ -175,33 +169,63 @@ func (h *Host) applySettings(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	change := agent.Change{Mode: mode}
+	if hasModel {
+		if change.Model = h.sess.Info.Model; name != nil && *name != "" {
+			change.Model = *name
+		}
+	}
+	var over json.RawMessage
 	if len(in.Settings) > 0 {
-		data, err := json.Marshal(in.Settings)
+		if over, err = json.Marshal(in.Settings); err == nil {
+			err = h.prog.Powers.TrySettings(over)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := h.prog.Powers.ApplySettings(data); err != nil {
-			return nil, err
-		}
 	}
-	if hasEffort {
-		if err := h.prog.Powers.SetThinking(h.session, tokens); err != nil {
-			return nil, err
+	s, p, id := h.sess, h.prog.Powers, h.session
+	rest := func() (any, error) {
+		if over != nil {
+			if err := p.ApplySettings(over); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if mode != "" {
-		if err := h.sess.Send(h.ctx, agent.Change{Mode: mode}); err != nil {
-			return nil, err
+		if hasEffort {
+			return empty{}, p.SetThinking(id, tokens)
 		}
-	}
-	if !hasModel {
 		return empty{}, nil
 	}
-	to := h.sess.Info.Model
-	if name != nil && *name != "" {
-		to = *name
+	switch {
+	case hasModel: // others may have a word on that
+		return slow(func(ctx context.Context) (any, error) {
+			if err := s.Send(ctx, change); err != nil {
+				return nil, err
+			}
+			return rest()
+		}), nil
+	case mode != "":
+		if err := s.Send(h.ctx, change); err != nil {
+			return nil, err
+		}
 	}
-	return h.sends(agent.Change{Model: to})
+	return rest()
+}
+
+// effortIn is how many tokens of thinking an effort stands for; nil = as without one.
+func effortIn(effort json.RawMessage) (*int, error) {
+	var name *string
+	if err := json.Unmarshal(effort, &name); err != nil {
+		return nil, errors.New("effortLevel has to be a text")
+	}
+	if name == nil {
+		return nil, nil
+	}
+	n, ok := efforts[*name]
+	if !ok {
+		return nil, fmt.Errorf("there is no effort %q; there are low, medium and high", *name)
+	}
+	return &n, nil
 }
 
 // modeIn is the permission mode that settings name; "" = they name none.
