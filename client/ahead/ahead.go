@@ -27,9 +27,11 @@ func New(most int64) *Room { return &Room{most, semaphore.NewWeighted(most)} }
 // Take takes room, as soon as there is some. It reports false, and has none, when ctx is done
 // before.
 func (r *Room) Take(ctx context.Context, n int64) bool {
-	n = min(n, r.most)
-	return r.left.TryAcquire(n) || r.left.Acquire(ctx, n) == nil
+	return r.Try(n) || r.left.Acquire(ctx, min(n, r.most)) == nil
 }
+
+// Try takes room if there is some now, and reports whether there is.
+func (r *Room) Try(n int64) bool { return r.left.TryAcquire(min(n, r.most)) }
 
 // Give gives back what was taken.
 func (r *Room) Give(n int64) { r.left.Release(min(n, r.most)) }

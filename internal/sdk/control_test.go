@@ -322,11 +322,11 @@ type desk struct {
 
 func newDesk(t testing.TB) *desk { return newDeskOn(t, newWorld(), agent.Open{}) }
 
-func newDeskOn(t testing.TB, w *world, o agent.Open) *desk {
+func newDeskOn(t testing.TB, w *world, o agent.Open, edits ...func(*Config)) *desk {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	d := &desk{t: t, w: w, in: inW, out: bufio.NewReaderSize(outR, 1<<20), code: make(chan int, 1)}
-	d.h = New(Config{
+	c := Config{
 		Options: Options{Lines: true}, In: inR, Out: outW, Err: io.Discard, Now: time.Now, Text: text.For("en"),
 		Start: func(context.Context, *Initialize) (Program, error) {
 			return Program{
@@ -334,7 +334,11 @@ func newDeskOn(t testing.TB, w *world, o agent.Open) *desk {
 				Powers: d.w, Protocol: "2025-11-25",
 			}, nil
 		},
-	})
+	}
+	for _, edit := range edits {
+		edit(&c)
+	}
+	d.h = New(c)
 	go func() { // ends with the input
 		d.code <- d.h.Run(context.Background())
 		_ = outW.Close()

@@ -71,14 +71,15 @@ func (h *Host) read(in io.Reader) {
 
 // outbox writes lines, one after another. It is safe for concurrent use.
 type outbox struct {
-	ctx  context.Context
-	send chan []byte
-	room *ahead.Room   // of what waits
-	over chan struct{} // closed when nothing more is to be written
-	done chan struct{} // closed when nothing more is written
-	gone chan struct{} // closed when nobody reads
-	mum  atomic.Bool   // nothing is written any more
-	err  error         // once done is closed
+	ctx   context.Context
+	send  chan []byte
+	room  *ahead.Room   // of what waits
+	over  chan struct{} // closed when nothing more is to be written
+	done  chan struct{} // closed when nothing more is written
+	gone  chan struct{} // closed when nobody reads
+	mum   atomic.Bool   // nothing is written any more
+	waits atomic.Int32  // lines that somebody waits with until there is room
+	err   error         // once done is closed
 
 	life context.Context // of what is kept: it ends when nobody reads, and with close
 	end  context.CancelFunc
@@ -140,14 +141,22 @@ func (o *outbox) line(data []byte) {
 	if o.mum.Load() {
 		return
 	}
-	if !o.room.Take(o.ctx, int64(len(data))) {
-		return
+	if o.room.Try(int64(len(data))) {
+		select {
+		case o.send <- data:
+			return
+		default:
+		}
+	} else {
+		o.waits.Add(1)
+		has := o.room.Take(o.ctx, int64(len(data)))
+		o.waits.Add(-1)
+		if !has {
+			return
+		}
 	}
-	select {
-	case o.send <- data:
-		return
-	default:
-	}
+	o.waits.Add(1)
+	defer o.waits.Add(-1)
 	select {
 	case o.send <- data:
 	case <-o.gone:

@@ -29,6 +29,7 @@ import (
 const (
 	closeTime = 10 * time.Second // for a session to end
 	drainTime = 30 * time.Second // for a slow reader to take what is left, at the end
+	cutTime   = 2 * time.Second  // the same, where the program was told to end
 	jobGrace  = 5 * time.Second  // for commands in the background, once nobody listens
 	slowTime  = 30 * time.Second // for answers to requests that came before the end of the input
 	usualWait = 10 * time.Minute // for agents in the background
@@ -198,25 +199,41 @@ func (h *Host) Run(ctx context.Context) int {
 		h.beat.Stop()
 	}
 	h.close()
-	if err := h.out.close(drainTime); err != nil && h.code == codeOK {
+	limit := drainTime
+	if h.code == codeTerminated {
+		limit = cutTime
+	}
+	if err := h.out.close(limit); err != nil && h.code == codeOK {
 		h.complain(fmt.Errorf("writing messages: %w", err))
 		h.code = codeFailed
 	}
 	return h.code
 }
 
-// signals takes signals over: an interrupt ends a turn, all else the program.
+// signals takes signals over: an interrupt ends a turn, all else the program. So does an
+// interrupt that does not get through, because the host does not read what is written: the
+// second of them at once, and one alone after a while.
 func (h *Host) signals(interrupts chan<- struct{}, over <-chan struct{}) {
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	late.Stop()
+	stuck := func() bool { return len(interrupts) > 0 && h.out.waits.Load() > 0 }
 	for {
 		select {
 		case s := <-h.c.Signals:
-			if s != os.Interrupt {
+			if s != os.Interrupt || stuck() {
 				h.cancel(errTerminated)
 				return
 			}
 			select {
 			case interrupts <- struct{}{}:
+				late.Reset(drainTime)
 			default:
+			}
+		case <-late.C:
+			if stuck() {
+				h.cancel(errTerminated)
+				return
 			}
 		case <-over:
 			return
