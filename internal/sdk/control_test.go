@@ -509,6 +509,8 @@ func TestQuestions(t *testing.T) {
 		{"a mode that the program did not begin with", "Bash", `{}`, wish(`{"type":"setMode","mode":"bypassPermissions","destination":"session"}`), `{"verdict":"allow","by":"host"}`},
 		{"taken back with a no", "Bash", `{}`, `{"behavior":"deny","message":"no","updatedPermissions":[{"type":"removeRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash"}]}]}`, `{"verdict":"deny","reason":"no","by":"host"}`},
 		{"mode", "Bash", `{}`, `{"behavior":"allow","updatedPermissions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}`, `mode acceptEdits + {"verdict":"allow","by":"host"}`},
+		{"a question rewritten", askTool, `{"questions":[{"question":"A?"}]}`, `{"behavior":"allow","updatedInput":{"questions":[{"question":"B?"}]}}`, `{"verdict":"allow","by":"host"}`},
+		{"answers to no question", askTool, `[]`, `{"behavior":"allow","updatedInput":{"answers":{"A?":"yes"}}}`, `{"verdict":"deny","reason":"it needs approval, and the updatedInput of the host cannot be used: the question is no object","by":"host"}`},
 		{"answers", askTool, `{"questions":[{"question":"A?"}]}`, `{"behavior":"allow","updatedInput":{"questions":[],"answers":{"A?":"yes"},"more":1}}`, `{"verdict":"allow","by":"host","input":{"answers":{"A?":"yes"},"questions":[{"question":"A?"}]}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -278,7 +278,7 @@ func refusal(a agent.ApprovalAsked, why string) agent.Resolve {
 }
 
 // inputOf is the input that takes the place of a call's; nil = it stays. To questions for
-// the user only answers are added.
+// the user only answers are added, and nothing else in them is changed.
 func inputOf(c agent.Call, updated json.RawMessage) (json.RawMessage, error) {
 	if updated = bytes.TrimSpace(updated); len(updated) == 0 || string(updated) == "null" {
 		return nil, nil
@@ -289,10 +289,14 @@ func inputOf(c agent.Call, updated json.RawMessage) (json.RawMessage, error) {
 	}
 	if c.Tool == askTool {
 		var was map[string]json.RawMessage
-		if json.Unmarshal(c.Input, &was) == nil && now["answers"] != nil {
-			was["answers"] = now["answers"]
-			return json.Marshal(was)
+		if now["answers"] == nil {
+			return nil, nil
 		}
+		if err := json.Unmarshal(c.Input, &was); err != nil || was == nil {
+			return nil, errors.New("the question is no object")
+		}
+		was["answers"] = now["answers"]
+		return json.Marshal(was)
 	}
 	if same(c.Input, updated) {
 		return nil, nil
