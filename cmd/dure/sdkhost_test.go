@@ -172,3 +172,24 @@ func TestHostNamesSkills(t *testing.T) {
 		}
 	}
 }
+
+// A message that an earlier run of the session has taken does not count, and holds up neither
+// the next nor the end.
+func TestHostSendsAgain(t *testing.T) {
+	h := newHost(t, script.Reply{Text: "One."}, script.Reply{Text: "Two."})
+	message := func(words, id string) string {
+		return strings.Replace(user(words), `{"type"`, `{"uuid":"`+id+`","type"`, 1)
+	}
+	const first, second = "11111111-1111-4111-8111-111111111112", "11111111-1111-4111-8111-111111111113"
+	h.start(usualArgs...)
+	h.initialise("")
+	h.say(message("one", first))
+	r := h.until("result")
+	h.end(0)
+	h.start(append(slices.Clone(usualArgs), "--resume="+r.fields["session_id"].(string))...)
+	h.initialise("")
+	h.say(message("one", first))
+	h.say(message("two", second))
+	h.until("result").wants(t, "result", "Two.")
+	h.end(0)
+}
