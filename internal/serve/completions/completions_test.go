@@ -304,6 +304,9 @@ func TestFailures(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &got); err != nil || res.StatusCode != tt.status || got.Error.Code != tt.code || got.Error.Message == "" {
 				t.Errorf("%s: %d %s, want %d: %v", tt.code, res.StatusCode, body, tt.status, err)
 			}
+			if refused := tt.turn[0].(agent.TurnEnded).Fail == agent.FailAuth; refused != strings.Contains(got.Error.Message, "not your token") {
+				t.Errorf("%s: whose key it is: %s", tt.code, got.Error.Message)
+			}
 			if res.Header.Get("X-Should-Retry") != "false" {
 				t.Errorf("%s: a client would have the turn run again", tt.code)
 			}

@@ -82,6 +82,12 @@ var failures = map[agent.FailureClass]struct {
 	agent.FailTimeout:  {http.StatusGatewayTimeout, "timeout"},
 }
 
+// helps is what helps where it is not the client's to mend.
+var helps = map[agent.FailureClass]string{
+	agent.FailAuth:     "the provider of the model refuses the key that the server has for it, not your token: whoever runs the server stores another one with dure login",
+	agent.FailNotFound: "see GET /v1/models, or whether whoever runs the server has set the provider's address and model right",
+}
+
 // failed is a turn that failed, in the terms of the API.
 func failed(end agent.TurnEnded) *refusal {
 	f, ok := failures[end.Fail]
@@ -97,6 +103,9 @@ func failed(end agent.TurnEnded) *refusal {
 	message := end.Error
 	if message == "" {
 		message = "the turn has not come to its end"
+	}
+	if help := helps[end.Fail]; help != "" {
+		message += "; " + help
 	}
 	r := refuse(f.status, f.code, "", message)
 	r.final = true
