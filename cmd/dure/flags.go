@@ -164,6 +164,9 @@ func (p *program) check(cmd *cobra.Command) error {
 	if err := p.checkHost(cmd.Flags()); err != nil {
 		return err
 	}
+	if err := p.checkEffort(); err != nil {
+		return err
+	}
 	switch {
 	case f.output != "" && f.output != formatStream && !slices.Contains(formats, f.output):
 		want := p.text.Say(text.WantOneOf, "list", strings.Join(formats, ", "))
@@ -210,6 +213,21 @@ func (p *program) check(cmd *cobra.Command) error {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			return p.usage(p.text.Say(text.BadValue, "flag", flag, "value", dir, "wanted", p.text.Say(text.WantFolder)), "")
 		}
+	}
+	return nil
+}
+
+// efforts are the values of --effort; above high there is nothing more here.
+var efforts = []string{"low", "medium", "high", "xhigh", "max"}
+
+// checkEffort takes the most that there is for what is above it.
+func (p *program) checkEffort() error {
+	e := &p.flags.effort
+	if *e != "" && !slices.Contains(efforts, *e) {
+		return p.usage(p.text.Say(text.BadValue, "flag", "--effort", "value", *e, "wanted", p.text.Say(text.WantOneOf, "list", strings.Join(efforts, ", "))), "")
+	}
+	if *e == "xhigh" || *e == "max" {
+		*e = "high"
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -116,6 +117,9 @@ func (p *program) serveHTTP(ctx context.Context, s *mcpserve.Server, addr string
 // listen listens at an address of this machine, which a flag has named.
 func (p *program) listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	l, err := door.Listen(ctx, addr)
+	if taken := p.portTaken(flag, addr, err); taken != nil {
+		return nil, taken
+	}
 	if err != nil {
 		return nil, &agent.Problem{
 			Code: agent.ProblemUsage, Message: flag + ": " + err.Error(), Err: err, Fix: p.text.Say(text.ServeReach),
@@ -123,6 +127,16 @@ func (p *program) listen(ctx context.Context, flag, addr string) (net.Listener, 
 		}
 	}
 	return l, nil
+}
+
+// portTaken says that somebody else listens at an address, where that is what an error says.
+func (p *program) portTaken(flag, addr string, err error) error {
+	const windows = syscall.Errno(10048) // what Windows calls it
+	if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, windows) {
+		return nil
+	}
+	host, port, _ := net.SplitHostPort(addr) // it could be listened at
+	return p.usage(p.text.Say(text.PortTaken, "flag", flag, "port", port), p.text.Say(text.FixPortTaken, "flag", flag, "free", net.JoinHostPort(host, "0")))
 }
 
 // token returns the token of clients: that of a variable or, to be said, a new one.

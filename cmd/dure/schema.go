@@ -43,7 +43,7 @@ func (p *program) readSchema(cmd *cobra.Command) error {
 // it is in English.
 func (p *program) noSchema(err error) error {
 	why := text.Cut(text.OneLine(err.Error()), 300)
-	message, fix := p.text.Say(text.SchemaInvalid, "why", why), p.text.Say(text.SchemaFix)
+	message, fix := p.text.Say(text.SchemaInvalid, "why", p.text.Phrase(why)), p.text.Say(text.SchemaFix)
 	if p.asJSON || p.text.Language() != "en" {
 		return p.usage(message, fix)
 	}

@@ -193,9 +193,6 @@ func (p *program) serve(cmd *cobra.Command, args []string) error {
 		}
 	}
 	f.awaits = true
-	if f.effort == "xhigh" || f.effort == "max" {
-		f.effort = "high" // the most that there is
-	}
 	if !o.Lines {
 		prompt, err := p.withInput(strings.Join(args, " "))
 		if err != nil {

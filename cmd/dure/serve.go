@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func (p *program) serveCommand() *cobra.Command {
 	})
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if o.drain < 0 || o.drain > maxDrain {
-			return p.usage(p.text.Say(text.BadValue, "flag", "--drain", "value", o.drain, "wanted", p.text.Say(text.WantTime)), "")
+			return p.usage(p.text.Say(text.BadValue, "flag", "--drain", "value", o.drain, "wanted", p.text.Say(text.WantDrain, "most", strings.TrimSuffix(maxDrain.String(), "0m0s"))), "")
 		}
 		return nil
 	}

@@ -110,6 +110,9 @@ func (p *program) beyond(ctx context.Context, o serving) (net.Listener, error) {
 		return nil, p.usage(p.text.Say(text.ServeOthers, "addr", o.addr), p.text.Say(text.ServeBeyond))
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+	if taken := p.portTaken("--addr", o.addr, err); taken != nil {
+		return nil, taken
+	}
 	if err != nil {
 		return nil, p.usage("--addr: "+o.addr+": "+err.Error(), "")
 	}

@@ -189,6 +189,7 @@ func New(o Options) (*App, error) {
 	noteHooks(&cfg)
 	noteFolders(&cfg, o.UserHome)
 	noteTools(&cfg, o.Flags)
+	noteKey(&cfg, o.Environ)
 	patterns, err := patternsOf(cfg)
 	if err != nil {
 		return nil, err

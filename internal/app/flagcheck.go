@@ -131,3 +131,13 @@ func (a *App) checkTools() error {
 func flagProblem(what, fix string) error {
 	return &agent.Problem{Code: agent.ProblemUsage, Message: what, Fix: fix}
 }
+
+// noteKey notes a variable for the key of a model on this machine that is set to nothing: a
+// server that wants one is asked without it. Models elsewhere are not asked at all then.
+func noteKey(cfg *config.Config, environ []string) {
+	name, _, _ := strings.Cut(cfg.Model, "/")
+	set, ok := cfg.Providers[name]
+	if ok && set.KeyEnv != "" && loopback(set.BaseURL) && slices.Contains(environ, set.KeyEnv+"=") {
+		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: fmt.Sprintf("providers.%s.keyEnv names the variable %s, which is empty", name, set.KeyEnv)})
+	}
+}

@@ -14,9 +14,12 @@ import (
 
 var (
 	errBegun   = errors.New("the session has begun already")
-	errNothing = errors.New("the input has ended before anything was asked")
-	errKept    = errors.New("too many messages of shouldQuery false wait for one that has an answer")
-	errEmpty   = errors.New("the message has neither text nor an image")
+	errNothing = error(&agent.Problem{
+		Code: agent.ProblemUsage, Message: "the input has ended before anything was asked",
+		Fix: "give each task as a line, or one without --input-format: dure -p --output-format stream-json TASK",
+	})
+	errKept  = errors.New("too many messages of shouldQuery false wait for one that has an answer")
+	errEmpty = errors.New("the message has neither text nor an image")
 )
 
 // maxGarbage is how many lines that are no messages are told of, on the standard error.
