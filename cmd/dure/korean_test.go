@@ -44,7 +44,6 @@ func TestMistakesInKorean(t *testing.T) {
 		{[]string{"-p", "--permission-prompt-tool", "foo", "hi"}, "", "stdio", 2},
 		{[]string{"-p", "--max-budget-usd", "0.01", "hi"}, "", "--max-budget-tokens", 8},
 		{[]string{"-p", "--max-budget-usd", "0.01", "hi"}, "", "변수 OWN_KEY 값이 비어 있습니다", 8},
-		{[]string{"-p", "--json-schema", "[]", "hi"}, "", "--json-schema", 2},
 		{[]string{"serve", "--drain", "2h"}, "", "1h 이하의 시간", 2},
 		{[]string{"serve", "--addr", l.Addr().String()}, "", "포트를 이미 쓰고 있습니다", 2},
 		{[]string{"serve", "user", "remove", "nobody"}, "", "nobody: 그런 사용자가 없습니다", 2},

@@ -23,7 +23,6 @@ var flaggings = [...][2]string{
 	{"the message has neither text nor an image", "메시지에 글도 그림도 없습니다"},
 	{"the input has ended before anything was asked", "아무것도 묻지 않고 입력이 끝났습니다"},
 	{"give each task as a line, or one without --input-format: dure -p --output-format stream-json TASK", "할 일을 한 줄씩 주거나 --input-format 없이 주세요: dure -p --output-format stream-json 할일"},
-	{"it is no JSON object: json: cannot unmarshal {what}", "JSON 객체가 아닙니다"},
 	{"it is no JSON object: {why}", "JSON 객체가 아닙니다: {why}"},
 	{"{name} names the variable {variable}, which is empty", "{name|이/가} 가리키는 변수 {variable} 값이 비어 있습니다"},
 	{"--mcp-config: {Why}", "--mcp-config: {Why}"},
