@@ -112,3 +112,20 @@ func TestHostStoreOfNothing(t *testing.T) {
 	}
 	h.end(1)
 }
+
+// A host that wants calls to go elsewhere is told that they would not, before any is made.
+func TestHostAliases(t *testing.T) {
+	h := newHost(t, script.Reply{Text: "DONE"})
+	h.start(usualArgs...)
+	if r := h.initialise(`,"toolAliases":{"Bash":"mcp__workspace__bash"}`); r["subtype"] != "error" || !strings.Contains(r["error"].(string), "disallowedTools") {
+		t.Errorf("%v", r)
+	}
+	h.end(1)
+	h.start(usualArgs...)
+	if r := h.initialise(`,"toolAliases":{}`); r["subtype"] != "success" {
+		t.Errorf("%v", r)
+	}
+	h.say(user("Go."))
+	h.until("result").wants(t, "result", "DONE")
+	h.end(0)
+}

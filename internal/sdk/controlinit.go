@@ -190,12 +190,16 @@ func (h *Host) initialize(body json.RawMessage) (any, error) {
 func parseInitialize(body json.RawMessage) (*Initialize, error) {
 	init := &Initialize{Raw: body}
 	var more struct {
-		Configs map[string]ServerConfig `json:"sdkMcpServerConfigs"`
+		Configs map[string]ServerConfig    `json:"sdkMcpServerConfigs"`
+		Aliases map[string]json.RawMessage `json:"toolAliases"`
 	}
 	if err := errors.Join(json.Unmarshal(body, init), json.Unmarshal(body, &more)); err != nil {
 		return nil, fmt.Errorf("initialize: %w", err)
 	}
 	init.ServerConfigs = more.Configs
+	if len(more.Aliases) > 0 {
+		return nil, errors.New("initialize: toolAliases is not served, and calls would go to the tools that it names: take these away with disallowedTools, and the model calls yours")
+	}
 	for event, list := range init.Hooks {
 		for _, m := range list {
 			if m.OnFailure != "" && m.OnFailure != "block" && m.OnFailure != "continue" {
