@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 
 	"dure/agent"
@@ -73,7 +74,7 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 			w.c.Kind, w.c.About = b.Child.Agent, b.Child.Title
 		}
 	} else if o := b.Stored.Origin; o != nil && o.ID == b.Session {
-		w.c.Adopted = imported
+		w.c.Adopted, w.c.Log = imported, strconv.FormatInt(o.At.UnixMilli(), 36)
 	}
 	a.setRoot(b.Session, root)
 	opened, closed := p.Hooks.Opened, p.Close

@@ -40,7 +40,7 @@ type entry struct {
 	Request  string          `json:"requestId,omitempty"`
 	UUID     string          `json:"uuid"`
 	Time     string          `json:"timestamp"`
-	Event    string          `json:"event"` // of ours: the session, and the number
+	Event    string          `json:"event"` // of ours: the session, the number, and the log
 }
 
 func (e entry) key() string { return e.UUID }
@@ -137,7 +137,13 @@ func (m *Mirror) add(e agent.Event, uuid string, l entry) entry {
 	return l
 }
 
-func (m *Mirror) event(e agent.Event) string { return fmt.Sprintf("%s:%d", m.owner(), e.Seq) }
+func (m *Mirror) event(e agent.Event) string {
+	name := fmt.Sprintf("%s:%d", m.owner(), e.Seq)
+	if m.c.Log != "" {
+		name += ":" + m.c.Log
+	}
+	return name
+}
 
 func (m *Mirror) input(e agent.Event, b agent.InputAdded) []line {
 	var content any = b.Text

@@ -50,6 +50,10 @@ type Config struct {
 	// Adopted says that the session was taken over from the file: its events up to the note
 	// of that code are there already. "" = it was not.
 	Adopted string
+
+	// Log tells the log of an adopted session from others of the same session, whose lines
+	// the file has too: they are those of others. "" = it was not adopted.
+	Log string
 }
 
 // A Mirror is the file of one conversation.
@@ -65,7 +69,7 @@ type Mirror struct {
 	seen   map[string]bool // what of it is there: UUIDs, and kinds of lines without one
 	talk                   // the conversation
 	calls  map[string]bool // that have no result yet
-	told   bool            // the file has what was adopted
+	told   bool            // the file has what was adopted, and events up to its end are to come
 	tag    string          // the one that we have written last
 	others Others
 }
@@ -127,7 +131,9 @@ func (m *Mirror) open() (err error) {
 	if err != nil {
 		return errors.Join(err, m.root.Close())
 	}
-	if err = m.read(); err == nil && m.c.Agent != "" {
+	err = m.read()
+	m.told = m.told && m.After() == 0 // what follows is behind what was taken over
+	if err == nil && m.c.Agent != "" {
 		err = m.describe()
 	}
 	if err != nil {
@@ -203,9 +209,8 @@ func (m *Mirror) take(data []byte) {
 	if json.Unmarshal(data, &k) != nil {
 		return
 	}
-	session, number, _ := strings.Cut(k.Event, ":")
-	seq, err := strconv.ParseInt(number, 10, 64)
-	if k.Event == "" || session != m.owner() || err != nil {
+	seq := m.numberOf(k.Event)
+	if seq == 0 {
 		switch {
 		case k.Type == "custom-title" && k.Title != nil:
 			m.others.Title = *k.Title
@@ -252,6 +257,17 @@ func (m *Mirror) take(data []byte) {
 	}
 }
 
+// numberOf is the number of an event of the log that is written here; 0 = it is of no event of it.
+func (m *Mirror) numberOf(event string) int64 {
+	session, event, _ := strings.Cut(event, ":")
+	number, log, _ := strings.Cut(event, ":")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if session != m.owner() || log != m.c.Log || err != nil {
+		return 0
+	}
+	return max(seq, 0)
+}
+
 // owner is whose events the file has.
 func (m *Mirror) owner() string {
 	if m.c.Agent != "" {
@@ -276,7 +292,7 @@ func (m *Mirror) Apply(e agent.Event) error {
 	if e.Live() {
 		return nil
 	}
-	if m.told && m.head == 0 { // it was taken over, up to a note that says so
+	if m.told { // it was taken over, up to a note that says so
 		if n, ok := e.Body.(agent.Note); ok && n.Code == m.c.Adopted {
 			m.told = false
 		}

@@ -529,3 +529,43 @@ func TestWrote(t *testing.T) {
 		t.Errorf("%q", told.String())
 	}
 }
+
+// A session that goes on elsewhere, from its file alone, has another log: events of both have
+// the same numbers, and each line is there once, however often it is opened.
+func TestGoesOnElsewhere(t *testing.T) {
+	says := func(text string) agent.Body {
+		return agent.ModelAnswered{Answer: agent.Answer{Message: agent.Message{Role: agent.Assistant, Blocks: []agent.Block{{Type: agent.TextBlock, Text: text}}}}}
+	}
+	log := func(name string, bodies ...agent.Body) []agent.Event {
+		list := events(append([]agent.Body{agent.SessionOpened{Session: session, Title: "Mine"}}, bodies...)...)
+		for i := range list {
+			list[i].ID = name + list[i].ID
+		}
+		return list
+	}
+	at := func(c Config, log string) Config {
+		c.Adopted, c.Log = "imported", log
+		return c
+	}
+	taken := agent.Note{Code: "imported"}
+	c := config(t.TempDir())
+	first := log("1", agent.InputAdded{Input: "in_1", Text: "red"}, says("Red it is."))
+	second := log("2", agent.InputAdded{Input: "in_1", Text: "red"}, says("Red it is."), taken, agent.InputAdded{Input: "in_2", Text: "what was it?"}, says("Red."))
+	third := log("3", agent.InputAdded{Input: "in_1", Text: "red"}, says("Red it is."), agent.InputAdded{Input: "in_2", Text: "what was it?"}, says("Red."), taken,
+		agent.InputAdded{Input: "in_3", Text: "sure?"}, says("Yes."))
+	write(t, c, first)
+	for n := 4; n <= len(second); n++ {
+		write(t, at(c, "b"), second[:n])
+	}
+	for n := 6; n <= len(third); n++ {
+		write(t, at(c, "c"), third[:n])
+	}
+	text := content(t, c.Projects)
+	want := []string{"red", "Red it is.", "what was it?", "Red.", "sure?", "Yes."}
+	if got := reads(t, text); !slices.Equal(got, want) {
+		t.Errorf("the conversation is %q, want %q", got, want)
+	}
+	if n := strings.Count(text, `"uuid"`); n != len(want) {
+		t.Errorf("%d lines of the conversation, want %d:\n%s", n, len(want), text)
+	}
+}

@@ -53,6 +53,9 @@ const gone = await ask('what did I say first?', { env: place(), sessionStore, re
 assert.equal(gone.error, undefined);
 assert.equal(gone.result.result, 'You said red.');
 assert.equal(gone.result.session_id, id);
+const [projectKey] = Object.keys(files(first.CLAUDE_CONFIG_DIR))[0].split(/[\\/]/);
+const said = sessionStore.getEntries({ projectKey, sessionId: id }).filter((e) => e.message).map(({ message: { content } }) => content[0].text ?? content);
+assert.deepEqual(said, ['red', 'Red it is.', 'what did I say first?', 'You said red.']);
 
 // An entry that is longer than other messages may be comes whole.
 const image = Buffer.alloc(1_200_000, 'x').toString('base64');
