@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +18,35 @@ import (
 // servedSpec is what a server says of its routes.
 type servedSpec struct {
 	Paths map[string]map[string]struct {
-		Responses map[string]struct {
-			Content map[string]struct{ Schema json.RawMessage }
-		}
+		RequestBody servedContent
+		Responses   map[string]servedContent
 	}
 	Components struct{ Schemas json.RawMessage }
+}
+
+type servedContent struct {
+	Content map[string]struct{ Schema json.RawMessage }
+}
+
+// takes returns those of some fields that a query takes.
+func (d servedSpec) takes(t *testing.T, path string, fields map[string]any) map[string]any {
+	t.Helper()
+	var ref struct {
+		Name string `json:"$ref"`
+	}
+	var all map[string]struct{ Properties map[string]json.RawMessage }
+	if err := json.Unmarshal(d.Paths[path]["post"].RequestBody.Content["application/json"].Schema, &ref); err != nil {
+		t.Fatal(path, err)
+	}
+	if err := json.Unmarshal(d.Components.Schemas, &all); err != nil {
+		t.Fatal(err)
+	}
+	in, ok := all[strings.TrimPrefix(ref.Name, "#/components/schemas/")]
+	if !ok {
+		t.Fatalf("%s takes %q, which is nowhere", path, ref.Name)
+	}
+	maps.DeleteFunc(fields, func(k string, _ any) bool { return in.Properties[k] == nil })
+	return fields
 }
 
 // form is the form of what the route answers with 200.
@@ -78,11 +103,11 @@ func TestServeAnswers(t *testing.T) {
 		case "web.search":
 			continue // it asks others
 		}
-		body, err := json.Marshal(fields)
+		path := "/v1/queries/" + name
+		body, err := json.Marshal(d.takes(t, path, fields))
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := "/v1/queries/" + name
 		status, data := p.ask("POST", path, p.at.Token, string(body))
 		if code, told := refusals[name]; told && (status < 400 || status >= 500 || !strings.Contains(data, `"code":"`+code+`"`)) {
 			t.Errorf("%s is to be refused as %s: %d %s", name, code, status, data)
