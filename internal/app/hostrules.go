@@ -93,7 +93,7 @@ func (a *App) Below(session, path string) error {
 		if _, root, err := d.ws.Resolve(dir); err == nil {
 			dir = root
 		}
-		if rel, err := filepath.Rel(dir, resolved); err == nil && rel != "." && filepath.IsLocal(rel) {
+		if dir = filepath.Clean(dir); dir != resolved && isWithin(dir, resolved) {
 			return nil
 		}
 	}

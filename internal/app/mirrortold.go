@@ -34,14 +34,7 @@ func (a *App) mirroredOf(c mirror.Config, lines []byte, err error) {
 		a.opts.Host.Mirrored(c.Path(), lines, err)
 	default:
 		for len(lines) > 0 {
-			part := lines
-			if len(part) > maxMirrorNote {
-				end := bytes.LastIndexByte(lines[:maxMirrorNote], '\n')
-				if end < 0 {
-					end = bytes.IndexByte(lines, '\n')
-				}
-				part = lines[:end+1]
-			}
+			part := mirrorPart(lines)
 			lines = lines[len(part):]
 			if wrong := a.upper.line.tell(workerNote{Kind: workerMirrored, Message: c.Agent, Text: string(part)}); wrong != nil && err == nil {
 				err = wrong
@@ -51,6 +44,21 @@ func (a *App) mirroredOf(c mirror.Config, lines []byte, err error) {
 			_ = a.upper.line.tell(workerNote{Kind: workerMirrored, Message: c.Agent, Error: err.Error()}) // whoever is gone keeps no store
 		}
 	}
+}
+
+// mirrorPart is the beginning of some lines that goes to the parent of a process at a time.
+func mirrorPart(lines []byte) []byte {
+	if len(lines) <= maxMirrorNote {
+		return lines
+	}
+	end := bytes.LastIndexByte(lines[:maxMirrorNote], '\n')
+	if end < 0 {
+		end = bytes.IndexByte(lines, '\n')
+	}
+	if end < 0 {
+		return lines
+	}
+	return lines[:end+1]
 }
 
 // mirroredApart tells what the process of an agent has written.
