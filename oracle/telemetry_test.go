@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"dure/agent"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

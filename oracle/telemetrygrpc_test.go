@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"dure/agent"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/keys"
+	"dure/internal/base/keys"
 )
 
 // listProviders returns the providers and where their keys come from.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/swarm"
 )
 

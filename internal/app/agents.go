@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/catalog"
 	"dure/internal/config"
-	"dure/internal/front"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/session"
 	"dure/internal/swarm"
 	"dure/internal/transcript"

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/catalog"
-	"dure/internal/front"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/swarm"

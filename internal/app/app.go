@@ -18,14 +18,14 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/base/keys"
 	"dure/internal/config"
 	"dure/internal/exthost"
-	"dure/internal/guard"
 	"dure/internal/journal"
-	"dure/internal/keys"
 	"dure/internal/models"
 	"dure/internal/models/chat"
 	"dure/internal/oauth"
+	"dure/internal/safety/guard"
 	"dure/internal/session"
 	"dure/internal/swarm"
 )

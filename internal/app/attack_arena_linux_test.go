@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
 )
 
 // An arena is a home, a workspace and what lies around them, as fixture.txt says and

@@ -14,9 +14,9 @@ import (
 	"dure/internal/commands"
 	"dure/internal/memory"
 	"dure/internal/mention"
+	"dure/internal/safety/workspace"
 	"dure/internal/survey"
 	"dure/internal/text"
-	"dure/internal/workspace"
 )
 
 // surveyTime bounds how long a project is looked at.

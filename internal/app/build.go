@@ -15,13 +15,13 @@ import (
 	"dure/agent"
 	"dure/internal/budget"
 	"dure/internal/catalog"
-	"dure/internal/guard"
 	"dure/internal/loop"
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/tools"
-	"dure/internal/workspace"
 )
 
 // build makes the parts of a session.

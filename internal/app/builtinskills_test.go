@@ -14,7 +14,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
 	"dure/internal/skills/builtin"

@@ -18,7 +18,7 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/exthost"
 	"dure/internal/oauth"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // BundleCode is the code of a swarm of a bundle: what its agents have of tools that are no

@@ -14,8 +14,8 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/exthost"
 	"dure/internal/inbound"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // bringers are the code of the connectors of a bundle: each of its connections has a process.

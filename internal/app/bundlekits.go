@@ -8,7 +8,7 @@ import (
 	"dure/agent"
 	"dure/internal/bundle"
 	"dure/internal/bundle/changeset"
-	"dure/internal/guard"
+	"dure/internal/safety/guard"
 	"dure/internal/tools/toolkit"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"dure/internal/bundle"
 	"dure/internal/exthost"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // unseen stands for code that could not be looked at when the bundle was started: whatever it

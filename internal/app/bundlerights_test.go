@@ -14,7 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // mighty is a bundle whose agent can change it, and grown what a model makes of it to have

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/cron"
 	"dure/internal/bundle"
-	"dure/internal/cron"
 	"dure/internal/inbound"
 	"dure/internal/oauth"
 	"dure/internal/swarm"

@@ -2,11 +2,11 @@ package app
 
 import (
 	"dure/agent"
-	"dure/internal/guard"
 	"dure/internal/loop"
-	"dure/internal/policy"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // care is what is done around the turns of a session without being asked for. Parts

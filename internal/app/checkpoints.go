@@ -13,9 +13,9 @@ import (
 	"dure/internal/checkpoint"
 	"dure/internal/journal"
 	"dure/internal/loop"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // keeper keeps what the workspace of a session looks like around the calls that

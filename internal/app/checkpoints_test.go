@@ -14,7 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // looks is what a folder holds, a line an entry, but for .git and what stands there

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/internal/base/keys"
 	"dure/internal/catalog"
-	"dure/internal/keys"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // ToolNames returns the names of the built-in tools in the dialect of the

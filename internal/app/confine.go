@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"dure/internal/config"
-	"dure/internal/sandbox"
-	"dure/internal/sandbox/egress"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/sandbox/egress"
+	"dure/internal/safety/workspace"
 )
 
 // newBox returns what starts the commands of a session, and says how far it

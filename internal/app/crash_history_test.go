@@ -17,8 +17,8 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/safety/workspace"
 	"dure/internal/transcript"
-	"dure/internal/workspace"
 )
 
 // historyFork is the fork of the session of a history run.

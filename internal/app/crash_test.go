@@ -27,9 +27,9 @@ import (
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/transcript"
-	"dure/internal/workspace"
 )
 
 // crashRun is one session that is killed and resumed until it ends.

@@ -13,7 +13,7 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/journal"
 	"dure/internal/loop"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/session"
 )
 

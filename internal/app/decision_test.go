@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 )
 
 // newDecide returns what reads a command line and decides on it, by some rules of each

@@ -19,7 +19,7 @@ import (
 	"dure/client"
 	"dure/internal/config"
 	"dure/internal/models/script"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/text"
 )
 

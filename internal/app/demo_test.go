@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // runDemo plays the demo to the end of its turn and reports on it.

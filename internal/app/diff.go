@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/checkpoint"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // kept reports whether there are snapshots of a family. A look at what is not there

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/keys"
 	"dure/internal/mcp/servers"
 	"dure/internal/memory"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/text"
 	"dure/internal/tools/lsp"
 )

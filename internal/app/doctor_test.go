@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/keys"
+	"dure/internal/base/keys"
+	"dure/internal/safety/trust"
 	"dure/internal/text"
-	"dure/internal/trust"
 )
 
 // lockedRing is a keychain that cannot be asked.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Editor is a program in which files are open that may not be saved yet. Its methods are

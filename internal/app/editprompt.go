@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"dure/internal/prompt"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // EditPrompt opens the user's own text for a kind of work in the editor, on the

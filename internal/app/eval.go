@@ -15,15 +15,15 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/loop"
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
 	"dure/internal/tools/git"
 	"dure/internal/tools/shell"
 	"dure/internal/tools/web"
-	"dure/internal/workspace"
 )
 
 // EvalCase is a call that is to be decided on, with the rules to go by.

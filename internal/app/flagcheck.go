@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/near"
 	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/mcp/servers"
-	"dure/internal/near"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 )
 
 // CheckFlags says what the command line names that is not there, or cannot be read: a run

@@ -20,8 +20,8 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/hooks"
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
 	"dure/internal/session"
 	"dure/internal/swarm"
 )

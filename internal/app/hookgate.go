@@ -12,7 +12,7 @@ import (
 	"dure/agent"
 	"dure/internal/hooks"
 	"dure/internal/loop"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/text"
 )
 

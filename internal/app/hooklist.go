@@ -12,7 +12,7 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/hooks"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // listHooks returns the hooks of a session, or those that one in the working folder would

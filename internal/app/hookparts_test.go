@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/hooks"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/session"
 )
 

@@ -18,7 +18,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // chooses puts settings into the user's folder.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/jsonc"
 	"dure/internal/config"
-	"dure/internal/jsonc"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Bounds of what an embedding program may ask.

@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 )
 
 // maxHostRules bounds the rules that an embedding program may have hold for a session.

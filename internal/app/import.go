@@ -18,7 +18,7 @@ import (
 	others "dure/internal/archive/foreign"
 	"dure/internal/catalog"
 	"dure/internal/journal"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // What an import is bounded by, besides what its readers are.

@@ -5,7 +5,7 @@ import (
 
 	"dure/agent"
 	others "dure/internal/archive/foreign"
-	"dure/internal/guard"
+	"dure/internal/safety/guard"
 )
 
 // maskImported hides the secrets of a session that another product has kept as they

@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/calc"
+	"dure/internal/base/frontmatter"
 	"dure/internal/launch"
-	"dure/internal/launch/calc"
 	"dure/internal/mention"
+	"dure/internal/safety/workspace"
 	"dure/internal/skills/builtin"
 	"dure/internal/swarm"
 	"dure/internal/swarm/presets"
 	"dure/internal/tools/shell"
-	"dure/internal/workspace"
 )
 
 // launched answers what is launched from the prompt; nil = the query is none of these.

@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/models/script"
 	"dure/internal/skills/builtin"
 	"dure/internal/swarm/presets"

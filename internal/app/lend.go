@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/near"
 	"dure/internal/catalog"
-	"dure/internal/near"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/skills"
-	"dure/internal/workspace"
 )
 
 // conversational are the groups of tools that mean something within a conversation only:

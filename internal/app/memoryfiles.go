@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/memory"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // MaxRemembered is how many bytes a person adds to an instruction file at once.

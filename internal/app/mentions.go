@@ -18,15 +18,15 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/commands"
-	"dure/internal/guard"
 	"dure/internal/journal"
 	"dure/internal/mention"
-	"dure/internal/policy"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
 	"dure/internal/transcript"
-	"dure/internal/workspace"
 )
 
 // Limits of what is read with an input, beside those of package mention.

@@ -13,9 +13,9 @@ import (
 	"dure/internal/archive/mirror"
 	"dure/internal/catalog"
 	"dure/internal/config"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/transcript"
-	"dure/internal/workspace"
 )
 
 // projects is the folder where programs for agent sessions look for conversations, and the

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/guard"
 	"dure/internal/memory/notes"
+	"dure/internal/safety/guard"
 	"dure/internal/session"
 	"dure/internal/tools"
 )

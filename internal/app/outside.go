@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // How long a program that opens a page is waited for to fail, and one that shows a notice

@@ -9,9 +9,9 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/journal"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // sessionDecider is the decider of a session that is being built.

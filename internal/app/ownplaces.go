@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // ownNames is what settings, programs and knowledge of the user are called in a folder that

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // Confined commands do not change settings of the user that stand in the project, and change

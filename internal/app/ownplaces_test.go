@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // ownCases are folders of settings of the user that the environment puts somewhere else, with

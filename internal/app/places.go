@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"dure/internal/base/frontmatter"
 	"dure/internal/config"
-	"dure/internal/front"
 )
 
 // The kinds of files that extend the program, by the folders that they lie in.

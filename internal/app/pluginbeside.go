@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/plugins"
 )
 

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
+	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/front"
 	"dure/internal/hooks"
-	"dure/internal/keys"
 	"dure/internal/plugins"
 )
 

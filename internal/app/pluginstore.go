@@ -18,11 +18,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/jsonc"
+	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/jsonc"
-	"dure/internal/keys"
 	"dure/internal/plugins"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // What commands on plugins return.

@@ -10,9 +10,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/guard"
-	"dure/internal/policy"
-	"dure/internal/workspace"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 )
 
 // Explanation is a decision taken apart.

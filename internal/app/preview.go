@@ -13,7 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle/changeset"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // The limits of a preview, in bytes. Beyond them there is none.

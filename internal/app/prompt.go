@@ -20,9 +20,9 @@ import (
 	"dure/internal/compact"
 	"dure/internal/config"
 	"dure/internal/prompt"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // promptShare is the part of the model's window that the system prompt may have: one

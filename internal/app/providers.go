@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/keys"
 	"dure/internal/models"
 	"dure/internal/models/anthropic"
 	"dure/internal/models/chat"

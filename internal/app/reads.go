@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/shell"
+	"dure/internal/safety/shell"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // reader reads command lines as the shell will that runs them; "" = the usual one

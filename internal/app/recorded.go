@@ -8,9 +8,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 	"dure/internal/transcript"
-	"dure/internal/workspace"
 )
 
 // Recorded is a decision of a log taken apart, and what would be decided now.

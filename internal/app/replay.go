@@ -13,8 +13,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/journal"
-	"dure/internal/policy"
 	"dure/internal/replay"
+	"dure/internal/safety/policy"
 )
 
 // verifyReplay executes a session again from its log. What is stored now is read; the

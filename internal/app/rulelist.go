@@ -10,8 +10,8 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/config"
-	"dure/internal/policy"
-	"dure/internal/workspace"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 )
 
 // deciderOf returns what decides on the calls of a session, or with "" on those of one in

@@ -13,13 +13,13 @@ import (
 	"syscall"
 
 	"dure/agent"
+	"dure/internal/base/near"
 	"dure/internal/catalog"
 	"dure/internal/config"
-	"dure/internal/guard"
-	"dure/internal/near"
-	"dure/internal/policy"
-	"dure/internal/trust/grants"
-	"dure/internal/workspace"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/trust/grants"
+	"dure/internal/safety/workspace"
 )
 
 // policyConfig is what a session in a folder is decided by, apart from what was

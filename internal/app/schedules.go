@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/cron/tab"
+	"dure/internal/base/cron/tab"
 	"dure/internal/inbound"
 	"dure/internal/session"
 )

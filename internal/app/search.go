@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/archive/index"
-	"dure/internal/guard"
+	"dure/internal/safety/guard"
 )
 
 // index opens the index of the sessions. It is closed after each question, so that it

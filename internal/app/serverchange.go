@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/jsonc"
+	"dure/internal/base/near"
 	"dure/internal/config"
-	"dure/internal/jsonc"
 	"dure/internal/mcp/servers"
-	"dure/internal/near"
 )
 
 // ServerScopes are the scopes that servers are written to, the usual one first.

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/front"
-	"dure/internal/guard"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/mention"
+	"dure/internal/safety/guard"
 	"dure/internal/session"
 )
 

@@ -14,7 +14,7 @@ import (
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/mention"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/tools"
 )
 

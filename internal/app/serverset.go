@@ -20,10 +20,10 @@ import (
 	"dure/internal/config"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 const (

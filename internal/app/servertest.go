@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // testTime bounds the test of a server, whatever its definition says.

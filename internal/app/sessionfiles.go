@@ -13,8 +13,8 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/mention"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // Shared returns the client of the front-ends of this program that use the same sessions:

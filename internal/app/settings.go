@@ -17,8 +17,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"dure/agent"
+	"dure/internal/base/jsonc"
 	"dure/internal/config"
-	"dure/internal/jsonc"
 )
 
 // What settings are, for those who show and change them.

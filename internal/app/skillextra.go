@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/front"
 	"dure/internal/session"
 	"dure/internal/skills"
 	"dure/internal/transcript"

@@ -8,9 +8,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/loop"
+	"dure/internal/safety/trust"
 	"dure/internal/skills"
 	"dure/internal/transcript"
-	"dure/internal/trust"
 )
 
 // A lender is a skill, or a command of a file, of a project, whose rules are in force.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/front"
 	"dure/internal/mention"
 	"dure/internal/skills"
 	"dure/internal/transcript"

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/front"
 	"dure/internal/hooks"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 	"dure/internal/session"
 	"dure/internal/skills"
 	"dure/internal/skills/builtin"

@@ -14,7 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // The model calls a skill of the user's: its rules hold for the turn and its text comes

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/front"
 	"dure/internal/text"
 )
 

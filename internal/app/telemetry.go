@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/meter"
 	"dure/internal/config"
 	"dure/internal/loop"
-	"dure/internal/meter"
 	"dure/internal/session"
 	"dure/internal/telemetry"
 )

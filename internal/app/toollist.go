@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/base/near"
 	"dure/internal/catalog"
 	"dure/internal/mcp/servers"
-	"dure/internal/near"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
-	"dure/internal/workspace"
 )
 
 // toolsIn is what can be told of the tools of a session.

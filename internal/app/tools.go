@@ -13,10 +13,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/guard"
 	"dure/internal/loop"
-	"dure/internal/policy"
-	"dure/internal/sandbox"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/swarm"
 	"dure/internal/tools"
@@ -26,7 +27,6 @@ import (
 	"dure/internal/tools/lsp"
 	"dure/internal/tools/shell"
 	"dure/internal/tools/web"
-	"dure/internal/workspace"
 )
 
 // toolConfig is what the built-in tools of a session are made from.

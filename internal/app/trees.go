@@ -13,10 +13,10 @@ import (
 	"dure/agent"
 	"dure/internal/hooks"
 	"dure/internal/loop"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/swarm"
-	"dure/internal/workspace"
 	"dure/internal/worktree"
 )
 

@@ -11,8 +11,8 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/mcp/servers"
-	"dure/internal/trust"
-	"dure/internal/trust/grants"
+	"dure/internal/safety/trust"
+	"dure/internal/safety/trust/grants"
 )
 
 // Folder is what a folder brings that changes what runs, and what the user has

@@ -12,10 +12,10 @@ import (
 	"dure/agent"
 	"dure/internal/loop"
 	"dure/internal/memory/lessons"
+	"dure/internal/safety/workspace"
 	"dure/internal/session"
 	"dure/internal/tools/kit"
 	"dure/internal/verify"
-	"dure/internal/workspace"
 )
 
 // verification has the files that calls have changed looked at once more, and gives the

@@ -16,7 +16,7 @@ import (
 	"dure/agent"
 	"dure/internal/budget"
 	"dure/internal/journal"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/session"
 	"dure/internal/swarm"
 )

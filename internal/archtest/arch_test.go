@@ -12,7 +12,7 @@ import (
 var (
 	sizesAllowed  = map[string]int{}
 	sleepsAllowed = map[string]string{
-		"internal/sandbox/sandbox_test.go": "the operating system does not say when it has reaped a process group",
+		"internal/safety/sandbox/sandbox_test.go": "the operating system does not say when it has reaped a process group",
 	}
 )
 

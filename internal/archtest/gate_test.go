@@ -53,7 +53,7 @@ var ours = map[string]string{
 	"dure/internal/cli":              "keeps the history of the input line",
 	"dure/internal/journal":          "keeps the logs",
 	"dure/internal/checkpoint":       "keeps what the workspace looks like; puts files back when its user says so",
-	"dure/internal/keys":             "keeps keys where the user wants them",
+	"dure/internal/base/keys":        "keeps keys where the user wants them",
 	"dure/internal/launch":           "keeps the snippets and links that its user writes",
 	"dure/internal/mcpserve":         "listens on this machine for the agents that its user lets in",
 	"dure/internal/door":             "listens on this machine for those whom its user lets in",
@@ -64,15 +64,16 @@ var ours = map[string]string{
 	"dure/internal/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
 	"dure/internal/plugins":          "keeps the plugins that its user installs from the command line, in a folder of its own",
 	"dure/internal/worktree":         "mends what a kill has left of the work trees that it has made; see works for what it does besides",
-	"dure/internal/trust":            "keeps which folders are trusted, and what is allowed in them",
+	"dure/internal/safety/trust":     "keeps which folders are trusted, and what is allowed in them",
+	"dure/internal/base/record":      "writes the small files of those listed here",
 	"dure/internal/models/script":    "is the demo's model, on loopback",
 	"dure/internal/models/wire":      "asks models",
 	"dure/internal/mcp":              "connects to servers that somebody has said yes to; what their tools do passes the gate",
-	"dure/internal/cron/tab":         "keeps what its user has scheduled, with the user's own data",
+	"dure/internal/base/cron/tab":    "keeps what its user has scheduled, with the user's own data",
 	"dure/internal/inbound":          "takes requests, and makes none",
 	"dure/internal/models/chat":      "looks for model servers on this machine",
 	"dure/internal/telemetry":        "tells collectors that its user, or the administrator, has named",
-	"dure/internal/sandbox":          "confines, watches and ends processes; starting one is an effect by itself",
+	"dure/internal/safety/sandbox":   "confines, watches and ends processes; starting one is an effect by itself",
 }
 
 // works are the functions of one of ours that are effects of tools all the same.
@@ -84,8 +85,8 @@ var works = []string{
 // asks are the functions by which a plan asks git what is there. Git is hardened
 // then: it runs nothing that a repository names, and changes nothing.
 var asks = []string{
-	"(*dure/internal/workspace.Workspace).askGit", // names of files
-	"(*dure/internal/tools/git.Git).do",           // settings of the repository, and what a commit would take
+	"(*dure/internal/safety/workspace.Workspace).askGit", // names of files
+	"(*dure/internal/tools/git.Git).do",                  // settings of the repository, and what a commit would take
 }
 
 // effect reports whether a function of another module changes files, starts a
@@ -151,7 +152,7 @@ func TestOneGate(t *testing.T) {
 			t.Errorf("%s can be reached around the gate:\n\t%s", name, strings.Join(g.path(name), "\n\t"))
 		}
 	}
-	starters := g.callers("(*dure/internal/sandbox.Box).Run", "(*dure/internal/sandbox.Box).Start")
+	starters := g.callers("(*dure/internal/safety/sandbox.Box).Run", "(*dure/internal/safety/sandbox.Box).Start")
 	for _, f := range starters {
 		if strings.HasPrefix(packageOf(f), "dure/internal/tools") && !slices.Contains(asks, f.String()) {
 			t.Errorf("%s starts a process around the gate:\n\t%s", f, strings.Join(g.path(f.String()), "\n\t"))
@@ -173,12 +174,12 @@ func TestOneGate(t *testing.T) {
 			behind[pkg] = true
 		}
 	}
-	for _, pkg := range []string{"dure/internal/workspace", "dure/internal/tools/web"} {
+	for _, pkg := range []string{"dure/internal/safety/workspace", "dure/internal/tools/web"} {
 		if !behind[pkg] {
 			t.Errorf("no effect of %s was found behind the gate: the graph is not the program", pkg)
 		}
 	}
-	if n := len(g.callers("(*dure/internal/sandbox.Box).Run", "(*dure/internal/sandbox.Box).Start")); n <= len(starters) {
+	if n := len(g.callers("(*dure/internal/safety/sandbox.Box).Run", "(*dure/internal/safety/sandbox.Box).Start")); n <= len(starters) {
 		t.Errorf("%d places start processes with the gate, %d without", n, len(starters))
 	}
 }

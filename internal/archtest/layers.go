@@ -20,19 +20,19 @@ var Layers = []Layer{
 	{Name: "vocabulary", Packages: []string{"agent"}},
 	{Name: "client", Packages: []string{"client"}, May: []string{"vocabulary"}},
 	{Name: "text", Packages: []string{"internal/text"}, May: []string{"vocabulary"}},
-	{Name: "figures", Packages: []string{"internal/meter"}},
+	{Name: "figures", Packages: []string{"internal/base/meter"}},
 	{Name: "tests", Packages: []string{"internal/prooftest"}},
 
 	// What everything rests on. The names of tools, models and files are guessed by
 	// one measure, so it lies below all of them.
 	{
 		Name:     "ground",
-		Packages: []string{"internal/shell", "internal/workspace", "internal/trust", "internal/keys", "internal/near", "internal/forms", "internal/hosts", "internal/front", "internal/jsonc", "internal/plan", "internal/hunks", "internal/cron"},
-		May:      []string{"vocabulary"},
+		Packages: []string{"internal/safety/shell", "internal/safety/workspace", "internal/safety/trust", "internal/base/keys", "internal/base/near", "internal/base/record", "internal/base/calc", "internal/base/forms", "internal/base/hosts", "internal/base/frontmatter", "internal/base/jsonc", "internal/plan", "internal/hunks", "internal/base/cron"},
+		May:      []string{"internal/base/record", "vocabulary"},
 	},
 	{
 		Name:     "bounds",
-		Packages: []string{"internal/policy", "internal/sandbox", "internal/checkpoint"},
+		Packages: []string{"internal/safety/policy", "internal/safety/sandbox", "internal/checkpoint"},
 		May:      []string{"ground", "vocabulary"},
 	},
 	{
@@ -55,7 +55,7 @@ var Layers = []Layer{
 	{
 		Name: "capability",
 		Packages: []string{
-			"internal/loop", "internal/hooks", "internal/guard", "internal/tools",
+			"internal/loop", "internal/hooks", "internal/safety/guard", "internal/tools",
 			"internal/mcp", "internal/exthost", "internal/swarm", "internal/prompt",
 			"internal/compact", "internal/skills", "internal/memory", "internal/mention", "internal/verify", "internal/commands",
 			"internal/models", "internal/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/survey",
@@ -83,14 +83,14 @@ var Layers = []Layer{
 			"internal/cli", "internal/tui", "internal/web", "internal/server",
 			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve", "internal/control", "internal/serve",
 		},
-		May: []string{"internal/door", "figures", "client", "internal/transcript", "internal/near", "internal/plan", "text", "vocabulary"},
+		May: []string{"internal/door", "figures", "client", "internal/transcript", "internal/base/near", "internal/plan", "text", "vocabulary"},
 	},
 
 	// What brings messages from outside is a front-end that follows the routes of bundles.
 	{
 		Name:     "inbound",
 		Packages: []string{"internal/inbound"},
-		May:      []string{"internal/bundle", "internal/cron", "client", "vocabulary"},
+		May:      []string{"internal/bundle", "internal/base/cron", "client", "vocabulary"},
 	},
 
 	// Wiring: the one place where everything meets. The command gives what it

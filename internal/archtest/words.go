@@ -72,12 +72,12 @@ type Power struct {
 var Powers = []Power{
 	{
 		Import:   "os/exec",
-		Packages: []string{"client/control", "internal/sandbox", "internal/workspace", "internal/checkpoint", "internal/worktree", "internal/bench", "internal/prooftest"},
-		Why:      "processes are started by internal/sandbox, git by those who keep files, and dure itself by its client",
+		Packages: []string{"client/control", "internal/safety/sandbox", "internal/safety/workspace", "internal/checkpoint", "internal/worktree", "internal/bench", "internal/prooftest"},
+		Why:      "processes are started by internal/safety/sandbox, git by those who keep files, and dure itself by its client",
 	},
 	{
 		Import:   "net/http",
-		Packages: []string{"client/control", "client/remote", "internal/serve", "internal/control/socket", "internal/door", "internal/models", "internal/server", "internal/web", "internal/mcp", "internal/mcpserve", "internal/telemetry", "internal/oauth", "internal/tools", "internal/sandbox", "internal/app", "internal/inbound", "internal/bench"},
+		Packages: []string{"client/control", "client/remote", "internal/serve", "internal/control/socket", "internal/door", "internal/models", "internal/server", "internal/web", "internal/mcp", "internal/mcpserve", "internal/telemetry", "internal/oauth", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/inbound", "internal/bench"},
 		Why:      "connections are made by the packages whose promise they are",
 	},
 }

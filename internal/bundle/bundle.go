@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // Bounds of a bundle.

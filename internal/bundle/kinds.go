@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // The two versions in which bundles are written.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // fields reads an object, and knows which of its fields were asked for: all others are

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // Effective is an agent with all that it refers to.

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Bounds of a file.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"dure/agent"
-	"dure/internal/forms"
+	"dure/internal/base/forms"
 )
 
 // The bounds of checking.

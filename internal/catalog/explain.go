@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // suggestion says what an input looks like: every parameter, and an example.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // ground is where a rewind writes: the folders below the roots, opened one name

@@ -6,7 +6,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	facts "dure/internal/trust/record"
+	facts "dure/internal/base/record"
 )
 
 // openOwn opens a file of the store, which is a regular one and no link.

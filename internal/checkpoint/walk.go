@@ -15,7 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Limits of a walk.

@@ -1,6 +1,6 @@
 package cli
 
-import "dure/internal/near"
+import "dure/internal/base/near"
 
 // Nearest returns the name of a command or flag that a mistyped word most likely means, or
 // "": commands know this package, and not what is beneath it.

@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/near"
+	"dure/internal/base/near"
 	"dure/internal/text"
 )
 

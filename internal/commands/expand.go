@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Bounds of what an input becomes.

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"dure/agent"
-	"dure/internal/front"
-	"dure/internal/near"
+	"dure/internal/base/frontmatter"
+	"dure/internal/base/near"
 )
 
 // Bounds of the files of commands. What is beyond them is left out, and said.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/prooftest"
 )
 

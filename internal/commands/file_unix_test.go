@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // A pipe keeps nobody waiting, whether it lies there or a link leads to it.

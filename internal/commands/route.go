@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // maxNear bounds the commands that are offered in the place of an unknown one.

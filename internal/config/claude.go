@@ -15,8 +15,8 @@ import (
 	"syscall"
 
 	"dure/agent"
-	"dure/internal/jsonc"
-	"dure/internal/near"
+	"dure/internal/base/jsonc"
+	"dure/internal/base/near"
 )
 
 // Settings in a .claude folder are read as well, below ours of the same layer, and never

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 )
 
 // What a program that drives this one restricts holds against whoever else speaks, but the

@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"dure/agent"
-	"dure/internal/shell/programs"
+	"dure/internal/safety/shell/programs"
 )
 
 // Extend is what the settings say about plugins, skills, agents and styles. What is not in force is not in it; see [Config.Inert].

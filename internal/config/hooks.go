@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/internal/jsonc"
+	"dure/internal/base/jsonc"
 )
 
 // Hooks are the hooks of all layers as their files have them, and what holds for all of

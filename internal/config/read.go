@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
-	"dure/internal/jsonc"
+	"dure/internal/base/jsonc"
 )
 
 // The bounds of a settings file. Anybody can put one into a repository.

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"dure/agent"
-	"dure/internal/policy"
+	"dure/internal/safety/policy"
 )
 
 // Bounds of rules. A file is bounded as a whole; these keep one entry readable.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/jsonc"
+	"dure/internal/base/jsonc"
 )
 
 // spelling turns a file into one with our spelling of its keys, whichever it has, and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // A Key is a setting. The table of all of them is what the reader knows, what the

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/trust/record"
+	"dure/internal/base/record"
 )
 
 // The bounds of users.

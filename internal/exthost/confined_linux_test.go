@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Foreign code has what the box lets it have: it is bundled and runs confined by each of

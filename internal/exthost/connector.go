@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // A Connector is code that waits for messages from outside. It parses and verifies them,

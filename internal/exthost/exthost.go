@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // A Runtime says what runs the code of a tool or an extension.

@@ -19,7 +19,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"dure/internal/exthost/bundler"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 //go:embed worker.js

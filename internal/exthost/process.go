@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // input is what an executable reads, and what is posted to an address.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // A worker is a process that foreign code runs in, as long as it lives.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/jsonc"
-	"dure/internal/near"
+	"dure/internal/base/jsonc"
+	"dure/internal/base/near"
 )
 
 // Bounds of what files may define.

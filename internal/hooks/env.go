@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dure/internal/shell/programs"
+	"dure/internal/safety/shell/programs"
 )
 
 // maxVar is how long a variable of a hook may be. What is longer is on its input.

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Config says what hooks may use. Box, Shell and Record are required.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // command runs a program until it has ended, or has said that it goes on alone.

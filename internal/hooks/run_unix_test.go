@@ -21,7 +21,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // A world is a folder with a set of hooks that are real processes.

@@ -23,8 +23,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/base/cron"
 	"dure/internal/bundle"
-	"dure/internal/cron"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/cron/tab"
+	"dure/internal/base/cron/tab"
 )
 
 // lookAgain is how often it is looked what is scheduled: that changes, clocks are set, and

@@ -10,7 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/cron/tab"
+	"dure/internal/base/cron/tab"
 )
 
 // Each time of what is scheduled here is run once, in a session of its own, while a program

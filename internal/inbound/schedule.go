@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"dure/internal/base/cron"
 	"dure/internal/bundle"
-	"dure/internal/cron"
 )
 
 // TickEvent is the event of a schedule.

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/jsonc"
+	"dure/internal/base/jsonc"
 )
 
 // entry is one link of the file: an address, or an object that has it.

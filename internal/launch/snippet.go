@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Snippets are those of a folder: NAME.md or NAME.txt, with fields before the text if

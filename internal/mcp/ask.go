@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
-	"dure/internal/forms"
+	"dure/internal/base/forms"
 )
 
 // Bounds of questions.

@@ -17,7 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/mcp/servers"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // boxed starts servers as the program does.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // OS is the disk of this machine.

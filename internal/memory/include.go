@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // expansion is the work on one file and on all that it includes.

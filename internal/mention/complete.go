@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // Limits of completion.

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Limits of what is attached, unless Config says otherwise.

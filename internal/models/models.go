@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 //go:embed models.json

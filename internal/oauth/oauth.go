@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/keys"
+	"dure/internal/base/keys"
 )
 
 // How long things take at most, and how much they say.

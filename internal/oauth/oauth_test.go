@@ -20,7 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dure/internal/keys"
+	"dure/internal/base/keys"
 )
 
 func TestMain(m *testing.M) {

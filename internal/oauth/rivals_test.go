@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"dure/internal/keys"
+	"dure/internal/base/keys"
 )
 
 // What a rival is told in its environment.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"dure/internal/keys"
+	"dure/internal/base/keys"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/guard"
+	"dure/internal/safety/guard"
 )
 
 // posts is a tool that needs a token.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Beside reports whether a folder among those of skills is a plugin: it has a manifest.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/front"
-	"dure/internal/jsonc"
+	"dure/internal/base/frontmatter"
+	"dure/internal/base/jsonc"
 )
 
 // A Capability is something that a plugin can do once it is enabled. Two of the same

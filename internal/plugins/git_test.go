@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // repository makes a repository of a folder, and returns its address and its commit.

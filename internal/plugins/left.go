@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // notHere lists what plugins may bring and what does not work here, by its key in the

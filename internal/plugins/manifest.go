@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // The places of manifests, in their order: the first that is there counts.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 const (

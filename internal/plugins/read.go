@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Read reads the plugin in a folder, and executes nothing of it. Nothing that a path or

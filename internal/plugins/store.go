@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/sandbox"
-	"dure/internal/trust/record"
+	"dure/internal/base/record"
+	"dure/internal/safety/sandbox"
 )
 
 const (

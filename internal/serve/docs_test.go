@@ -9,8 +9,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/base/meter"
 	"dure/internal/door"
-	"dure/internal/meter"
 )
 
 // The documents name every route, command, query, code and figure of the server.

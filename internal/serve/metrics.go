@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 // durations are upper bounds of how long requests take, in seconds. Those that have a turn

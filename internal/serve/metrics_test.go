@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dure/client"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 // The figures are counted by route and status, have nothing of what was asked, and stay

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"dure/client"
+	"dure/internal/base/meter"
 	"dure/internal/door"
-	"dure/internal/meter"
 )
 
 // The bounds of requests.

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/text/unicode/norm"
 
-	"dure/internal/front"
-	"dure/internal/near"
+	"dure/internal/base/frontmatter"
+	"dure/internal/base/near"
 )
 
 // The bounds of the open standard, in the units of UTF-16 in which its checkers count.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // ownFolders are the folders that may have skills below any folder of a project.

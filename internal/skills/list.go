@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // UsualBudget is how many characters the list for a model has where its window is not

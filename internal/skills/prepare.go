@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // The bounds of what a text becomes. Longer output is cut, and more commands are refused.

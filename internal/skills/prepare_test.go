@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/prooftest"
 )
 

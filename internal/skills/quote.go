@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
-	"dure/internal/shell"
+	"dure/internal/base/frontmatter"
+	"dure/internal/safety/shell"
 )
 
 // The marks between which the number of a value stands while a command is made ready.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // File is the name of the file that makes a folder a skill; some write it small.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // put writes files below a folder.

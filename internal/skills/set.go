@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Config says where skills are looked for.

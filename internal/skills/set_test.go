@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/prooftest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // The bounds of what is read. A skill that is over one of them is listed with its

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // ToolName is the name of the tool by which a model calls skills.

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // CoordinateTool is the canonical name of the tool that has agents do a plan.

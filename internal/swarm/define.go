@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Bounds of a definition.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/prooftest"
 	"dure/internal/swarm"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // known are the fields of a file, for the guess at what a misspelt one means.

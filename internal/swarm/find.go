@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Bounds of looking for files.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/swarm"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 )
 
 // Output shows an agent in the background, after waiting for its end for a while. It

@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/swarm/presets"
 )
 

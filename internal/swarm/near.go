@@ -3,7 +3,7 @@ package swarm
 import (
 	"strings"
 
-	"dure/internal/near"
+	"dure/internal/base/near"
 )
 
 // nearest returns the word that was most likely meant, or "".

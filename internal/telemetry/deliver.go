@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 // Target is where one signal is sent. Zero fields have the values that are said there.

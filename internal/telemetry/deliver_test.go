@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

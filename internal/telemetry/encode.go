@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 // An encoder writes the fields of a message, each with its number and its name: as protobuf

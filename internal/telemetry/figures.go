@@ -1,6 +1,6 @@
 package telemetry
 
-import "dure/internal/meter"
+import "dure/internal/base/meter"
 
 // figures are what the program counts of sessions. Names that begin with gen_ai are those of
 // the conventions for generative AI; the others are ours.

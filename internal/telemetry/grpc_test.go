@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 func TestContexts(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 )
 
 // Config says what is told to whom. Meter is required.

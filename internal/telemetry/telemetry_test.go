@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dure/agent"
-	"dure/internal/meter"
+	"dure/internal/base/meter"
 	"dure/internal/telemetry"
 )
 

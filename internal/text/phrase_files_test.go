@@ -15,8 +15,8 @@ import (
 // Whatever is wrong with the fields of a file, with an agent or with a folder that is to be
 // trusted is said in Korean.
 func TestFilesSpeakKorean(t *testing.T) {
-	said := sentences(t, "../trust", "New", "Errorf")
-	for _, dir := range []string{"../front", "../swarm"} {
+	said := sentences(t, "../safety/trust", "New", "Errorf")
+	for _, dir := range []string{"../base/frontmatter", "../swarm"} {
 		said = append(said, faults(t, dir)...)
 	}
 	if len(said) < 80 {

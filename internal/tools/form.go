@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/forms"
+	"dure/internal/base/forms"
 	"dure/internal/tools/kit"
 )
 

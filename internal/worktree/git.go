@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Bounds of git.

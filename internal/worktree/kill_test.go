@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // inChild has this test binary live a life of trees, until it is killed: the

@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Bounds.

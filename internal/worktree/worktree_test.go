@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // bench is a repository with one commit, and a store.

@@ -24,7 +24,7 @@ import (
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
 
-	"dure/internal/trust/record"
+	"dure/internal/base/record"
 )
 
 // Version is the version of the schema, and of how words are cut and folded.

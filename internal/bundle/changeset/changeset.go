@@ -30,7 +30,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Folder is where changesets lie in a workspace. No bundle is read from folders of such names.

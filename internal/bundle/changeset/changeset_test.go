@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/bundle"
 	"dure/internal/prooftest"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 const desk = `apiVersion: goondan.ai/v1

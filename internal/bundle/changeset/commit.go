@@ -16,7 +16,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // A Change is what committing a changeset does.

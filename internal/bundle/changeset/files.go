@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // file is one of a bundle.

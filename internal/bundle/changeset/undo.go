@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	facts "dure/internal/trust/record"
+	facts "dure/internal/base/record"
 )
 
 // Names beside the records of changesets.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dure/internal/trust"
-	"dure/internal/trust/record"
+	"dure/internal/base/record"
+	"dure/internal/safety/trust"
 )
 
 // A Store keeps what a person has decided on servers, a file for each folder, in the

@@ -15,8 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dure/internal/jsonc"
-	"dure/internal/near"
+	"dure/internal/base/jsonc"
+	"dure/internal/base/near"
 )
 
 // The bounds of what definitions may hold.

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"dure/internal/base/record"
 	"dure/internal/memory"
-	"dure/internal/trust/record"
 )
 
 // maxChecks is how many checks of a kind are kept, each of at most MaxItem bytes.

@@ -22,8 +22,8 @@ import (
 	"sync"
 	"time"
 
+	"dure/internal/base/record"
 	"dure/internal/memory"
-	"dure/internal/trust/record"
 )
 
 // Limits.

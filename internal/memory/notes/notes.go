@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"dure/internal/base/record"
 	"dure/internal/memory"
-	"dure/internal/trust/record"
 )
 
 // Limits.

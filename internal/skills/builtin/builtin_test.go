@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/skills/builtin"
 )
 

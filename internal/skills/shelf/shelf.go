@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/skills"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode"
 
-	"dure/internal/front"
+	"dure/internal/base/frontmatter"
 	"dure/internal/swarm/presets"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/tools/kit"
 )
 

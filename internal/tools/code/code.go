@@ -14,9 +14,9 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // Config configures the tools of one session.

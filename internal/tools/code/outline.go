@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed outline.md

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Limits of one search for a symbol. What lies beyond them is not found.

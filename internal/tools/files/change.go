@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // A change is what a call is going to make of one file. It is worked out

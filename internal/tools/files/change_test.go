@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 func TestWrite(t *testing.T) {

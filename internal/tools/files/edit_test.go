@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 func TestReplace(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // Files is what the file tools work on. There is one for each session.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // desk is a workspace with the file tools of a session.

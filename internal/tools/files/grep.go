@@ -19,8 +19,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed grep.md

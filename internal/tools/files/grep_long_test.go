@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"dure/internal/prooftest"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // grove writes a tree of so many bytes, of files that look like source code.

@@ -6,8 +6,8 @@ import (
 	"sort"
 	"strings"
 
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // replace returns content with old replaced by new: once, or everywhere when

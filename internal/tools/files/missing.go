@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/near"
+	"dure/internal/base/near"
 	"dure/internal/tools/kit"
 )
 

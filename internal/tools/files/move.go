@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed move.md

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // Limits of a notebook that is shown.

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed notebookedit.md

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed patch.md

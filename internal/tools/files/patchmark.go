@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // stepMark is what is stored of a step before it is taken.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // maxEntries is how many files and folders one call removes or moves: as many

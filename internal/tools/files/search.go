@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // Limits of the search in one file.

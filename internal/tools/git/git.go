@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/tools/kit"
 )
 

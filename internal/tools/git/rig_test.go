@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // bench is a repository with the tools of a session. Its user has a home of

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Shell returns a shell with the flags before a command. "" is the one that the

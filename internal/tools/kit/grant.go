@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Grant is what a command gets beside its confinement, since a call with these

@@ -19,7 +19,7 @@ import (
 	"github.com/sourcegraph/jsonrpc2"
 
 	"dure/agent"
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // fake is a language server for .x files in this process. It finds an error at

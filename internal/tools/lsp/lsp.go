@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // Config configures a [Client].

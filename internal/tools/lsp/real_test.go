@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
-	"dure/internal/workspace"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 )
 
 // A real server finds a real mistake, if there is one on this machine.

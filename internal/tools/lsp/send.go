@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"time"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // maxText is the size in bytes of the largest file that is sent to a server.

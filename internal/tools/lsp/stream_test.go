@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/workspace"
+	"dure/internal/safety/workspace"
 )
 
 // nowhere is a file system that nobody asks.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/tools/kit"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 //go:embed environment.md

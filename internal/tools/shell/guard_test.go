@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/guard"
+	"dure/internal/safety/guard"
 )
 
 // Behind the guard the whole output of a job is in a blob, and a page that is

@@ -22,7 +22,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // rig is a Shell with a session that takes what it settles.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 )
 
 // Pages of a job, read while it writes, are together what it wrote, and end with

@@ -16,7 +16,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/tools"
 )
 

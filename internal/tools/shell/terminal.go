@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"dure/agent"
-	"dure/internal/sandbox"
+	"dure/internal/safety/sandbox"
 	"dure/internal/tools/kit"
 )
 

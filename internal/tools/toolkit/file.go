@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/files"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // usualRead is how many bytes are read where nothing else is said.

@@ -12,8 +12,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle/changeset"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/workspace"
 )
 
 // Config is what the kits work on. Workspace is required.

@@ -15,8 +15,8 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/bundle/changeset"
 	"dure/internal/prooftest"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/files"
-	"dure/internal/workspace"
 )
 
 // desk is a session of an agent with all kits, in a workspace.

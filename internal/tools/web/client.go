@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/hosts"
+	"dure/internal/base/hosts"
 	"dure/internal/tools/kit"
 )
 

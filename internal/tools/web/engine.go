@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"dure/agent"
-	"dure/internal/hosts"
+	"dure/internal/base/hosts"
 	"dure/internal/tools/kit"
 )
 

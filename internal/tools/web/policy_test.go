@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"dure/internal/hosts"
+	"dure/internal/base/hosts"
 )
 
 func TestModes(t *testing.T) {

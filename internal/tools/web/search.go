@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"dure/agent"
-	"dure/internal/hosts"
+	"dure/internal/base/hosts"
 	"dure/internal/tools/kit"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/hosts"
+	"dure/internal/base/hosts"
 	"dure/internal/tools/kit"
 )
 
