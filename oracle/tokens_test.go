@@ -74,7 +74,7 @@ func kinds(t *testing.T) []kind {
 		return b.String()[:min(b.Len(), most)]
 	}
 	const texts, most = "testdata/texts/", 40_000
-	goCode := text("../internal/loop/*.go", most)
+	goCode := text("../internal/kernel/loop/*.go", most)
 	return []kind{
 		{"English prose", text(texts+"prose.txt", most)},
 		{"English talk about code", text(texts+"chat.txt", most)},

@@ -14,10 +14,10 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/catalog"
 	"dure/internal/config"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/session"
+	"dure/internal/state/transcript"
 	"dure/internal/swarm"
-	"dure/internal/transcript"
 )
 
 // fromAgents is the source of the list of types of agents.

@@ -21,12 +21,12 @@ import (
 	"dure/internal/base/keys"
 	"dure/internal/config"
 	"dure/internal/exthost"
-	"dure/internal/journal"
+	"dure/internal/kernel/session"
 	"dure/internal/models"
 	"dure/internal/models/chat"
 	"dure/internal/oauth"
 	"dure/internal/safety/guard"
-	"dure/internal/session"
+	"dure/internal/state/journal"
 	"dure/internal/swarm"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/journal"
 	"dure/internal/safety/guard"
+	"dure/internal/state/journal"
 )
 
 // masked returns a record as it is shown: logs have the inputs of calls as they were,

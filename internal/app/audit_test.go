@@ -11,9 +11,9 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/journal"
 	"dure/internal/models/script"
-	"dure/internal/plan"
+	"dure/internal/state/journal"
+	"dure/internal/state/plan"
 )
 
 // kept makes a session with events.

@@ -13,14 +13,14 @@ import (
 	"syscall"
 
 	"dure/agent"
-	"dure/internal/budget"
 	"dure/internal/catalog"
-	"dure/internal/loop"
+	"dure/internal/kernel/budget"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 	"dure/internal/tools"
 )
 

@@ -14,8 +14,8 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/catalog"
 	"dure/internal/exthost"
-	"dure/internal/loop"
-	"dure/internal/session"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 )
 
 // pointsHere are the moments at which the extensions of a session take part.

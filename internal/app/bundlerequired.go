@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 )
 
 // mostReminders is how often a turn is kept from ending before a tool that its agent has to

@@ -10,8 +10,8 @@ import (
 	"dure/agent"
 	"dure/internal/bundle"
 	"dure/internal/inbound"
-	"dure/internal/journal"
-	"dure/internal/transcript"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
 )
 
 // maxResumed is how many sessions of a swarm are looked at when it is started, the newest

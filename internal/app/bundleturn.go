@@ -12,8 +12,8 @@ import (
 	"dure/internal/bundle"
 	"dure/internal/exthost"
 	"dure/internal/hooks"
-	"dure/internal/loop"
-	"dure/internal/session"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 )
 
 // What extensions are shown of a conversation.

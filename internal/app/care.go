@@ -2,11 +2,11 @@ package app
 
 import (
 	"dure/agent"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 // care is what is done around the turns of a session without being asked for. Parts

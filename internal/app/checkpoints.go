@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/checkpoint"
-	"dure/internal/journal"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
+	"dure/internal/state/checkpoint"
+	"dure/internal/state/journal"
 )
 
 // keeper keeps what the workspace of a session looks like around the calls that

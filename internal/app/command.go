@@ -7,9 +7,9 @@ import (
 	"dure/agent"
 	"dure/internal/base/keys"
 	"dure/internal/catalog"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 // ToolNames returns the names of the built-in tools in the dialect of the

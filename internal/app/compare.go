@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
-	"dure/internal/checkpoint"
-	"dure/internal/replay"
+	"dure/internal/kernel/replay"
+	"dure/internal/state/checkpoint"
 )
 
 // What a comparison shows of files at most.

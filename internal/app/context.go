@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/compact"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 	"dure/internal/tools"
 )
 

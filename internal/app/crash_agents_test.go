@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // agentStory is what the models of a session and of its agents say: two agents work

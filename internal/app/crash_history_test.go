@@ -18,7 +18,7 @@ import (
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/safety/workspace"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // historyFork is the fork of the session of a history run.

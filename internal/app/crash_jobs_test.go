@@ -18,7 +18,7 @@ import (
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // jobFlags are those of a session with background jobs, whose model is asked in a

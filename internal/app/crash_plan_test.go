@@ -14,7 +14,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // planCrashFlags have every request planned, and edits done unasked after that.

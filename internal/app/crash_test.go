@@ -29,7 +29,7 @@ import (
 	"dure/internal/prooftest"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // crashRun is one session that is killed and resumed until it ends.

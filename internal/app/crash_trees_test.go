@@ -18,7 +18,7 @@ import (
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 var ofKind = regexp.MustCompile(`the work tree ((?:red|blue)-[0-9a-f]{12})`)

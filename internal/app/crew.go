@@ -11,10 +11,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/journal"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/session"
+	"dure/internal/state/journal"
 )
 
 // members are the sessions that are open, as far as their children depend on them: a

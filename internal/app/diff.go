@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/checkpoint"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/checkpoint"
 )
 
 // kept reports whether there are snapshots of a family. A look at what is not there

@@ -14,7 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"dure/agent"
-	"dure/internal/archive/export"
+	"dure/internal/state/archive/export"
 	"dure/internal/text"
 )
 

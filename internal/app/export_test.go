@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/journal"
-	"dure/internal/session"
-	"dure/internal/worktree"
+	"dure/internal/kernel/session"
+	"dure/internal/state/journal"
+	"dure/internal/state/worktree"
 )
 
 // Watch lets a test see what sessions are built from. It comes before the first

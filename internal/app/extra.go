@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 )
 
 // extra is what a session should have before its model besides what is said.

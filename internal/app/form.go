@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"dure/agent"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 	"dure/internal/tools"
 )
 

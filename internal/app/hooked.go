@@ -20,9 +20,9 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/hooks"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
-	"dure/internal/session"
 	"dure/internal/swarm"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/hooks"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
 	"dure/internal/safety/policy"
 	"dure/internal/text"
 )

@@ -15,8 +15,8 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/hooks"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/session"
 )
 
 // The administrator's hooks run whatever others have switched off, unless he has himself;

@@ -14,8 +14,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/hooks"
-	"dure/internal/loop"
-	"dure/internal/session"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/text"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/hooks"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
 )
 
 // maxHookError is how much of an error hooks are told, in bytes: its beginning and its

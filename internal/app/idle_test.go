@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // A session that waits for its jobs does nothing, also one that keeps nothing on

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"dure/agent"
-	others "dure/internal/archive/foreign"
 	"dure/internal/catalog"
-	"dure/internal/journal"
 	"dure/internal/safety/workspace"
+	others "dure/internal/state/archive/foreign"
+	"dure/internal/state/journal"
 )
 
 // What an import is bounded by, besides what its readers are.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"dure/agent"
-	others "dure/internal/archive/foreign"
 	"dure/internal/safety/guard"
+	others "dure/internal/state/archive/foreign"
 )
 
 // maskImported hides the secrets of a session that another product has kept as they

@@ -11,9 +11,9 @@ import (
 	"dure/agent"
 	"dure/internal/base/near"
 	"dure/internal/catalog"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 	"dure/internal/skills"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
+	"dure/internal/kernel/session"
 	"dure/internal/memory"
-	"dure/internal/session"
 )
 
 // recentFiles is how many of the files that were touched last bring back what holds

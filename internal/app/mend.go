@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/archive/repair"
-	"dure/internal/journal"
+	"dure/internal/state/archive/repair"
+	"dure/internal/state/journal"
 )
 
 // MendLog looks for damage in the log of a session and returns what it found as a

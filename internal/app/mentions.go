@@ -18,15 +18,15 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/commands"
-	"dure/internal/journal"
+	"dure/internal/kernel/session"
 	"dure/internal/mention"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
-	"dure/internal/transcript"
 )
 
 // Limits of what is read with an input, beside those of package mention.

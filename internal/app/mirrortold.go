@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"dure/internal/archive/mirror"
+	"dure/internal/state/archive/mirror"
 )
 
 // tells reports whether somebody is told what is written of sessions: the program that embeds

@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/kernel/session"
 	"dure/internal/memory/notes"
 	"dure/internal/safety/guard"
-	"dure/internal/session"
 	"dure/internal/tools"
 )
 

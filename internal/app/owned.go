@@ -8,10 +8,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/catalog"
-	"dure/internal/journal"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
+	"dure/internal/state/journal"
 )
 
 // sessionDecider is the decider of a session that is being built.

@@ -3,7 +3,7 @@ package app
 import (
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 	"dure/internal/tools"
 )
 

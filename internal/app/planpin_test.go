@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dure/internal/compact"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 )
 
 // A plan that was agreed to is carried on word for word, however long it is, and is told

@@ -19,10 +19,10 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/compact"
 	"dure/internal/config"
+	"dure/internal/kernel/session"
 	"dure/internal/prompt"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 // promptShare is the part of the model's window that the system prompt may have: one

@@ -10,7 +10,7 @@ import (
 	"dure/internal/catalog"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // Recorded is a decision of a log taken apart, and what would be decided now.

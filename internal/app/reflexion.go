@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/memory/lessons"
-	"dure/internal/session"
 )
 
 // What looking back at a task may cost. A session that does little is judged by rules,

@@ -12,8 +12,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/archive/mirror"
-	"dure/internal/journal"
+	"dure/internal/state/archive/mirror"
+	"dure/internal/state/journal"
 )
 
 // checkpointsOf is where the snapshots of a session are kept.

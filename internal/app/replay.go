@@ -12,9 +12,9 @@ import (
 	"slices"
 
 	"dure/agent"
-	"dure/internal/journal"
-	"dure/internal/replay"
+	"dure/internal/kernel/replay"
 	"dure/internal/safety/policy"
+	"dure/internal/state/journal"
 )
 
 // verifyReplay executes a session again from its log. What is stored now is read; the

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/checkpoint"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
+	"dure/internal/state/checkpoint"
 )
 
 // told is what the log of a session says about its files. What it has taken over

@@ -12,8 +12,8 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/kernel/session"
 	"dure/internal/models/script"
-	"dure/internal/session"
 )
 
 // diff asks what a session changed.

@@ -12,7 +12,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/cron/tab"
 	"dure/internal/inbound"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 )
 
 const (

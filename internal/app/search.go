@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/archive/index"
 	"dure/internal/safety/guard"
+	"dure/internal/state/archive/index"
 )
 
 // index opens the index of the sessions. It is closed after each question, so that it

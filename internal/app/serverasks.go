@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/text"

@@ -11,11 +11,11 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
+	"dure/internal/kernel/session"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/mention"
 	"dure/internal/safety/guard"
-	"dure/internal/session"
 )
 
 const (

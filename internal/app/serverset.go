@@ -18,12 +18,12 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/config"
+	"dure/internal/kernel/session"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 const (

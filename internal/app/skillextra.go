@@ -12,9 +12,9 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 	"dure/internal/skills"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // The bounds of what skills add to a conversation.

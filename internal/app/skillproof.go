@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
 	"dure/internal/safety/trust"
 	"dure/internal/skills"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // A lender is a skill, or a command of a file, of a project, whose rules are in force.

@@ -17,7 +17,7 @@ import (
 	"dure/internal/commands"
 	"dure/internal/mention"
 	"dure/internal/skills"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 const (

@@ -12,11 +12,11 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
 	"dure/internal/hooks"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/session"
 	"dure/internal/skills"
 	"dure/internal/skills/builtin"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // The sources of what skills add to a conversation beside their texts.

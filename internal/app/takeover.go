@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/journal"
+	"dure/internal/state/journal"
 )
 
 // patienceAlive is how long the owner of a session has for a sign of life, which it

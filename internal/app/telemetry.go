@@ -12,8 +12,8 @@ import (
 	"dure/agent"
 	"dure/internal/base/meter"
 	"dure/internal/config"
-	"dure/internal/loop"
-	"dure/internal/session"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/telemetry"
 )
 

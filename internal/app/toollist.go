@@ -10,10 +10,10 @@ import (
 	"dure/agent"
 	"dure/internal/base/near"
 	"dure/internal/catalog"
+	"dure/internal/kernel/session"
 	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 // toolsIn is what can be told of the tools of a session.

@@ -6,7 +6,7 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/config"
-	"dure/internal/session"
+	"dure/internal/kernel/session"
 	"dure/internal/tools"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
-	"dure/internal/archive/repair"
+	"dure/internal/state/archive/repair"
 )
 
 // CheckTranscript looks for damage in a transcript of messages, or a session log, and

@@ -12,12 +12,12 @@ import (
 
 	"dure/agent"
 	"dure/internal/hooks"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
+	"dure/internal/state/worktree"
 	"dure/internal/swarm"
-	"dure/internal/worktree"
 )
 
 // treehouse is the work trees of this program. Looking after those that a killed

@@ -11,11 +11,11 @@ import (
 	"dure/agent"
 	"dure/internal/catalog"
 	"dure/internal/commands"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 )
 
 // The tool by which the texts of commands run theirs, and how long each may take.

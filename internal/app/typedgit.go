@@ -18,8 +18,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/commands"
-	"dure/internal/hunks"
 	"dure/internal/mention"
+	"dure/internal/state/hunks"
 )
 
 // Bounds of what a model reads of changes.

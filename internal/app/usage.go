@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/journal"
+	"dure/internal/state/journal"
 )
 
 // The cache of what each log says was used.

@@ -13,8 +13,8 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/journal"
 	"dure/internal/models/script"
+	"dure/internal/state/journal"
 )
 
 // filled makes a store of sessions, each with some answers: the first in one

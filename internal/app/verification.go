@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/loop"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/memory/lessons"
 	"dure/internal/safety/workspace"
-	"dure/internal/session"
 	"dure/internal/tools/kit"
 	"dure/internal/verify"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/kernel/session"
 	"dure/internal/launch"
-	"dure/internal/session"
 )
 
 // How long a search for a person may take with all that belongs to it, the model's

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/budget"
-	"dure/internal/journal"
+	"dure/internal/kernel/budget"
+	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
-	"dure/internal/session"
+	"dure/internal/state/journal"
 	"dure/internal/swarm"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/budget"
-	"dure/internal/session"
+	"dure/internal/kernel/budget"
+	"dure/internal/kernel/session"
 	"dure/internal/swarm"
 )
 

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/budget"
-	"dure/internal/loop"
-	"dure/internal/session"
+	"dure/internal/kernel/budget"
+	"dure/internal/kernel/loop"
+	"dure/internal/kernel/session"
 	"dure/internal/swarm"
 )
 

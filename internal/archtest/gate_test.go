@@ -18,13 +18,13 @@ import (
 // gates are the functions that let a tool act. What they act on has a decision in
 // the log by then.
 var gates = map[string]string{
-	"(*dure/internal/loop.turn).await":       "runs a call",
-	"(*dure/internal/loop.turn).starting":    "has a tool mark where things stand, right before a call runs",
-	"(*dure/internal/loop.turn).interrupted": "has a tool look how far a call came that had been started",
+	"(*dure/internal/kernel/loop.turn).await":       "runs a call",
+	"(*dure/internal/kernel/loop.turn).starting":    "has a tool mark where things stand, right before a call runs",
+	"(*dure/internal/kernel/loop.turn).interrupted": "has a tool look how far a call came that had been started",
 }
 
 // resumes has what they had let begin go on in another program: no tool acts there anew.
-const resumes = "(*dure/internal/session.Session).resurrect"
+const resumes = "(*dure/internal/kernel/session.Session).resurrect"
 
 // isOurs reports whether a package, or one above it, is among ours.
 func isOurs(pkg string) bool {
@@ -45,40 +45,40 @@ var lent = map[string]string{
 // the program's own, or what its user has asked for on the command line. Tools are
 // not among them.
 var ours = map[string]string{
-	"dure/cmd/dure":                  "writes what its user names: the manual page, the demo's folder",
-	"dure/internal/app":              "keeps caches of its own, asks for updates when told to, runs the demo",
-	"dure/internal/archive/index":    "keeps an index of the sessions",
-	"dure/internal/archive/mirror":   "writes conversations where other programs look for them, of sessions that a host drives or where its user has asked for it",
-	"dure/internal/bundle/changeset": "takes back what a kill has left of a commit to a bundle; see works for what it does besides",
-	"dure/internal/cli":              "keeps the history of the input line",
-	"dure/internal/journal":          "keeps the logs",
-	"dure/internal/checkpoint":       "keeps what the workspace looks like; puts files back when its user says so",
-	"dure/internal/base/keys":        "keeps keys where the user wants them",
-	"dure/internal/launch":           "keeps the snippets and links that its user writes",
-	"dure/internal/mcpserve":         "listens on this machine for the agents that its user lets in",
-	"dure/internal/door":             "listens on this machine for those whom its user lets in",
-	"dure/internal/serve":            "takes requests of front-ends, and makes none",
-	"dure/client/remote":             "asks a server of this program, for a front-end",
-	"dure/internal/memory":           "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
-	"dure/internal/skills/shelf":     "makes and copies the skills that its user names",
-	"dure/internal/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
-	"dure/internal/plugins":          "keeps the plugins that its user installs from the command line, in a folder of its own",
-	"dure/internal/worktree":         "mends what a kill has left of the work trees that it has made; see works for what it does besides",
-	"dure/internal/safety/trust":     "keeps which folders are trusted, and what is allowed in them",
-	"dure/internal/base/record":      "writes the small files of those listed here",
-	"dure/internal/models/script":    "is the demo's model, on loopback",
-	"dure/internal/models/wire":      "asks models",
-	"dure/internal/mcp":              "connects to servers that somebody has said yes to; what their tools do passes the gate",
-	"dure/internal/base/cron/tab":    "keeps what its user has scheduled, with the user's own data",
-	"dure/internal/inbound":          "takes requests, and makes none",
-	"dure/internal/models/chat":      "looks for model servers on this machine",
-	"dure/internal/telemetry":        "tells collectors that its user, or the administrator, has named",
-	"dure/internal/safety/sandbox":   "confines, watches and ends processes; starting one is an effect by itself",
+	"dure/cmd/dure":                      "writes what its user names: the manual page, the demo's folder",
+	"dure/internal/app":                  "keeps caches of its own, asks for updates when told to, runs the demo",
+	"dure/internal/state/archive/index":  "keeps an index of the sessions",
+	"dure/internal/state/archive/mirror": "writes conversations where other programs look for them, of sessions that a host drives or where its user has asked for it",
+	"dure/internal/bundle/changeset":     "takes back what a kill has left of a commit to a bundle; see works for what it does besides",
+	"dure/internal/cli":                  "keeps the history of the input line",
+	"dure/internal/state/journal":        "keeps the logs",
+	"dure/internal/state/checkpoint":     "keeps what the workspace looks like; puts files back when its user says so",
+	"dure/internal/base/keys":            "keeps keys where the user wants them",
+	"dure/internal/launch":               "keeps the snippets and links that its user writes",
+	"dure/internal/mcpserve":             "listens on this machine for the agents that its user lets in",
+	"dure/internal/door":                 "listens on this machine for those whom its user lets in",
+	"dure/internal/serve":                "takes requests of front-ends, and makes none",
+	"dure/client/remote":                 "asks a server of this program, for a front-end",
+	"dure/internal/memory":               "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
+	"dure/internal/skills/shelf":         "makes and copies the skills that its user names",
+	"dure/internal/oauth":                "signs in where its user has configured it, keeps grants, and listens for the browser",
+	"dure/internal/plugins":              "keeps the plugins that its user installs from the command line, in a folder of its own",
+	"dure/internal/state/worktree":       "mends what a kill has left of the work trees that it has made; see works for what it does besides",
+	"dure/internal/safety/trust":         "keeps which folders are trusted, and what is allowed in them",
+	"dure/internal/base/record":          "writes the small files of those listed here",
+	"dure/internal/models/script":        "is the demo's model, on loopback",
+	"dure/internal/models/wire":          "asks models",
+	"dure/internal/mcp":                  "connects to servers that somebody has said yes to; what their tools do passes the gate",
+	"dure/internal/base/cron/tab":        "keeps what its user has scheduled, with the user's own data",
+	"dure/internal/inbound":              "takes requests, and makes none",
+	"dure/internal/models/chat":          "looks for model servers on this machine",
+	"dure/internal/telemetry":            "tells collectors that its user, or the administrator, has named",
+	"dure/internal/safety/sandbox":       "confines, watches and ends processes; starting one is an effect by itself",
 }
 
 // works are the functions of one of ours that are effects of tools all the same.
 var works = []string{
-	"(*dure/internal/worktree.Store).Create", "(*dure/internal/worktree.Store).Commit", "(*dure/internal/worktree.Store).Merge",
+	"(*dure/internal/state/worktree.Store).Create", "(*dure/internal/state/worktree.Store).Commit", "(*dure/internal/state/worktree.Store).Merge",
 	"(*dure/internal/bundle/changeset.Changesets).Open", "(*dure/internal/bundle/changeset.Changesets).Commit",
 }
 

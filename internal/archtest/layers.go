@@ -27,17 +27,17 @@ var Layers = []Layer{
 	// one measure, so it lies below all of them.
 	{
 		Name:     "ground",
-		Packages: []string{"internal/safety/shell", "internal/safety/workspace", "internal/safety/trust", "internal/base/keys", "internal/base/near", "internal/base/record", "internal/base/calc", "internal/base/forms", "internal/base/hosts", "internal/base/frontmatter", "internal/base/jsonc", "internal/plan", "internal/hunks", "internal/base/cron"},
+		Packages: []string{"internal/safety/shell", "internal/safety/workspace", "internal/safety/trust", "internal/base/keys", "internal/base/near", "internal/base/record", "internal/base/calc", "internal/base/forms", "internal/base/hosts", "internal/base/frontmatter", "internal/base/jsonc", "internal/state/plan", "internal/state/hunks", "internal/base/cron"},
 		May:      []string{"internal/base/record", "vocabulary"},
 	},
 	{
 		Name:     "bounds",
-		Packages: []string{"internal/safety/policy", "internal/safety/sandbox", "internal/checkpoint"},
+		Packages: []string{"internal/safety/policy", "internal/safety/sandbox", "internal/state/checkpoint"},
 		May:      []string{"ground", "vocabulary"},
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/bundle", "internal/catalog", "internal/door", "internal/oauth", "internal/worktree"},
+		Packages: []string{"internal/bundle", "internal/catalog", "internal/door", "internal/oauth", "internal/state/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{
@@ -47,7 +47,7 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "record",
-		Packages: []string{"internal/journal", "internal/transcript", "internal/budget"},
+		Packages: []string{"internal/state/journal", "internal/state/transcript", "internal/kernel/budget"},
 		May:      []string{"vocabulary"},
 	},
 
@@ -55,10 +55,10 @@ var Layers = []Layer{
 	{
 		Name: "capability",
 		Packages: []string{
-			"internal/loop", "internal/hooks", "internal/safety/guard", "internal/tools",
+			"internal/kernel/loop", "internal/hooks", "internal/safety/guard", "internal/tools",
 			"internal/mcp", "internal/exthost", "internal/swarm", "internal/prompt",
 			"internal/compact", "internal/skills", "internal/memory", "internal/mention", "internal/verify", "internal/commands",
-			"internal/models", "internal/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/survey",
+			"internal/models", "internal/state/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/survey",
 		},
 		May: []string{"stock", "bounds", "ground", "record", "vocabulary"},
 	},
@@ -67,13 +67,13 @@ var Layers = []Layer{
 	// They are the transport of a client in the same process.
 	{
 		Name:     "session",
-		Packages: []string{"internal/session"},
-		May:      []string{"internal/loop", "internal/plan", "record", "client", "vocabulary"},
+		Packages: []string{"internal/kernel/session"},
+		May:      []string{"internal/kernel/loop", "internal/state/plan", "record", "client", "vocabulary"},
 	},
 	{
 		Name:     "replay",
-		Packages: []string{"internal/replay"},
-		May:      []string{"internal/loop", "record", "internal/checkpoint", "vocabulary"},
+		Packages: []string{"internal/kernel/replay"},
+		May:      []string{"internal/kernel/loop", "record", "internal/state/checkpoint", "vocabulary"},
 	},
 
 	// Front-ends see a session only through its client.
@@ -83,7 +83,7 @@ var Layers = []Layer{
 			"internal/cli", "internal/tui", "internal/web", "internal/server",
 			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve", "internal/control", "internal/serve",
 		},
-		May: []string{"internal/door", "figures", "client", "internal/transcript", "internal/base/near", "internal/plan", "text", "vocabulary"},
+		May: []string{"internal/door", "figures", "client", "internal/state/transcript", "internal/base/near", "internal/state/plan", "text", "vocabulary"},
 	},
 
 	// What brings messages from outside is a front-end that follows the routes of bundles.
@@ -114,7 +114,7 @@ var Layers = []Layer{
 	{
 		Name:     "proof",
 		Packages: []string{"internal/archtest", "internal/bench"},
-		May:      []string{"wiring", "record", "internal/models", "internal/loop", "client", "vocabulary"},
+		May:      []string{"wiring", "record", "internal/models", "internal/kernel/loop", "client", "vocabulary"},
 	},
 }
 

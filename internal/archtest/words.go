@@ -72,7 +72,7 @@ type Power struct {
 var Powers = []Power{
 	{
 		Import:   "os/exec",
-		Packages: []string{"client/control", "internal/safety/sandbox", "internal/safety/workspace", "internal/checkpoint", "internal/worktree", "internal/bench", "internal/prooftest"},
+		Packages: []string{"client/control", "internal/safety/sandbox", "internal/safety/workspace", "internal/state/checkpoint", "internal/state/worktree", "internal/bench", "internal/prooftest"},
 		Why:      "processes are started by internal/safety/sandbox, git by those who keep files, and dure itself by its client",
 	},
 	{

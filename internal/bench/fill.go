@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/journal"
-	"dure/internal/loop"
-	"dure/internal/transcript"
+	"dure/internal/kernel/loop"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
 )
 
 // The shape of the long session.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/journal"
-	"dure/internal/transcript"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
 )
 
 const pileSize = 10_000 // sessions

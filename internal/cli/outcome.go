@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // outcome is what a turn of print mode comes to. It is a fold of events.

@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/plan"
+	"dure/internal/state/plan"
 	"dure/internal/text"
 )
 

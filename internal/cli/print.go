@@ -13,8 +13,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // Format is how print mode writes its outcome.

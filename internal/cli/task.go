@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // taskState is the working memory of a session: what its agent has noted.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
-	"dure/internal/hunks"
+	"dure/internal/state/hunks"
 )
 
 // Review is the prompt of a review: the changes of whole files, as long as they fit into

@@ -17,7 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/compact"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // applied is the conversation that a compaction makes of messages.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // A Case is a conversation to be shortened, one JSON object.

@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/compact"
 	"dure/internal/prooftest"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // life writes the log of a session to which everything happens that can happen to a

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // plan is a compaction in the making.

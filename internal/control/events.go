@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/client/protocol"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // The bounds of what a message tells, in bytes.

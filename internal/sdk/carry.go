@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // carried are the built-in commands that are carried out for hosts, beside [compactCommand].

@@ -13,7 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // maxRead is how much of a file is read for a host: more is no line that every host reads.

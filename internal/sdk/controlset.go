@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 var (

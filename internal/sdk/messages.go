@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // outputStyle is the one that there is.

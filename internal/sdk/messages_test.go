@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // A message is called by the place of its block in the answer, whatever else of that is not

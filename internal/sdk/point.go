@@ -7,7 +7,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // EventOf returns the number of the event that a message comes from, by its UUID; 0 = there

@@ -8,8 +8,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // turn is what of a turn no fold has.

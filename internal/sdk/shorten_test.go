@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // numbers is so much JSON in which there is no text that could be cut.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // The states of a session that hosts are told of.

@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/state/transcript"
 	"dure/internal/text"
-	"dure/internal/transcript"
 )
 
 // task is work that goes on behind a turn, or for a call of it.

@@ -12,7 +12,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/door"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 // ownerTag begins the tag by which a session is a user's.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/worktree"
+	"dure/internal/state/worktree"
 )
 
 // inTree is the isolation of an agent in a work tree of its own.

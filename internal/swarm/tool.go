@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/worktree"
+	"dure/internal/state/worktree"
 )
 
 // Tool is the canonical name of the tool that hands work to agents.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/worktree"
+	"dure/internal/state/worktree"
 )
 
 // The tools for what agents have done in work trees.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/plan"
+	"dure/internal/state/plan"
 	"dure/internal/tools/kit"
 )
 

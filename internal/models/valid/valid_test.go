@@ -20,7 +20,7 @@ import (
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/transcript"
+	"dure/internal/state/transcript"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
-	"dure/internal/hunks"
+	"dure/internal/state/hunks"
 	"dure/internal/tools/kit"
 )
 

@@ -1,0 +1,316 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/internal/kernel/loop"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
+)
+
+// Hooks are the points of a session at which others have a word, beside those of its
+// turns. Each may take its time, and each may be nil. What they have to say to the
+// model is in the Context of the runs that they record.
+type Hooks struct {
+	loop.Hooks
+
+	// Opened is called when a session has been opened, and again when its conversation
+	// has begun anew: how is startup, resume, fork or compact. The first turn waits for
+	// it. Words are read as the first input of a session that has none.
+	Opened func(ctx context.Context, how string) (words, by string)
+
+	// Speaks reports whether Opened may have words for a new session: what a person
+	// says waits for them. nil = it may not.
+	Speaks func() bool
+
+	// Heard is asked about input before it enters the conversation. It may return
+	// another text, or why the input is to be dropped.
+	Heard func(context.Context, agent.InputQueued) (text string, drop *agent.InputDropped)
+
+	// Screens reports whether Heard has anything to say; nil = it has. Once it has, that
+	// stays so: until then input enters the conversation as if nobody were asked.
+	Screens func() bool
+
+	// Takes reports whether Heard has anything to say to one input, when Screens says
+	// that it has not to all. nil = it has not.
+	Takes func(agent.InputQueued) bool
+
+	// Switching is asked before another model is used, and Switched told of it.
+	Switching func(ctx context.Context, from, to string) error
+	Switched  func(ctx context.Context, from, to string)
+
+	// Ended is told how a turn came out, and Closing that the session is given up.
+	Ended   func(context.Context, agent.TurnEnded)
+	Closing func(context.Context)
+}
+
+// turnHooks are the points of a turn. A plan is in the log before anybody is asked about
+// it, and who speaks for a person is not asked what a person has answered already.
+func (s *Session) turnHooks() loop.Hooks {
+	h := s.parts.Hooks.Hooks
+	if s.formed != 0 {
+		h.Due = s.due
+	}
+	ask := h.Asking
+	if ask == nil {
+		return h
+	}
+	h.Asking = func(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
+		var id string
+		var answered bool
+		s.rec.read(func(st *transcript.State) { id = s.approvalID(st, p.Call.ID) })
+		if s.front.above == nil { // else it is known there
+			s.front.rec.read(func(st *transcript.State) { _, answered = st.Resolved[id] })
+		}
+		if answered { // before the turn was cut short
+			return agent.Decision{}, false
+		}
+		if err := s.proposePlan(id, p); err != nil {
+			return agent.Decision{Verdict: agent.Deny, Reason: err.Error(), By: "user"}, true
+		}
+		return ask(ctx, p, d)
+	}
+	return h
+}
+
+// begun calls Opened once for the epoch, and lets the turns begin.
+func (s *Session) begun() {
+	defer close(s.beginning)
+	if s.parts.Hooks.Opened == nil {
+		return
+	}
+	how := "startup"
+	var fresh bool
+	s.rec.read(func(st *transcript.State) {
+		switch fresh = len(st.Hashes) == 0; {
+		case st.Epochs > 1:
+			how = "resume"
+		case st.First.ForkOf != "":
+			how = "fork"
+		}
+	})
+	words, by := s.parts.Hooks.Opened(s.life, how)
+	if words != "" && fresh && !s.lent && s.life.Err() == nil {
+		// It comes before all that is said meanwhile, which waits in the queue. A log
+		// that cannot be written ends the session at its next event.
+		_ = s.rec.store(false, agent.InputAdded{Input: newID("in_"), Text: words, Origin: by})
+	}
+}
+
+// holds reports whether input has to wait in the queue until the turn takes it: for
+// somebody's word, or for the end of the beginning of a new one, whose words come first.
+func (s *Session) holds() bool {
+	if s.screens() {
+		return true
+	}
+	select {
+	case <-s.beginning:
+		return false
+	default:
+	}
+	fresh := false
+	s.rec.read(func(st *transcript.State) { fresh = len(st.Hashes) == 0 })
+	if speaks := s.parts.Hooks.Speaks; speaks == nil || !fresh || !speaks() {
+		return false
+	}
+	s.held.Store(true)
+	return true
+}
+
+// awaitBegun waits until the session's beginning is over.
+func (s *Session) awaitBegun(ctx context.Context) error {
+	select {
+	case <-s.beginning:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// screens reports whether input has to wait in the queue for somebody's word.
+func (s *Session) screens() bool {
+	h := s.parts.Hooks
+	if h.Heard == nil {
+		return false
+	}
+	if h.Screens == nil || h.Screens() {
+		return true
+	}
+	some := false
+	if h.Takes != nil {
+		s.rec.read(func(st *transcript.State) { some = slices.ContainsFunc(st.Queued, h.Takes) })
+	}
+	return some
+}
+
+// steer moves the input that waits into the conversation, as the hooks let it, and
+// reports whether anything was said with it.
+func (s *Session) steer(ctx context.Context, all bool) (bool, error) {
+	if !s.screens() {
+		return s.rec.steer(all)
+	}
+	said := false
+	for {
+		var next *agent.InputQueued
+		s.rec.read(func(st *transcript.State) {
+			i := slices.IndexFunc(st.Queued, func(q agent.InputQueued) bool { return all || !q.Later })
+			if i >= 0 {
+				next = &st.Queued[i]
+			}
+		})
+		if next == nil {
+			return said, nil
+		}
+		q := *next
+		words := q.Text != "" || len(q.Parts) > 0
+		var drop *agent.InputDropped
+		if words && q.Origin != settledOrigin {
+			q.Text, drop = s.parts.Hooks.Heard(ctx, q)
+			if cause := context.Cause(ctx); cause != nil {
+				if errors.Is(cause, agent.ErrInterrupted) { // else the next turn would ask about it anew, and send it
+					cause = errors.Join(cause, s.rec.append(journal.Batch{}, agent.InputDropped{Input: q.Input, Reason: "the user interrupted", By: "user"}))
+				}
+				return said, cause
+			}
+		}
+		var body agent.Body = agent.InputAdded{Input: q.Input, Text: q.Text, Parts: q.Parts, Origin: q.Origin, Without: q.Without}
+		if drop != nil {
+			dropped := *drop
+			dropped.Input = q.Input
+			body = dropped
+		} else if s.rec.read(func(st *transcript.State) { words = words || len(st.Notices) > 0 }); words {
+			said = true
+		}
+		if err := s.rec.append(journal.Batch{}, body); err != nil {
+			return said, err
+		}
+	}
+}
+
+// unread reports whether the conversation ends with what the model has not answered.
+func (s *Session) unread() (unread bool) {
+	s.rec.read(func(st *transcript.State) {
+		n := len(st.Messages)
+		unread = n > 0 && st.Messages[n-1].Role == agent.User
+	})
+	return unread
+}
+
+// switches puts a change of the model to whoever has a word on it, and returns what is
+// to be called when it is done.
+func (s *Session) switches(ctx context.Context, c agent.Command) (done func(), err error) {
+	change, ok := c.(agent.Change)
+	if !ok || change.Model == "" || s.parts.Hooks.Switching == nil && s.parts.Hooks.Switched == nil {
+		return func() {}, nil
+	}
+	m, err := s.parts.Model(change.Model)
+	if err != nil {
+		return nil, err
+	}
+	from, to := s.current(), m.Info().ID
+	if from == to {
+		return func() {}, nil
+	}
+	if ask := s.parts.Hooks.Switching; ask != nil {
+		if err := ask(ctx, from, to); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		if tell := s.parts.Hooks.Switched; tell != nil {
+			tell(ctx, from, to)
+		}
+	}, nil
+}
+
+// owed stores what hooks and skills have to say to the model.
+func (s *Session) owed() error {
+	var bodies []agent.Body
+	s.rec.read(func(st *transcript.State) {
+		for _, o := range st.Owed {
+			bodies = append(bodies, agent.ContextAdded{Source: or(o.Source, transcript.HookSource+o.Hook), Key: o.Run, Title: o.Hook, Text: o.Text})
+		}
+	})
+	if bodies == nil {
+		return nil
+	}
+	return s.rec.store(false, bodies...)
+}
+
+// granted lets rules hold that somebody has allowed in the place of a person.
+func (s *Session) granted(g agent.RulesGranted) error {
+	if s.parts.Grant == nil {
+		return errors.New("nothing is remembered in this session")
+	}
+	if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, g); err != nil {
+		return err
+	}
+	return s.parts.Grant(g.Remember, g.Rules)
+}
+
+// revoke takes rules back that were allowed for the session.
+func (r *runner) revoke(c agent.Revoke, batch journal.Batch) error {
+	var held []string
+	r.rec.read(func(s *transcript.State) {
+		for _, g := range s.Grants {
+			if slices.Contains(c.Rules, strings.TrimSpace(g)) && !slices.Contains(held, g) {
+				held = append(held, g)
+			}
+		}
+	})
+	if len(held) == 0 || r.parts.Revoke == nil {
+		if len(batch.Taken) > 0 {
+			return r.rec.append(batch)
+		}
+		return nil
+	}
+	if err := r.parts.Revoke(agent.Revoke{Rules: held}); err != nil {
+		return err
+	}
+	return r.rec.append(batch, agent.RulesRevoked{Rules: held, By: "user"})
+}
+
+// choice is the command that [Build.Choose] becomes.
+type choice struct {
+	mode agent.Mode
+	by   string
+}
+
+// Command returns the name of the command.
+func (choice) Command() string { return "choice" }
+
+// wake is the command that [Build.Wake] becomes.
+type wake struct {
+	id       string // "" = it is said once
+	text, by string
+	facts    []agent.Body
+}
+
+// Command returns the name of the command.
+func (wake) Command() string { return "wake" }
+
+// wake lets the model read what somebody has to say: at the next step of a running
+// turn, else in a turn of its own.
+func (r *runner) wake(c wake) error {
+	var open, heard bool
+	r.rec.read(func(s *transcript.State) { open, heard = s.Turn.Open || len(s.Queued) > 0, s.Inputs[c.id] })
+	if c.id != "" && heard {
+		return nil
+	}
+	c.id = or(c.id, newID("in_"))
+	batch := journal.Batch{Sync: journal.Barrier}
+	if open || r.cancel != nil || r.life.Err() != nil {
+		return r.rec.append(batch, append(c.facts, agent.InputQueued{Input: c.id, Text: c.text, Origin: c.by})...)
+	}
+	if err := r.extras(r.rec.lease.Valid()); err != nil {
+		return err
+	}
+	if err := r.rec.append(batch, append(c.facts, agent.InputAdded{Input: c.id, Text: c.text, Origin: c.by})...); err != nil {
+		return err
+	}
+	return r.start()
+}

@@ -1,0 +1,458 @@
+// Package session runs sessions. One goroutine owns a session: it takes
+// commands from the inbox in order and starts turns; one child of it runs the
+// current turn, and the loop's calls are the children of that. Both write facts
+// through one record, whose fold is the only state they share.
+//
+// Capabilities reach back into their session through Ask, Spawn and Invoke,
+// which go through the same log, gate and guard as everything else. The package
+// knows no model, tool or rule by name; [Parts] plugs them in.
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dure/agent"
+	"dure/internal/kernel/budget"
+	"dure/internal/kernel/loop"
+	"dure/internal/state/journal"
+	"dure/internal/state/transcript"
+)
+
+// Parts is what a session is made of, built anew for each one.
+type Parts struct {
+	Agent   string
+	Workdir string
+	Dialect string         // recorded, so that a replay knows the names that the model saw
+	Lane    string         // default LaneMain
+	Mode    agent.Mode     // that holds from the beginning; "" = the one that it was opened with
+	Profile string         // kind of work, for the log
+	Work    *agent.Profile // what holds for it, for the log; may be nil
+	Config  string         // hash of the configuration, for the log
+
+	// Model returns the model of a name; "" is the default. An error should be
+	// an [agent.Problem].
+	Model func(name string) (agent.Model, error)
+
+	// Catalog returns the tools of the next step. The slice is the same as long
+	// as the tools are.
+	Catalog func() Catalog
+
+	// Choose is asked before each step which of the tools it has, and with what words. The
+	// slice is the same as long as what it makes of them is. An error ends the turn. nil =
+	// all of the catalog's.
+	Choose func(context.Context, Catalog) (Catalog, error)
+
+	// System returns the system prompt for a model. It is called once for each model that
+	// is asked; opened is the time of the first event. What it returns has to be the same
+	// when the session is opened again, or providers read all of it anew.
+	System func(opened time.Time, model string) []agent.Section
+
+	Params agent.Params
+	Gate   []loop.Stage
+	Guard  func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
+	Clean  func(agent.Spec) loop.Cleaner // of output in progress; may be nil
+	Wrap   []func(agent.Tool, loop.Run) loop.Run
+	Reap   func(agent.Process)
+
+	// Awaits takes a call up that an earlier program has answered as pending, and reports
+	// whether it has: then it settles it, once the session is open. nil = it takes none.
+	Awaits func(handle string) bool
+	Retry  loop.Retry
+	Limits loop.Limits
+
+	// Fallback names the models that are asked when the session's own fails for
+	// good, see [loop.Config].
+	Fallback []string
+
+	// Thinking is how many tokens of thinking stand for the efforts that a turn may ask
+	// for, see [transcript.State.Effort]. One that is not here changes nothing.
+	Thinking map[string]int
+
+	// Thinks returns how many tokens of thinking were asked for while the session runs; ok
+	// is false while nobody has asked. nil = nobody can.
+	Thinks func() (tokens int, ok bool)
+
+	// Compact shortens a conversation: it returns what to put in the log, or nil when
+	// there is nothing to gain. It is asked before a request of as many tokens as Full
+	// says are too many, which also says whether there is hardly any room left; nil =
+	// more than 0.8 and 0.95 of the window. Without Compact, conversations are never
+	// shortened.
+	Compact func(context.Context, Compaction) (*agent.ContextCompacted, error)
+	Full    func(m agent.ModelInfo, tokens int) (full, brink bool)
+
+	// Tokens is about how many tokens a model has for a system prompt, tools and
+	// messages; nil = one for three bytes.
+	Tokens func(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int
+
+	// PreCompact is asked before a conversation is shortened, see TriggerAuto and the
+	// others: it may forbid that with an error, or name what is to be kept above all.
+	// Forbidden or not, what would not fit is shortened. PostCompact is told of what is
+	// in the log. Both may be nil.
+	PreCompact  func(ctx context.Context, trigger, focus string) (more string, err error)
+	PostCompact func(ctx context.Context, done agent.ContextCompacted)
+
+	Hooks Hooks // may be empty
+	Plans Plans // may be empty
+
+	// Extra returns what the model should have before it besides the conversation, as
+	// of now. What the conversation has already, with the same source, key and text, is
+	// left out; what it has no more, as after a compaction, comes again. It is asked
+	// before each input and each request, and so should cost little when nothing has
+	// changed. nil = nothing.
+	Extra func(context.Context, Moment) []agent.ContextAdded
+
+	// Context tells what fills the window. nil = nobody can tell.
+	Context func(Compaction) agent.ContextReport
+
+	// Budget bounds what the session and its children use, from when it is opened;
+	// zero fields do not.
+	Budget budget.Amount
+
+	// Rewound is told what the conversation is after it went back; may be nil.
+	Rewound func(past []agent.Message)
+
+	// Rewind puts files back to how they were after event To. nil = no checkpoints
+	// are kept.
+	Rewind func(context.Context, agent.Rewind) (agent.FilesRewound, error)
+
+	// Accept checks what of the changes to files a person accepts, and Reject puts back
+	// what one does not want. Both are nil when Rewind is.
+	Accept func(context.Context, agent.Accept) (agent.ChangesAccepted, error)
+	Reject func(context.Context, agent.Reject) (agent.FilesRewound, error)
+
+	// Ended is told how a turn came out, and what was answered last, before anything
+	// else happens in the session; it must not wait. nil = nobody is.
+	Ended func(end agent.TurnEnded, answer string)
+
+	Heard   func()                 // is told when the user has said something; may be nil
+	SetMode func(agent.Mode) error // of the policy
+	Close   func()                 // gives back what Build took; may be nil
+
+	// Revive returns what has a call go on that an earlier program has left pending with a
+	// child session; nil = the call is lost. Without Revive, all are.
+	Revive func(handle string, p transcript.Pending) Revival
+
+	// Offer returns what a question shows beside the proposal: the answers that
+	// hold beyond the call, and what an edit would change. nil = nothing.
+	Offer func(context.Context, agent.Proposal, agent.Decision) (choices []agent.Choice, diff string)
+
+	// Grant lets rules hold from now on: for the session, or always. It is also
+	// told what a session that is opened again remembers. nil = nothing is
+	// remembered.
+	Grant func(remember string, rules []string) error
+
+	// Revoke takes back what holds for the session; nil = nothing is remembered.
+	Revoke func(agent.Revoke) error
+}
+
+// Catalog is the tools of one step, in a stable order.
+type Catalog struct {
+	Specs []agent.Spec
+	Names map[string]string
+	loop.Tools
+}
+
+// Config says how to run sessions. Store and Build are required.
+type Config struct {
+	Store journal.Store
+
+	// Build makes the parts of a session that is being opened. child is set for
+	// a session that serves a call of another one.
+	Build func(ctx context.Context, b Build) (Parts, error)
+
+	// Takeover ends the owner of a session, which has not given it up, or says why it
+	// does not; nil = it never does.
+	Takeover func(context.Context, *journal.OwnedError) error
+
+	// Discard takes a fork away that could not be opened, so that nothing of it is left;
+	// nil = it stays.
+	Discard func(ctx context.Context, id string) error
+
+	// Apart runs a child in a process of its own to its end; nil = it cannot be.
+	Apart func(context.Context, Apart) (agent.Outcome, error)
+
+	// Query answers what is not about sessions; nil = nothing.
+	Query func(context.Context, agent.Query) (any, error)
+
+	Lanes   *Lanes // default: no limits
+	Logger  *slog.Logger
+	Now     func() time.Time // default time.Now
+	Version string
+	Host    string
+	PID     int
+}
+
+// Build is what a session is to be built from.
+type Build struct {
+	Session string
+	Open    agent.Open
+	Stored  agent.SessionInfo // as the log has it; zero for a new session
+	Files   []agent.FileState // what the session has seen of files
+	Past    []agent.Message   // the conversation so far; of its oldest part, the newest call of each tool
+	Child   *agent.Child
+	Parent  string // of a child: the session whose call it serves; "" when it is opened by itself
+	Depth   int    // of a child: 1, of one of a child 2 ...; at most maxDepth
+	Agent   string // of a session that is opened again: the type that it had
+	Reach   agent.Reach
+
+	// Spent are the hooks that run once in a session and have done so in this one.
+	Spent []string
+
+	// Selected are the tools that the model has looked for, see [agent.ToolsSelected].
+	Selected []string
+
+	// Off are the tools and groups that a person has switched off, see [agent.ToolsSwitched].
+	Off []string
+
+	// Active are the skills of a turn that was cut short, which goes on with them.
+	Active []transcript.TurnSkill
+
+	// Record puts what capabilities of the session have done into its log: snapshots of
+	// the workspace, notes, runs of hooks. What comes before it is open is put there when
+	// it is.
+	Record func(...agent.Body) error
+
+	// Events reads the session's log behind an event, once it is open.
+	Events func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
+
+	// Kept is what extensions have kept, see [agent.ExtensionKept].
+	Kept map[string]json.RawMessage
+
+	// Follow is Events with what comes then, until ctx is done. It is not read by what
+	// gives back what Build took.
+	Follow func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
+
+	// Model returns the model that the session would ask next, once it is open.
+	Model func() string
+
+	// Conversation returns the newest messages, as far as they are at hand, once it is
+	// open. They must not be changed.
+	Conversation func() []agent.Message
+
+	// Wake puts a text of somebody who is not the user before the model: at the next
+	// step of a running turn, else in a turn of its own. Facts are stored with it.
+	Wake func(ctx context.Context, text, by string, facts ...agent.Body) error
+
+	// Tell does so, too. What has an ID is said once, however often it comes.
+	Tell func(ctx context.Context, id, text, by string) error
+
+	// PlanAgreed is for the call of the model's that puts a plan to the user, when it
+	// runs: it ends plan mode, and returns what was changed in the plan since the model
+	// wrote it. PlanFirst turns plan mode on, because the model wants to plan, and
+	// Planning says when the session plans, and PlanPut whether a call that has put a plan
+	// to the user has no result yet.
+	PlanAgreed func(ctx context.Context, call, text string) (changes []string, err error)
+	PlanFirst  func(ctx context.Context) error
+	Planning   func() agent.PlanMode
+	PlanPut    func() bool
+
+	// Granted lets rules hold that somebody has allowed in the place of a person, and
+	// Choose has a permission mode hold, by whose word it says.
+	Granted func(agent.RulesGranted) error
+	Choose  func(ctx context.Context, mode agent.Mode, by string) error
+
+	// Outcome returns how a pending call of this session came out, or that it is
+	// lost; false when it is not known.
+	Outcome func(handle string) (agent.Result, bool)
+
+	// PutBlob stores a spilled output with the session; see [journal.Lease].
+	PutBlob func(ctx context.Context, r io.Reader, limit int64) (sha256 string, size int64, err error)
+}
+
+// maxStuck is how often a turn is started without anything coming of it before
+// it is given up.
+const maxStuck = 5
+
+// Session is a session that runs. Its methods are safe for concurrent use; its
+// turn belongs to the goroutine in run.
+type Session struct {
+	reg      *Registry
+	id       string
+	parts    Parts
+	rec      *record
+	early    early
+	approver bool
+	lent     bool        // others call its tools, and it runs no turns
+	served   atomic.Bool // capabilities have called its tools
+	limits   loop.Limits
+	front    *Session // whose log a person reads: this one, or that of a child's parent
+	depth    int      // how many sessions it works for, in each other
+	via      string   // the child of front that this session is, or belongs to; "" = front itself
+	blobs    blobs
+	shown    offered         // the tools of the newest request of the conversation, if it was of this epoch
+	next     offered         // those of the one that is being made, or was made last
+	account  *budget.Account // nil = no limit
+
+	inbox  chan envelope
+	ended  chan ended
+	life   context.Context // done when the session is to end
+	stop   context.CancelFunc
+	opened int64         // sequence number of the event that opened this epoch
+	done   chan struct{} // closed when run has returned
+	err    error         // why run returned; read after done
+	strays sync.WaitGroup
+	rested chan struct{} // of a child: holds something when nothing was left to do
+
+	revived   []Revival     // what earlier programs have left pending and goes on in this one
+	beginning chan struct{} // closed when the session's beginning is over
+	held      atomic.Bool   // input waits for that in the queue
+
+	// formed is the number of the turn that is to come to an answer in the form that was
+	// asked for: everyTurn, or one that was begun before; 0 = none.
+	formed int
+
+	whyLong string // why the conversation was not shortened, as it was noted; of the running turn
+	vain    int    // messages at the newest attempt to shorten the conversation, if nothing came of it; of the running turn
+	tight   bool   // it was noted that a request is too large for its model; of the running turn
+
+	asking  chan struct{} // holds one value while a person is being asked
+	mu      sync.Mutex
+	waiting map[string]chan agent.ApprovalResolved
+	mode    agent.Mode // of this epoch; "" = that of the settings
+
+	// above asks the person where the session stands for one of another process, see
+	// [Registry.RunApart]; nil = it is one of this process.
+	above func(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error)
+
+	children map[string]bool // that run for it, and theirs in turn; of front
+	created  time.Time
+	systems  map[string][]agent.Section // by model
+}
+
+// envelope is a command on its way to the owner.
+type envelope struct {
+	command agent.Command
+	reply   chan error // buffered
+}
+
+// ended is how a turn came out.
+type ended struct {
+	turn  string
+	steps int
+	err   error
+	aside bool // it was no turn
+}
+
+// newSession returns a session that has neither parts nor a record yet.
+func newSession(reg *Registry, id string, approver bool) *Session {
+	s := &Session{
+		reg: reg, id: id, approver: approver,
+		inbox: make(chan envelope), ended: make(chan ended), done: make(chan struct{}),
+		beginning: make(chan struct{}), asking: make(chan struct{}, 1), waiting: map[string]chan agent.ApprovalResolved{}, systems: map[string][]agent.Section{},
+	}
+	s.life, s.stop = context.WithCancel(context.Background())
+	s.front = s
+	return s
+}
+
+// Send hands a command to the owner and waits until it is accepted.
+func (s *Session) Send(ctx context.Context, c agent.Command) error {
+	done, err := s.switches(ctx, c)
+	if err != nil {
+		return err
+	}
+	e := envelope{c, make(chan error, 1)}
+	select {
+	case s.inbox <- e:
+	case <-s.done:
+		return s.closedError()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err = <-e.reply // the owner answers what it has taken, also when it ends then
+	if err == nil {
+		done()
+	}
+	return err
+}
+
+func (s *Session) closedError() error {
+	if s.err != nil {
+		return s.err
+	}
+	return fmt.Errorf("session %s: %w", s.id, journal.ErrClosed)
+}
+
+// run serves the session until it is stopped or its log cannot be written.
+func (s *Session) run() {
+	defer close(s.done)
+	defer s.reg.remove(s)
+	defer func() { s.rec.feed.close(s.err) }()
+	r := &runner{Session: s}
+	s.strays.Go(s.begun)
+	s.resurrect()
+	s.err = r.serve()
+	if s.parts.Hooks.Closing != nil && s.rec.lease.Valid().Err() == nil {
+		s.parts.Hooks.Closing(s.rec.lease.Valid())
+	}
+	s.stop()
+	s.strays.Wait()
+	if s.parts.Close != nil {
+		s.parts.Close()
+	}
+	s.err = errors.Join(s.err, s.release())
+}
+
+// release gives the log back. That of a session whose tools were called without turns, the
+// ends of which seal it, is sealed here.
+func (s *Session) release() error {
+	var unsealed error
+	turns := false
+	s.rec.read(func(st *transcript.State) { turns = st.Turn.ID != "" })
+	if (s.lent || s.served.Load() && !turns) && s.rec.lease.Valid().Err() == nil {
+		unsealed = s.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true})
+	}
+	meta := s.rec.lease.Session()
+	s.rec.read(func(st *transcript.State) {
+		meta.SessionInfo = st.Info()
+		if st.Head-s.rec.snap >= snapEvents/8 {
+			s.rec.snapshotLocked()
+		}
+	})
+	return errors.Join(unsealed, s.rec.lease.Release(context.Background(), journal.Parked, meta))
+}
+
+// Info returns the session's row in the list.
+func (s *Session) Info() (info agent.SessionInfo) {
+	s.rec.read(func(st *transcript.State) { info = st.Info() })
+	return info
+}
+
+// current returns the model that would be asked next.
+func (s *Session) current() (model string) {
+	s.rec.read(func(st *transcript.State) { model = st.Current() })
+	return model
+}
+
+// currentMode returns the permission mode that holds now. The log's may be one
+// that was not taken over when the session was resumed.
+func (s *Session) currentMode() agent.Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
+}
+
+// system returns the system prompt for a model: the same slice each time.
+func (s *Session) system(model string) []agent.Section {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sections, ok := s.systems[model]
+	if !ok {
+		sections = s.parts.System(s.created, model)
+		s.systems[model] = sections
+	}
+	return sections
+}
+
+// newID returns an ID that is unique for ever.
+func newID(prefix string) string { return prefix + rand.Text()[:16] }
