@@ -13,7 +13,7 @@ import (
 
 	"github.com/tiktoken-go/tokenizer"
 
-	"dure/internal/compact"
+	"dure/internal/knowledge/compact"
 )
 
 // How far off an estimate may be, as a share of what the tokenizer counts. Too many

@@ -12,12 +12,12 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/state/transcript"
 	"dure/internal/swarm"
+	"dure/internal/tools/catalog"
 )
 
 // fromAgents is the source of the list of types of agents.

@@ -10,10 +10,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/catalog"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
 	"dure/internal/swarm"
+	"dure/internal/tools/catalog"
 )
 
 // agentServer is how a server of a type of agents is called where it is listed and said yes

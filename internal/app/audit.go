@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/guard"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // masked returns a record as it is shown: logs have the inputs of calls as they were,

@@ -12,10 +12,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/commands"
-	"dure/internal/memory"
-	"dure/internal/mention"
+	"dure/internal/knowledge/memory"
+	"dure/internal/knowledge/mention"
+	"dure/internal/knowledge/survey"
 	"dure/internal/safety/workspace"
-	"dure/internal/survey"
 	"dure/internal/text"
 )
 

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
@@ -21,7 +20,8 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 )
 
 // build makes the parts of a session.

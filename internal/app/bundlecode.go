@@ -15,10 +15,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/catalog"
 	"dure/internal/exthost"
 	"dure/internal/oauth"
 	"dure/internal/safety/sandbox"
+	"dure/internal/tools/catalog"
 )
 
 // BundleCode is the code of a swarm of a bundle: what its agents have of tools that are no

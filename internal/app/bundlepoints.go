@@ -12,10 +12,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/catalog"
 	"dure/internal/exthost"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
+	"dure/internal/tools/catalog"
 )
 
 // pointsHere are the moments at which the extensions of a session take part.

@@ -10,9 +10,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/bundle"
-	"dure/internal/catalog"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
+	"dure/internal/tools/catalog"
 )
 
 // bundleServers are the servers that the folder of a bundle names, as its sessions have them

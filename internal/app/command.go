@@ -6,10 +6,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/keys"
-	"dure/internal/catalog"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // ToolNames returns the names of the built-in tools in the dialect of the

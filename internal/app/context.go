@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
-	"dure/internal/compact"
 	"dure/internal/kernel/session"
-	"dure/internal/tools"
+	"dure/internal/knowledge/compact"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 )
 
 // compactor shortens the conversations of a session; nil when settings forbid it.

@@ -10,11 +10,11 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // members are the sessions that are open, as far as their children depend on them: a

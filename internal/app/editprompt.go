@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"strings"
 
-	"dure/internal/prompt"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/sandbox"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
+	"dure/internal/tools/catalog"
 )
 
 // CheckFlags says what the command line names that is not there, or cannot be read: a run

@@ -5,7 +5,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/session"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
 )
 
 // addForm adds the tool by which a model answers in the form that was asked for.

@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/hooks"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/swarm"
+	"dure/internal/tools/catalog"
 )
 
 // hooked are the hooks of one session: what runs at which of its moments, and what

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/hooks"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // listHooks returns the hooks of a session, or those that one in the working folder would

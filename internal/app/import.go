@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/workspace"
 	others "dure/internal/state/archive/foreign"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // What an import is bounded by, besides what its readers are.

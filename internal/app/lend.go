@@ -10,11 +10,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/catalog"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/skills"
+	"dure/internal/tools/catalog"
 )
 
 // conversational are the groups of tools that mean something within a conversation only:

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/memory/lessons"
+	"dure/internal/knowledge/memory/lessons"
 )
 
 // LessonTypes are the kinds of tasks that lessons are kept by.

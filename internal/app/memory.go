@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
-	"dure/internal/memory"
+	"dure/internal/knowledge/memory"
 )
 
 // recentFiles is how many of the files that were touched last bring back what holds

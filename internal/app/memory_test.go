@@ -16,7 +16,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/memory/notes"
+	"dure/internal/knowledge/memory/notes"
 	"dure/internal/models/script"
 )
 

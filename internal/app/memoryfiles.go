@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/memory"
+	"dure/internal/knowledge/memory"
 	"dure/internal/safety/sandbox"
 )
 

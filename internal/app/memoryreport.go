@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"dure/agent"
-	"dure/internal/memory"
+	"dure/internal/knowledge/memory"
 	"dure/internal/text"
 )
 

@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/commands"
 	"dure/internal/kernel/session"
-	"dure/internal/mention"
+	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
+	"dure/internal/tools/catalog"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
 )

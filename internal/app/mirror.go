@@ -10,12 +10,12 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/transcript"
+	"dure/internal/tools/catalog"
 )
 
 // projects is the folder where programs for agent sessions look for conversations, and the

@@ -11,9 +11,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/session"
-	"dure/internal/memory/notes"
+	"dure/internal/knowledge/memory/notes"
 	"dure/internal/safety/guard"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
 )
 
 // fromNotes is the source of what an agent has noted in earlier sessions.

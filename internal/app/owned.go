@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // sessionDecider is the decider of a session that is being built.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // ownCases are folders of settings of the user that the environment puts somewhere else, with

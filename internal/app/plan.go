@@ -4,7 +4,7 @@ import (
 	"dure/agent"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
 )
 
 // planTools are how the model of a session ends plan mode, with the user's agreement, and

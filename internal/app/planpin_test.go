@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/compact"
 	"dure/internal/kernel/session"
+	"dure/internal/knowledge/compact"
 )
 
 // A plan that was agreed to is carried on word for word, however long it is, and is told

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // Explanation is a decision taken apart.

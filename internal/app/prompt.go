@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
-	"dure/internal/compact"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
-	"dure/internal/prompt"
+	"dure/internal/knowledge/compact"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // promptShare is the part of the model's window that the system prompt may have: one

@@ -16,10 +16,10 @@ import (
 	"dure/agent"
 	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/models"
 	"dure/internal/models/anthropic"
 	"dure/internal/models/chat"
 	"dure/internal/models/gemini"
+	"dure/internal/models/registry"
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
 )

@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/transcript"
+	"dure/internal/tools/catalog"
 )
 
 // Recorded is a decision of a log taken apart, and what would be decided now.

@@ -14,7 +14,7 @@ import (
 	"dure/agent"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
-	"dure/internal/memory/lessons"
+	"dure/internal/knowledge/memory/lessons"
 )
 
 // What looking back at a task may cost. A session that does little is judged by rules,

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // deciderOf returns what decides on the calls of a session, or with "" on those of one in

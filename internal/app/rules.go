@@ -14,12 +14,12 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust/grants"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // policyConfig is what a session in a folder is decided by, apart from what was

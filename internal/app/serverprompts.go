@@ -12,9 +12,9 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
 	"dure/internal/kernel/session"
+	"dure/internal/knowledge/mention"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/mention"
 	"dure/internal/safety/guard"
 )
 

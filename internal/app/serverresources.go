@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/knowledge/mention"
 	"dure/internal/mcp"
 	"dure/internal/mcp/servers"
-	"dure/internal/mention"
 	"dure/internal/safety/policy"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
 )
 
 // maxResources bounds the resources that are read with one input.

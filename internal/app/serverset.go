@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
 	"dure/internal/mcp"
@@ -24,6 +23,7 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 const (

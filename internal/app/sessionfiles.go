@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/mention"
+	"dure/internal/knowledge/mention"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )

@@ -10,10 +10,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/catalog"
 	"dure/internal/skills"
 	"dure/internal/skills/builtin"
 	"dure/internal/skills/shelf"
+	"dure/internal/tools/catalog"
 )
 
 // listSkills returns the skills of a folder, "" = the program's.

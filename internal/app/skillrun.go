@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/commands"
-	"dure/internal/mention"
+	"dure/internal/knowledge/mention"
 	"dure/internal/skills"
 	"dure/internal/state/transcript"
 )

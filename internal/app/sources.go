@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
+	"dure/internal/tools/catalog"
 )
 
 // The sources that [Flags.Sources] may name.

@@ -9,11 +9,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/catalog"
 	"dure/internal/kernel/session"
 	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // toolsIn is what can be told of the tools of a session.

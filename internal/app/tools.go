@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
@@ -20,7 +19,8 @@ import (
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/swarm"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
 	"dure/internal/tools/git"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/models"
+	"dure/internal/models/registry"
 )
 
 // What tools start has the key of no provider.

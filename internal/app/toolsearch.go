@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/config"
 	"dure/internal/kernel/session"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 )
 
 // fromTools is the source of the names of tools that are not loaded.

@@ -9,13 +9,13 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/commands"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // The tool by which the texts of commands run theirs, and how long each may take.

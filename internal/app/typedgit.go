@@ -18,7 +18,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/commands"
-	"dure/internal/mention"
+	"dure/internal/knowledge/mention"
 	"dure/internal/state/hunks"
 )
 

@@ -12,10 +12,10 @@ import (
 	"dure/agent"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
-	"dure/internal/memory/lessons"
+	"dure/internal/knowledge/memory/lessons"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
-	"dure/internal/verify"
+	"dure/internal/tools/verify"
 )
 
 // verification has the files that calls have changed looked at once more, and gives the

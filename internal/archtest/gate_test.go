@@ -59,7 +59,7 @@ var ours = map[string]string{
 	"dure/internal/door":                 "listens on this machine for those whom its user lets in",
 	"dure/internal/serve":                "takes requests of front-ends, and makes none",
 	"dure/client/remote":                 "asks a server of this program, for a front-end",
-	"dure/internal/memory":               "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
+	"dure/internal/knowledge/memory":     "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
 	"dure/internal/skills/shelf":         "makes and copies the skills that its user names",
 	"dure/internal/oauth":                "signs in where its user has configured it, keeps grants, and listens for the browser",
 	"dure/internal/plugins":              "keeps the plugins that its user installs from the command line, in a folder of its own",
@@ -154,7 +154,7 @@ func TestOneGate(t *testing.T) {
 	}
 	starters := g.callers("(*dure/internal/safety/sandbox.Box).Run", "(*dure/internal/safety/sandbox.Box).Start")
 	for _, f := range starters {
-		if strings.HasPrefix(packageOf(f), "dure/internal/tools") && !slices.Contains(asks, f.String()) {
+		if strings.HasPrefix(packageOf(f), "dure/internal/tools/builtin") && !slices.Contains(asks, f.String()) {
 			t.Errorf("%s starts a process around the gate:\n\t%s", f, strings.Join(g.path(f.String()), "\n\t"))
 		}
 	}

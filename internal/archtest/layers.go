@@ -37,7 +37,7 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/bundle", "internal/catalog", "internal/door", "internal/oauth", "internal/state/worktree"},
+		Packages: []string{"internal/bundle", "internal/tools/catalog", "internal/door", "internal/oauth", "internal/state/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{
@@ -56,9 +56,9 @@ var Layers = []Layer{
 		Name: "capability",
 		Packages: []string{
 			"internal/kernel/loop", "internal/hooks", "internal/safety/guard", "internal/tools",
-			"internal/mcp", "internal/exthost", "internal/swarm", "internal/prompt",
-			"internal/compact", "internal/skills", "internal/memory", "internal/mention", "internal/verify", "internal/commands",
-			"internal/models", "internal/state/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/survey",
+			"internal/mcp", "internal/exthost", "internal/swarm", "internal/knowledge/prompt",
+			"internal/knowledge/compact", "internal/skills", "internal/knowledge/memory", "internal/knowledge/mention", "internal/tools/verify", "internal/commands",
+			"internal/models", "internal/state/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/knowledge/survey",
 		},
 		May: []string{"stock", "bounds", "ground", "record", "vocabulary"},
 	},

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/catalog"
 	"dure/internal/safety/sandbox"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 )
 
 var testEnv = []string{

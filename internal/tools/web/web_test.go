@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dure/agent"
-	"dure/internal/catalog"
+	"dure/internal/tools/catalog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

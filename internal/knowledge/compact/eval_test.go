@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/compact"
+	"dure/internal/knowledge/compact"
 )
 
 func TestEval(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"dure/internal/base/record"
-	"dure/internal/memory"
+	"dure/internal/knowledge/memory"
 )
 
 // Limits.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/catalog"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
 	"dure/internal/tools/kit"
 )
 

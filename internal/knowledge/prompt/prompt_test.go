@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/prompt"
+	"dure/internal/knowledge/prompt"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

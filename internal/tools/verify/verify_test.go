@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/verify"
+	"dure/internal/tools/verify"
 )
 
 func TestFindings(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"dure/internal/base/record"
-	"dure/internal/memory"
+	"dure/internal/knowledge/memory"
 )
 
 // maxChecks is how many checks of a kind are kept, each of at most MaxItem bytes.

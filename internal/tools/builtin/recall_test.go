@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/tools"
+	"dure/internal/tools/builtin"
 )
 
 // What an old event says cannot pose as another event, and is called what it is: data.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/compact"
+	"dure/internal/knowledge/compact"
 	"dure/internal/state/transcript"
 )
 

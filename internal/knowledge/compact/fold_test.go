@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/compact"
+	"dure/internal/knowledge/compact"
 	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )

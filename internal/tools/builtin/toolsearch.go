@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"dure/agent"
-	"dure/internal/catalog"
+	"dure/internal/tools/catalog"
 	"dure/internal/tools/kit"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dure/internal/prompt"
+	"dure/internal/knowledge/prompt"
 )
 
 func TestParseOwn(t *testing.T) {
