@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/skills"
+	"dure/internal/extend/skills"
 )
 
 // TestSkillsRef compares with skills-ref, a checker of the open standard, which of more

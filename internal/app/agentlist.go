@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/swarm"
+	"dure/internal/extend/swarm"
 )
 
 // listAgents says what types of agents there are.

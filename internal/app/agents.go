@@ -13,10 +13,10 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/config"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/state/transcript"
-	"dure/internal/swarm"
 	"dure/internal/tools/catalog"
 )
 

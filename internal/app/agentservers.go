@@ -10,9 +10,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
-	"dure/internal/swarm"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
+	"dure/internal/extend/swarm"
 	"dure/internal/tools/catalog"
 )
 

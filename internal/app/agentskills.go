@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"dure/internal/skills"
+	"dure/internal/extend/skills"
 )
 
 // maxPreloaded bounds the bytes of all skills that a type of agents begins with. One that

@@ -20,14 +20,14 @@ import (
 	"dure/client"
 	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/exthost"
+	"dure/internal/extend/exthost"
+	"dure/internal/extend/oauth"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/session"
 	"dure/internal/models/chat"
 	"dure/internal/models/registry"
-	"dure/internal/oauth"
 	"dure/internal/safety/guard"
 	"dure/internal/state/journal"
-	"dure/internal/swarm"
 )
 
 // Flags are what the command line says. Zero values say nothing.

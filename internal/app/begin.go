@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
 	"dure/internal/knowledge/memory"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/survey"

@@ -15,9 +15,9 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/base/frontmatter"
+	"dure/internal/extend/skills/builtin"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/skills/builtin"
 )
 
 // sampleCalls are calls of tools that skills allow, by the rule that allows them. What

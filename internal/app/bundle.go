@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
-	"dure/internal/bundle"
+	"dure/internal/extend/bundle"
 	"dure/internal/tools/toolkit"
 )
 

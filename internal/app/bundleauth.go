@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/exthost"
-	"dure/internal/oauth"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
+	"dure/internal/extend/oauth"
 )
 
 // thePerson is the subject of the grants of who sits at this machine. Those of a conversation

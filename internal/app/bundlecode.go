@@ -14,9 +14,9 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/exthost"
-	"dure/internal/oauth"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
+	"dure/internal/extend/oauth"
 	"dure/internal/safety/sandbox"
 	"dure/internal/tools/catalog"
 )

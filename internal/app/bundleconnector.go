@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/bundle"
-	"dure/internal/exthost"
-	"dure/internal/inbound"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
+	"dure/internal/extend/inbound"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/bundle/changeset"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/bundle/changeset"
 	"dure/internal/safety/guard"
 	"dure/internal/tools/toolkit"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"dure/internal/bundle"
-	"dure/internal/exthost"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/exthost"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/tools/catalog"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/bundle"
+	"dure/internal/extend/bundle"
 	"dure/internal/kernel/session"
 )
 

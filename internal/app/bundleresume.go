@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/inbound"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/inbound"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )

@@ -20,10 +20,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/cron"
-	"dure/internal/bundle"
-	"dure/internal/inbound"
-	"dure/internal/oauth"
-	"dure/internal/swarm"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/inbound"
+	"dure/internal/extend/oauth"
+	"dure/internal/extend/swarm"
 )
 
 // BundleRun is how a swarm of a bundle is run: with types of agents for the program, and what

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/tools/catalog"
 )
 

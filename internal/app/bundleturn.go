@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/exthost"
-	"dure/internal/hooks"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
+	"dure/internal/extend/hooks"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/exthost"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/exthost"
 )
 
 // shippedExtensions are those that dure itself has compiled in.

@@ -9,7 +9,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/near"
 	"dure/internal/config"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/catalog"
 )

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"dure/internal/config"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 )
 
 // settingsWatch looks at the files of the settings between the steps of a turn, and tells

@@ -18,11 +18,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
-	"dure/internal/swarm"
 	"dure/internal/tools/catalog"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 	"dure/internal/kernel/loop"
 	"dure/internal/safety/policy"
 	"dure/internal/text"

@@ -10,7 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )

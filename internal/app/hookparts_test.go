@@ -14,7 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 )

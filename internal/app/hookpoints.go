@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/text"

@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 )
 
 // A hookSource is the value of "hooks" of one place, and whose word it is.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"dure/agent"
-	"dure/internal/hooks"
-	"dure/internal/mcp"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/mcp"
 	"dure/internal/text"
 )
 

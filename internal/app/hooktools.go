@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 	"dure/internal/kernel/loop"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
 )
 
 // Bounds of what is watched for hooks.

@@ -10,9 +10,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"dure/internal/hooks"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 )
 
 // A Host is the program that embeds this one: it has hooks and servers of the Model

@@ -15,8 +15,8 @@ import (
 	"dure/agent"
 	"dure/internal/base/jsonc"
 	"dure/internal/config"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
 )
 

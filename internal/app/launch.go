@@ -16,12 +16,12 @@ import (
 	"dure/agent"
 	"dure/internal/base/calc"
 	"dure/internal/base/frontmatter"
+	"dure/internal/extend/launch"
+	"dure/internal/extend/skills/builtin"
+	"dure/internal/extend/swarm"
+	"dure/internal/extend/swarm/presets"
 	"dure/internal/knowledge/mention"
-	"dure/internal/launch"
 	"dure/internal/safety/workspace"
-	"dure/internal/skills/builtin"
-	"dure/internal/swarm"
-	"dure/internal/swarm/presets"
 	"dure/internal/tools/shell"
 )
 

@@ -16,9 +16,9 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/base/frontmatter"
+	"dure/internal/extend/skills/builtin"
+	"dure/internal/extend/swarm/presets"
 	"dure/internal/models/script"
-	"dure/internal/skills/builtin"
-	"dure/internal/swarm/presets"
 )
 
 // What skills and agents that come with the program call a tool is one.

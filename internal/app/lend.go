@@ -10,10 +10,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
+	"dure/internal/extend/skills"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/skills"
 	"dure/internal/tools/catalog"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"

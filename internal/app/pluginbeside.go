@@ -13,7 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/plugins"
+	"dure/internal/extend/plugins"
 )
 
 // A besidePlugin is a plugin that lies in a folder of skills.

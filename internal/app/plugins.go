@@ -17,8 +17,8 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/hooks"
-	"dure/internal/plugins"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/plugins"
 )
 
 // A usedPlugin is a plugin that is in force in a folder.

@@ -21,7 +21,7 @@ import (
 	"dure/internal/base/jsonc"
 	"dure/internal/base/keys"
 	"dure/internal/config"
-	"dure/internal/plugins"
+	"dure/internal/extend/plugins"
 	"dure/internal/safety/sandbox"
 )
 

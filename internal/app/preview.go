@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
-	"dure/internal/bundle/changeset"
+	"dure/internal/extend/bundle/changeset"
 	"dure/internal/safety/workspace"
 )
 

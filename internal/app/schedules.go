@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/cron/tab"
-	"dure/internal/inbound"
+	"dure/internal/extend/inbound"
 	"dure/internal/kernel/session"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/loop"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
 	"dure/internal/text"
 )
 

@@ -15,7 +15,7 @@ import (
 	"dure/internal/base/jsonc"
 	"dure/internal/base/near"
 	"dure/internal/config"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp/servers"
 )
 
 // ServerScopes are the scopes that servers are written to, the usual one first.

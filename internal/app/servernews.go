@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/text"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/mention"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
 	"dure/internal/safety/guard"
 )
 

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/knowledge/mention"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/builtin"
 )

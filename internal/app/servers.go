@@ -14,7 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp/servers"
 )
 
 // managedServers are the files by which an administrator names all servers that there

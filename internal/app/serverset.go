@@ -17,9 +17,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/session"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"

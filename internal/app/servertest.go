@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/mcp"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
 )
 

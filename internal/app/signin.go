@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"dure/agent"
-	"dure/internal/mcp/servers"
-	"dure/internal/oauth"
+	"dure/internal/extend/mcp/servers"
+	"dure/internal/extend/oauth"
 	"dure/internal/text"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
+	"dure/internal/extend/skills"
 	"dure/internal/kernel/session"
-	"dure/internal/skills"
 	"dure/internal/state/transcript"
 )
 

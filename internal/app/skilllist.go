@@ -10,9 +10,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/skills"
-	"dure/internal/skills/builtin"
-	"dure/internal/skills/shelf"
+	"dure/internal/extend/skills"
+	"dure/internal/extend/skills/builtin"
+	"dure/internal/extend/skills/shelf"
 	"dure/internal/tools/catalog"
 )
 

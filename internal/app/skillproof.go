@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/extend/skills"
 	"dure/internal/kernel/loop"
 	"dure/internal/safety/trust"
-	"dure/internal/skills"
 	"dure/internal/state/transcript"
 )
 

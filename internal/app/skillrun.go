@@ -14,9 +14,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
+	"dure/internal/extend/skills"
 	"dure/internal/knowledge/mention"
-	"dure/internal/skills"
 	"dure/internal/state/transcript"
 )
 

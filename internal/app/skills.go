@@ -10,12 +10,12 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/commands"
-	"dure/internal/hooks"
+	"dure/internal/extend/commands"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/skills"
+	"dure/internal/extend/skills/builtin"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/skills"
-	"dure/internal/skills/builtin"
 	"dure/internal/state/transcript"
 )
 

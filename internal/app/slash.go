@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
 	"dure/internal/text"
 )
 

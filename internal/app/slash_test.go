@@ -21,7 +21,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/cli"
-	slash "dure/internal/commands"
+	slash "dure/internal/extend/commands"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
 	"dure/internal/text"

@@ -9,8 +9,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/session"
-	"dure/internal/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"

@@ -11,13 +11,13 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/hooks"
+	"dure/internal/extend/hooks"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/worktree"
-	"dure/internal/swarm"
 )
 
 // treehouse is the work trees of this program. Looking after those that a killed

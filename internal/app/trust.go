@@ -10,7 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/config"
-	"dure/internal/mcp/servers"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/grants"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"

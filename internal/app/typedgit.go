@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/commands"
+	"dure/internal/extend/commands"
 	"dure/internal/knowledge/mention"
 	"dure/internal/state/hunks"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/extend/launch"
 	"dure/internal/kernel/session"
-	"dure/internal/launch"
 )
 
 // How long a search for a person may take with all that belongs to it, the model's

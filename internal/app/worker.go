@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/state/journal"
-	"dure/internal/swarm"
 )
 
 // WorkerCommand is the command of the program that is the process of an agent.

@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/session"
-	"dure/internal/swarm"
 )
 
 // Bounds of what a program and the process of an agent tell each other.

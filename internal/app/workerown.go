@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/extend/swarm"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
-	"dure/internal/swarm"
 )
 
 // upper is the program that this one works for, as the process of an agent; nil = none. It

@@ -37,7 +37,7 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/bundle", "internal/tools/catalog", "internal/door", "internal/oauth", "internal/state/worktree"},
+		Packages: []string{"internal/extend/bundle", "internal/tools/catalog", "internal/door", "internal/extend/oauth", "internal/state/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{
@@ -55,10 +55,10 @@ var Layers = []Layer{
 	{
 		Name: "capability",
 		Packages: []string{
-			"internal/kernel/loop", "internal/hooks", "internal/safety/guard", "internal/tools",
-			"internal/mcp", "internal/exthost", "internal/swarm", "internal/knowledge/prompt",
-			"internal/knowledge/compact", "internal/skills", "internal/knowledge/memory", "internal/knowledge/mention", "internal/tools/verify", "internal/commands",
-			"internal/models", "internal/state/archive", "internal/finance", "internal/plugins", "internal/launch", "internal/knowledge/survey",
+			"internal/kernel/loop", "internal/extend/hooks", "internal/safety/guard", "internal/tools",
+			"internal/extend/mcp", "internal/extend/exthost", "internal/extend/swarm", "internal/knowledge/prompt",
+			"internal/knowledge/compact", "internal/extend/skills", "internal/knowledge/memory", "internal/knowledge/mention", "internal/tools/verify", "internal/extend/commands",
+			"internal/models", "internal/state/archive", "internal/finance", "internal/extend/plugins", "internal/extend/launch", "internal/knowledge/survey",
 		},
 		May: []string{"stock", "bounds", "ground", "record", "vocabulary"},
 	},
@@ -89,8 +89,8 @@ var Layers = []Layer{
 	// What brings messages from outside is a front-end that follows the routes of bundles.
 	{
 		Name:     "inbound",
-		Packages: []string{"internal/inbound"},
-		May:      []string{"internal/bundle", "internal/base/cron", "client", "vocabulary"},
+		Packages: []string{"internal/extend/inbound"},
+		May:      []string{"internal/extend/bundle", "internal/base/cron", "client", "vocabulary"},
 	},
 
 	// Wiring: the one place where everything meets. The command gives what it

@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	slash "dure/internal/commands"
+	slash "dure/internal/extend/commands"
 	"dure/internal/text"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	slash "dure/internal/commands"
+	slash "dure/internal/extend/commands"
 )
 
 // Line mode carries out every command of the table, and no others.

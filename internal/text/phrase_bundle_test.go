@@ -14,7 +14,7 @@ import (
 func TestBundlesSpeakKorean(t *testing.T) {
 	var said []string
 	for _, file := range []string{"wrong.txt", "old.txt"} {
-		data, err := os.ReadFile(filepath.Join("..", "bundle", "testdata", file))
+		data, err := os.ReadFile(filepath.Join("..", "extend", "bundle", "testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestBundlesSpeakKorean(t *testing.T) {
 		}
 	}
 	written := regexp.MustCompile(`(?:at|warn|wrong)\(.*, ("[^"]*"), "([^"]+)"|(?:Message|Suggestion): +(?:fmt\.Sprintf\()?"([^"]+)"`)
-	files, err := filepath.Glob(filepath.Join("..", "bundle", "*.go"))
+	files, err := filepath.Glob(filepath.Join("..", "extend", "bundle", "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

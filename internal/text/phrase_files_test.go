@@ -16,7 +16,7 @@ import (
 // trusted is said in Korean.
 func TestFilesSpeakKorean(t *testing.T) {
 	said := sentences(t, "../safety/trust", "New", "Errorf")
-	for _, dir := range []string{"../base/frontmatter", "../swarm"} {
+	for _, dir := range []string{"../base/frontmatter", "../extend/swarm"} {
 		said = append(said, faults(t, dir)...)
 	}
 	if len(said) < 80 {

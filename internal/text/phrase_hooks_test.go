@@ -9,7 +9,7 @@ import (
 // Whatever the package of hooks says is said in Korean: words of files stay as they are
 // written there, sentences do not.
 func TestHooksSpeakKorean(t *testing.T) {
-	said := sentences(t, "../hooks", "New", "Errorf", "Sprintf", "fault", "fail", "warn")
+	said := sentences(t, "../extend/hooks", "New", "Errorf", "Sprintf", "fault", "fail", "warn")
 	if len(said) < 50 {
 		t.Fatalf("%d sentences were found alone", len(said))
 	}

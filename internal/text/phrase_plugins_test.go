@@ -17,7 +17,7 @@ import (
 // Whatever the package of plugins says is said in Korean, whole: no sentence of it is
 // known in part alone.
 func TestPluginsSpeakKorean(t *testing.T) {
-	said := sentences(t, "../plugins", "New", "Errorf", "Sprintf", "noSource", "say", "left", "bad", "because")
+	said := sentences(t, "../extend/plugins", "New", "Errorf", "Sprintf", "noSource", "say", "left", "bad", "because")
 	if len(said) < 100 {
 		t.Fatalf("%d sentences were found alone", len(said))
 	}

@@ -7,7 +7,7 @@ import (
 
 // What is wrong with the fields of a file, or with a skill, is said in Korean.
 func TestSkillsSpeakKorean(t *testing.T) {
-	said := sentences(t, "../skills", "fault", "off", "New")
+	said := sentences(t, "../extend/skills", "fault", "off", "New")
 	said = append(said, `it has no fields: the file does not begin with "---"`, "X is no field of the standard", "did you mean description?",
 		`the name "A" has capital letters`, `the name "a" is not that of its folder, "b"`, "the description has 2000 characters; 1024 are the most",
 		"line 4, column 17: user-invocable has to be true or false", "line 3: the value needs quotes; it was read as text",

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/bundle/changeset"
+	"dure/internal/extend/bundle/changeset"
 	"dure/internal/tools/kit"
 )
 

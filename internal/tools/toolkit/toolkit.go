@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/bundle/changeset"
+	"dure/internal/extend/bundle/changeset"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
 )

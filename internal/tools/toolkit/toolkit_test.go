@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/bundle"
-	"dure/internal/bundle/changeset"
+	"dure/internal/extend/bundle"
+	"dure/internal/extend/bundle/changeset"
 	"dure/internal/prooftest"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/files"
