@@ -26,7 +26,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/meter"
-	"dure/internal/telemetry"
+	"dure/internal/frontend/telemetry"
 )
 
 // happened is a session that is over.

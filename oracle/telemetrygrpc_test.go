@@ -23,7 +23,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/meter"
-	"dure/internal/telemetry"
+	"dure/internal/frontend/telemetry"
 )
 
 // callee answers calls of a collector's services, and gives what it is called with on.

@@ -17,12 +17,12 @@ import (
 	client "dure/client/control"
 	"dure/client/protocol"
 	"dure/internal/app"
-	"dure/internal/control"
-	"dure/internal/control/socket"
-	"dure/internal/door"
+	"dure/internal/frontend/auth"
+	"dure/internal/frontend/control"
+	"dure/internal/frontend/control/socket"
+	"dure/internal/frontend/serve"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
-	"dure/internal/serve"
-	"dure/internal/text"
 )
 
 // patience is how long a test waits for something that should come at once.

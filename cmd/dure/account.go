@@ -14,8 +14,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // maxKeyInput bounds what is read as a key, in bytes.

@@ -13,10 +13,10 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/acp"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/acp"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // acpCommand serves an editor.

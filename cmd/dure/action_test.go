@@ -19,9 +19,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/text"
 )
 
 // actionStep is a step of an action or of a job.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // agentNotesCommand lists, shows and deletes what types of agents have noted.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 var (

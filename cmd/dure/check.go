@@ -10,8 +10,8 @@ import (
 
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // checkCommand looks for damage in a transcript; with --out it writes what can be made

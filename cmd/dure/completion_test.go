@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dure/internal/frontend/text"
 	"dure/internal/prooftest"
-	"dure/internal/text"
 )
 
 // isolated is an environment of its own, with a session that has a title.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // configCommand shows and changes settings.

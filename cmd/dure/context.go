@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 func (p *program) contextCommand() *cobra.Command {

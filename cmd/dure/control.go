@@ -9,8 +9,8 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/control"
-	"dure/internal/text"
+	"dure/internal/frontend/control"
+	"dure/internal/frontend/text"
 )
 
 // controlCommand serves one host over standard input and output.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 func (p *program) doctorCommand() *cobra.Command {

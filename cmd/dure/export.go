@@ -13,8 +13,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // exportFormats are the values of --format.

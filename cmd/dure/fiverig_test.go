@@ -24,12 +24,12 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/acp"
-	"dure/internal/door"
+	"dure/internal/frontend/acp"
+	"dure/internal/frontend/auth"
+	"dure/internal/frontend/sdk"
+	"dure/internal/frontend/serve"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
-	"dure/internal/sdk"
-	"dure/internal/serve"
-	"dure/internal/text"
 )
 
 // shown is what a front-end has been shown so far. It is safe for concurrent use.

@@ -15,8 +15,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // flags are the flags of the root command, as they were given.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // forking is what a fork is made of, and what it does at once.

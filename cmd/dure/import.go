@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // importSources are the values of --from.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 const (

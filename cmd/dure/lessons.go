@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // lessonsCommand shows and changes what was learnt from past tasks.

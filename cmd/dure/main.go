@@ -18,8 +18,8 @@ import (
 
 	_ "dure/cmd/dure/tuning" // before a library reads its variable
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // version is set by the linker for releases.

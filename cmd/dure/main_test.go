@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // dureProgram is the binary under test.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dure/agent"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 func (p *program) manCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // manageCommands change how sessions are kept, and where they go on from.

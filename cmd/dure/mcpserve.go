@@ -15,10 +15,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/door"
-	"dure/internal/mcpserve"
-	"dure/internal/text"
+	"dure/internal/frontend/auth"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/mcpserve"
+	"dure/internal/frontend/text"
 )
 
 // tokenVar names the variable with the token of clients.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // notes says what is odd about the settings.

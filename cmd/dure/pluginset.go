@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // setPlugin shows what can be set for a plugin, or sets it. A secret is typed unseen, or

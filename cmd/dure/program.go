@@ -18,10 +18,10 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/acp"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/acp"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // atWrites is called at every write of a log, by tests that end the program there; nil else.

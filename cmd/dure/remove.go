@@ -10,8 +10,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // maxNamed is how many sessions one command line names.

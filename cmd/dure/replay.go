@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // root returns the command line.

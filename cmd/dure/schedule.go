@@ -11,8 +11,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // scheduleCommand lists and changes what is scheduled, and runs it.

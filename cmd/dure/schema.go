@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // readSchema reads the schema of the answer: what the flag says, or the file that it names

@@ -16,9 +16,9 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/sdk"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/sdk"
+	"dure/internal/frontend/text"
 )
 
 // sdkVersion is the version of the protocol of the Agent SDKs that is spoken: they ask

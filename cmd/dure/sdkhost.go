@@ -7,7 +7,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/sdk"
+	"dure/internal/frontend/sdk"
 )
 
 // embedded is what the program sees of the host that drives it over lines.

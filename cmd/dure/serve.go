@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/cli"
-	"dure/internal/control"
-	"dure/internal/control/socket"
-	"dure/internal/serve"
-	"dure/internal/serve/completions"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/control"
+	"dure/internal/frontend/control/socket"
+	"dure/internal/frontend/serve"
+	"dure/internal/frontend/serve/completions"
+	"dure/internal/frontend/text"
 )
 
 // serveVar names the variable with the token of those who are served.

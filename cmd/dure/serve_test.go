@@ -28,7 +28,7 @@ import (
 	"testing"
 	"time"
 
-	"dure/internal/cli"
+	"dure/internal/frontend/cli"
 	"dure/internal/models/script"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/cli"
-	"dure/internal/door"
-	"dure/internal/text"
+	"dure/internal/frontend/auth"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // users are those who may come in with tokens of their own.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/internal/app"
-	"dure/internal/cli"
-	"dure/internal/text"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 )
 
 // signInCommand signs in to a server, and waits for the person.

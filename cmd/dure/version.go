@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 func (p *program) versionCommand() *cobra.Command {

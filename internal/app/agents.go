@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
-	"dure/internal/config"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"

@@ -18,8 +18,8 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/app/config"
 	"dure/internal/base/keys"
-	"dure/internal/config"
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/swarm"

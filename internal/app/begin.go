@@ -12,11 +12,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/commands"
+	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/survey"
 	"dure/internal/safety/workspace"
-	"dure/internal/text"
 )
 
 // surveyTime bounds how long a project is looked at.

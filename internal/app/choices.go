@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 )
 
 // byRepository reports whether the files of the project gave a value.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/config"
+	"dure/internal/app/config"
 )
 
 // A repository may choose a model, and not a provider that its user did not.

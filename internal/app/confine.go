@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/sandbox/egress"
 	"dure/internal/safety/workspace"

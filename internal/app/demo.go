@@ -17,10 +17,10 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/config"
+	"dure/internal/app/config"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
 	"dure/internal/safety/sandbox"
-	"dure/internal/text"
 )
 
 // The samples. Their files end in .txt, so that no tool takes them for a part

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"dure/agent"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
-	"dure/internal/text"
 )
 
 // script is what the model of the demo says: it reads, runs the test, plans,

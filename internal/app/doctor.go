@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/keys"
-	"dure/internal/config"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
 	"dure/internal/safety/sandbox"
-	"dure/internal/text"
 	"dure/internal/tools/lsp"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/keys"
+	"dure/internal/frontend/text"
 	"dure/internal/safety/trust"
-	"dure/internal/text"
 )
 
 // lockedRing is a keychain that cannot be asked.

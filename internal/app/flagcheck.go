@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/near"
-	"dure/internal/config"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/catalog"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"dure/internal/config"
+	"dure/internal/app/config"
 )
 
 // Tools that are called foreign are not there under any name, and those that are here are

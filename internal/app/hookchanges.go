@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 )
 

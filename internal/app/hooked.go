@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/session"

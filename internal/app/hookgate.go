@@ -11,9 +11,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/loop"
 	"dure/internal/safety/policy"
-	"dure/internal/text"
 )
 
 // maxWords bounds the calls of a turn whose hooks are remembered; with more, the oldest

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"

@@ -14,9 +14,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
-	"dure/internal/text"
 )
 
 // maxGoOn is how often in a row hooks may make a turn go on that is done, unless the

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"dure/internal/app/config"
 	"dure/internal/base/hosts"
-	"dure/internal/config"
 )
 
 // maxHookAnswer is how much of the answer to a hook is read, in bytes.

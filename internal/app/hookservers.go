@@ -9,7 +9,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/mcp"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // A toldServer is a server as hooks are told of it.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
-	"dure/internal/config"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"

@@ -64,7 +64,7 @@ func calculate(s string) (agent.Calculation, error) {
 	return agent.Calculation{Text: s, Result: r.Text, Exact: r.Exact, Fraction: r.Fraction}, err
 }
 
-// mistake says in a sentence what is wrong with a calculation. internal/text has them in
+// mistake says in a sentence what is wrong with a calculation. internal/frontend/text has them in
 // Korean.
 func mistake(e *calc.Error) string {
 	said := map[calc.Why]string{

@@ -17,9 +17,9 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/mcpserve"
+	"dure/internal/frontend/mcpserve"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
-	"dure/internal/text"
 )
 
 // borrower is another agent, as a client of ours.

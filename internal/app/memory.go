@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/memory"
 )

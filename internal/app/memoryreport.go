@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"dure/agent"
+	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
-	"dure/internal/text"
 )
 
 // remember keeps the instructions of a session while it is open; nil = it is not any

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive/mirror"

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 )
 
 // maxCA is the largest file of certificates that is read, in bytes.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
-	"dure/internal/config"
 )
 
 // The kinds of files that extend the program, by the folders that they lie in.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/config"
+	"dure/internal/app/config"
 )
 
 func TestPlaces(t *testing.T) {

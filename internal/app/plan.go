@@ -2,7 +2,7 @@ package app
 
 import (
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/tools/builtin"
 )

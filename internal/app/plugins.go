@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
 	"dure/internal/base/keys"
-	"dure/internal/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/plugins"
 )

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/keys"
-	"dure/internal/config"
 	"dure/internal/extend/plugins"
 	"dure/internal/safety/sandbox"
 )

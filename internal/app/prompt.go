@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/prompt"

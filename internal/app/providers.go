@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/keys"
-	"dure/internal/config"
 	"dure/internal/models/anthropic"
 	"dure/internal/models/chat"
 	"dure/internal/models/gemini"

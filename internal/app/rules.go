@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/near"
-	"dure/internal/config"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust/grants"

@@ -12,8 +12,8 @@ import (
 	"dure/agent"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/loop"
-	"dure/internal/text"
 )
 
 // Bounds of what servers ask.

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/near"
-	"dure/internal/config"
 	"dure/internal/extend/mcp/servers"
 )
 

@@ -7,7 +7,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // Bounds of what a person hears of one server while a session is open.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
-	"dure/internal/config"
 )
 
 // What settings are, for those who show and change them.

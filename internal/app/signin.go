@@ -13,7 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/extend/oauth"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // signInWay is how servers are reached at which somebody signs in: as everything else,

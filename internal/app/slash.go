@@ -12,7 +12,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 // customHolds is how long the commands of files are taken for right: whoever types asks

@@ -20,11 +20,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"dure/agent"
-	"dure/internal/cli"
 	slash "dure/internal/extend/commands"
+	"dure/internal/frontend/cli"
+	"dure/internal/frontend/text"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
-	"dure/internal/text"
 )
 
 // TestCommands plays the scripts in testdata/commands, each a conversation in line mode

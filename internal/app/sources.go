@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/tools/catalog"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/base/meter"
-	"dure/internal/config"
+	"dure/internal/frontend/telemetry"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
-	"dure/internal/telemetry"
 )
 
 // watched is what is told, and counted, of the sessions of the program. There is nothing of

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/config"
+	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/grants"

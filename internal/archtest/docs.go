@@ -201,12 +201,12 @@ func toolCodes(t *Tree) []string {
 
 var toolCode = regexp.MustCompile(`^"E_[A-Z_]+"$`)
 
-// exitCodes returns the values of the constants of internal/cli that are named
+// exitCodes returns the values of the constants of internal/frontend/cli that are named
 // after exits.
 func exitCodes(t *Tree) []string {
 	var codes []string
 	for _, f := range t.Go {
-		if f.Dir != "internal/cli" || f.Test {
+		if f.Dir != "internal/frontend/cli" || f.Test {
 			continue
 		}
 		for _, s := range constSpecs(f.AST.Decls) {

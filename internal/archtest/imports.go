@@ -51,7 +51,7 @@ var environment = map[string][]string{
 func CheckEnvironment(t *Tree) []Fault {
 	may := func(f *File) bool {
 		return f.Test || strings.HasSuffix(path.Base(f.Dir), "test") ||
-			f.Dir == "internal/config" || f.Dir == "internal/app" || f.Dir == "internal/bench" ||
+			f.Dir == "internal/app/config" || f.Dir == "internal/app" || f.Dir == "internal/bench" ||
 			strings.HasPrefix(f.Dir, "cmd/")
 	}
 	return uses(t, environment, func(f *File, sel string) string {

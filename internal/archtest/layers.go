@@ -19,7 +19,7 @@ type Layer struct {
 var Layers = []Layer{
 	{Name: "vocabulary", Packages: []string{"agent"}},
 	{Name: "client", Packages: []string{"client"}, May: []string{"vocabulary"}},
-	{Name: "text", Packages: []string{"internal/text"}, May: []string{"vocabulary"}},
+	{Name: "text", Packages: []string{"internal/frontend/text"}, May: []string{"vocabulary"}},
 	{Name: "figures", Packages: []string{"internal/base/meter"}},
 	{Name: "tests", Packages: []string{"internal/prooftest"}},
 
@@ -37,12 +37,12 @@ var Layers = []Layer{
 	},
 	{
 		Name:     "stock",
-		Packages: []string{"internal/extend/bundle", "internal/tools/catalog", "internal/door", "internal/extend/oauth", "internal/state/worktree"},
+		Packages: []string{"internal/extend/bundle", "internal/tools/catalog", "internal/frontend/auth", "internal/extend/oauth", "internal/state/worktree"},
 		May:      []string{"bounds", "ground", "vocabulary"},
 	},
 	{
 		Name:     "settings",
-		Packages: []string{"internal/config"},
+		Packages: []string{"internal/app/config"},
 		May:      []string{"stock", "bounds", "ground", "vocabulary"},
 	},
 	{
@@ -80,10 +80,10 @@ var Layers = []Layer{
 	{
 		Name: "edge",
 		Packages: []string{
-			"internal/cli", "internal/tui", "internal/web", "internal/server",
-			"internal/sdk", "internal/acp", "internal/telemetry", "internal/mcpserve", "internal/control", "internal/serve",
+			"internal/frontend/cli", "internal/tui", "internal/web", "internal/server",
+			"internal/frontend/sdk", "internal/frontend/acp", "internal/frontend/telemetry", "internal/frontend/mcpserve", "internal/frontend/control", "internal/frontend/serve",
 		},
-		May: []string{"internal/door", "figures", "client", "internal/state/transcript", "internal/base/near", "internal/state/plan", "text", "vocabulary"},
+		May: []string{"internal/frontend/auth", "figures", "client", "internal/state/transcript", "internal/base/near", "internal/state/plan", "text", "vocabulary"},
 	},
 
 	// What brings messages from outside is a front-end that follows the routes of bundles.
@@ -106,7 +106,7 @@ var Layers = []Layer{
 	{
 		Name:     "command",
 		Packages: []string{"cmd/dure"},
-		May:      []string{"internal/door", "wiring", "edge", "client", "figures", "text", "vocabulary"},
+		May:      []string{"internal/frontend/auth", "wiring", "edge", "client", "figures", "text", "vocabulary"},
 	},
 
 	// Proofs about the rest; nothing imports them. The benchmarks run the program

@@ -77,7 +77,7 @@ var Powers = []Power{
 	},
 	{
 		Import:   "net/http",
-		Packages: []string{"client/control", "client/remote", "internal/serve", "internal/control/socket", "internal/door", "internal/models", "internal/server", "internal/web", "internal/extend/mcp", "internal/mcpserve", "internal/telemetry", "internal/extend/oauth", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/inbound", "internal/bench"},
+		Packages: []string{"client/control", "client/remote", "internal/frontend/serve", "internal/frontend/control/socket", "internal/frontend/auth", "internal/models", "internal/server", "internal/web", "internal/extend/mcp", "internal/frontend/mcpserve", "internal/frontend/telemetry", "internal/extend/oauth", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/inbound", "internal/bench"},
 		Why:      "connections are made by the packages whose promise they are",
 	},
 }

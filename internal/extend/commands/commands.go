@@ -4,7 +4,7 @@
 //
 // It is data and functions of it: front-ends carry out what is built in, and sessions
 // make prompts of the rest. It runs nothing, asks nobody and starts no goroutines. What
-// is said to people of each command stands in internal/text, by its name.
+// is said to people of each command stands in internal/frontend/text, by its name.
 package commands
 
 import (
@@ -33,7 +33,7 @@ var (
 )
 
 // builtIns is the table of the commands, sorted by name. Each has a description in
-// internal/text, a section in docs/commands.md, and a script in
+// internal/frontend/text, a section in docs/commands.md, and a script in
 // internal/app/testdata/commands.
 var builtIns = [...]BuiltIn{
 	{Name: "add-dir", Hint: "FOLDER"},

@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/commands"
-	"dure/internal/text"
+	"dure/internal/frontend/text"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/commands.md")

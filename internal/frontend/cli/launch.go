@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/base/near"
+	"dure/internal/frontend/text"
+)
+
+// calculated is a result as people read it.
+func calculated(r agent.Calculation) string {
+	line := r.Result
+	if !r.Exact {
+		line = "≈ " + line
+	}
+	if r.Fraction != "" {
+		line += " (" + r.Fraction + ")"
+	}
+	return line
+}
+
+// Calculate works a calculation out.
+func (c *CLI) Calculate(ctx context.Context, s string, asJSON bool) error {
+	r, err := client.Query[agent.Calculation](ctx, c.Client, agent.Calculate{Text: s})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(r)
+	}
+	return c.lines([]string{calculated(r)})
+}
+
+// lines writes lines that have been made harmless.
+func (c *CLI) lines(all []string) error {
+	return c.buffered(func(w *bufio.Writer) error {
+		for _, l := range all {
+			w.WriteString(l + "\n")
+		}
+		return nil
+	})
+}
+
+// listed writes rows, or says that there are none.
+func (c *CLI) listed(rows [][]string, none text.Key) error {
+	if len(rows) == 0 {
+		return c.say(none)
+	}
+	return c.buffered(func(w *bufio.Writer) error {
+		c.fitted(w, rows)
+		return nil
+	})
+}
+
+// fitted writes rows in columns; the last one is cut at the width of the terminal.
+func (c *CLI) fitted(w *bufio.Writer, rows [][]string) {
+	columns := 0
+	if c.Columns != nil {
+		columns = c.Columns()
+	}
+	if columns > 0 {
+		used := 0
+		widths := widthsOf(rows)
+		for _, n := range widths[:len(widths)-1] {
+			used += n + gap
+		}
+		const least = 16 // columns; a cell is not cut to less
+		for _, r := range rows {
+			if last := len(r) - 1; last == len(widths)-1 {
+				r[last] = text.Cut(r[last], max(columns-used, least))
+			}
+		}
+	}
+	table(w, rows)
+}
+
+// Emoji lists what a text finds.
+func (c *CLI) Emoji(ctx context.Context, q agent.FindEmoji, asJSON bool) error {
+	list, err := client.Query[[]agent.Emoji](ctx, c.Client, q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(list)
+	}
+	return c.listed(emojiRows(list), text.EmojiNone)
+}
+
+func emojiRows(list []agent.Emoji) (rows [][]string) {
+	for _, e := range list {
+		rows = append(rows, []string{e.Sign, e.Name + ", " + e.Word})
+	}
+	return rows
+}
+
+// Snippets lists the user's snippets.
+func (c *CLI) Snippets(ctx context.Context, asJSON bool) error {
+	list, err := client.Query[[]agent.Snippet](ctx, c.Client, agent.ListSnippets{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(list)
+	}
+	return c.listed(snippetRows(c.Text, list), text.SnippetsNone)
+}
+
+func snippetRows(t text.Catalog, list []agent.Snippet) (rows [][]string) {
+	for _, s := range list {
+		about := s.Description
+		if about == "" {
+			about, _, _ = strings.Cut(s.Text, "\n")
+		}
+		if s.Error != "" {
+			about = t.Say(text.SnippetBroken, "error", s.Error)
+		}
+		rows = append(rows, []string{text.OneLine(s.Name), variables(s.Variables), text.OneLine(about)})
+	}
+	return rows
+}
+
+// variables are the gaps of a snippet, as they are filled in.
+func variables(list []agent.Variable) string {
+	var all []string
+	for _, v := range list {
+		word := v.Name
+		if !v.Needed {
+			word = "[" + v.Name + "]"
+		}
+		all = append(all, text.OneLine(word))
+	}
+	return strings.Join(all, " ")
+}
+
+// Links lists the user's links.
+func (c *CLI) Links(ctx context.Context, asJSON bool) error {
+	list, err := client.Query[[]agent.Link](ctx, c.Client, agent.ListLinks{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(list)
+	}
+	return c.listed(linkRows(list), text.LinksNone)
+}
+
+func linkRows(list []agent.Link) (rows [][]string) {
+	for _, l := range list {
+		rows = append(rows, []string{text.OneLine(l.Name), text.OneLine(l.Description), text.OneLine(l.URL)})
+	}
+	return rows
+}
+
+// Files lists the files that a text finds.
+func (c *CLI) Files(ctx context.Context, q agent.FindFiles, asJSON bool) error {
+	list, err := client.Query[[]string](ctx, c.Client, q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(list)
+	}
+	if len(list) == 0 {
+		return c.say(text.FilesNone)
+	}
+	for i, l := range list {
+		list[i] = text.ExactLine(l)
+	}
+	return c.lines(list)
+}
+
+// System says what the program runs on.
+func (c *CLI) System(ctx context.Context, asJSON bool) error {
+	s, err := client.Query[agent.System](ctx, c.Client, agent.DescribeSystem{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(s)
+	}
+	t := c.Text
+	all := []string{
+		t.Say(text.SystemRuns, "name", text.OneLine(either(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
+		t.Say(text.SystemSelf, "version", text.OneLine(either(s.Version, "?")), "language", s.Language),
+		t.Say(text.SystemCPUs, "n", s.CPUs),
+	}
+	if s.Memory > 0 {
+		all = append(all, t.Say(text.SystemMemory, "free", size(s.MemoryFree), "all", size(s.Memory)))
+	}
+	if s.DiskFree > 0 {
+		all = append(all, t.Say(text.SystemDisk, "free", size(s.DiskFree)))
+	}
+	return c.lines(append(all,
+		t.Say(text.SystemFolder, "path", text.ExactLine(s.Workdir)), t.Say(text.SystemHome, "path", text.ExactLine(s.Home)),
+		t.Say(text.SystemData, "path", text.ExactLine(s.Data)), t.Say(text.SystemTime, "time", s.Time)))
+}
+
+// size writes bytes as people do.
+func size(n int64) string {
+	f, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if f < 1024 {
+			break
+		}
+		f, unit = f/1024, u
+	}
+	return fmt.Sprintf("%.4g %s", f, unit)
+}
+
+// PaletteOptions say what of the palette is listed.
+type PaletteOptions struct {
+	Workdir string
+	Extra   []agent.PaletteEntry // what the program itself can do
+	Kind    string               // "" = all kinds
+	Filter  string
+	JSON    bool
+}
+
+// Palette lists what can be launched.
+func (c *CLI) Palette(ctx context.Context, o PaletteOptions) error {
+	all, err := client.Query[[]agent.PaletteEntry](ctx, c.Client, agent.ListPalette{Workdir: o.Workdir})
+	if err != nil {
+		return err
+	}
+	all = append(slices.Clone(o.Extra), all...)
+	if o.Kind != "" {
+		all = slices.DeleteFunc(all, func(e agent.PaletteEntry) bool { return e.Kind != o.Kind })
+	}
+	all = filtered(all, o.Filter)
+	if o.JSON {
+		return c.encode(append([]agent.PaletteEntry{}, all...))
+	}
+	return c.listed(paletteRows(c.Text, all), text.PaletteNone)
+}
+
+func paletteRows(t text.Catalog, all []agent.PaletteEntry) (rows [][]string) {
+	for _, e := range all {
+		rows = append(rows, []string{t.Word(e.Kind), text.OneLine(text.Cut(e.Use, 40)), text.OneLine(e.Description)})
+	}
+	return rows
+}
+
+// filtered returns the entries that all words of a filter fit, the best first: those
+// whose name begins with a word before those that have it somewhere, and these before
+// those whose name it is nearly.
+func filtered(all []agent.PaletteEntry, filter string) []agent.PaletteEntry {
+	words := strings.Fields(strings.ToLower(bounded(filter)))
+	type ranked struct {
+		agent.PaletteEntry
+		rank int
+	}
+	var fit []ranked
+	for _, e := range all {
+		rank, ok := 0, true
+		for _, w := range words {
+			r := fitness(e, w)
+			rank, ok = rank+r, ok && r >= 0
+		}
+		if ok {
+			fit = append(fit, ranked{e, rank})
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b ranked) int { return a.rank - b.rank })
+	var out []agent.PaletteEntry
+	for _, f := range fit {
+		out = append(out, f.PaletteEntry)
+	}
+	return out
+}
+
+// fitness says how well an entry fits a word; 0 is best, -1 is not at all.
+func fitness(e agent.PaletteEntry, word string) int {
+	name := strings.ToLower(e.Name)
+	switch {
+	case name == word:
+		return 0
+	case strings.HasPrefix(name, word):
+		return 1
+	case strings.Contains(name, word):
+		return 2
+	case strings.Contains(strings.ToLower(e.Use), word):
+		return 3
+	case strings.Contains(strings.ToLower(e.Description), word):
+		return 4
+	case len(word) > 3 && near.Distance(name, word, 3) < 3:
+		return 5
+	}
+	return -1
+}
+
+// FindWeb searches the web and writes what is found, with the summary before it.
+func (c *CLI) FindWeb(ctx context.Context, q agent.SearchWeb, asJSON bool) error {
+	w, err := client.Query[agent.WebAnswer](ctx, c.Client, q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(w)
+	}
+	if w.Failed != "" {
+		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+c.Text.Say(text.FindNoSummary, "error", text.OneLine(c.Text.Phrase(bounded(w.Failed)))))
+	}
+	if len(w.Results) == 0 {
+		return c.say(text.FindNone)
+	}
+	return c.buffered(func(out *bufio.Writer) error {
+		if w.Summary != "" {
+			fmt.Fprintf(out, "%s\n\n", text.Clean(w.Summary))
+		}
+		for i, h := range w.Results {
+			fmt.Fprintf(out, "[%d] %s\n    %s\n", i+1, text.OneLine(h.Title), text.ExactLine(h.URL))
+			if line := strings.TrimSpace(text.OneLine(h.Date) + "  " + text.OneLine(h.Snippet)); line != "" && w.Summary == "" {
+				fmt.Fprintf(out, "    %s\n", line)
+			}
+		}
+		return nil
+	})
+}

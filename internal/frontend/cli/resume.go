@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/frontend/text"
+)
+
+// resumeMost is how many sessions /resume lists.
+const resumeMost = 10
+
+// slashResume goes on with another session: one by its name, or by its number in the
+// list that it shows without one.
+func (ch *chat) slashResume(ctx context.Context, arg string) {
+	if arg == "" {
+		ch.listResumable(ctx)
+		return
+	}
+	name, workdir := arg, ""
+	if n, err := strconv.Atoi(arg); err == nil && n >= 1 && n <= len(ch.resumable) {
+		name = ch.resumable[n-1]
+	}
+	info, err := ch.Find(ctx, name, workdir)
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	if info.ID == ch.sess.Info.ID {
+		ch.v.note(dim, ch.Text.Say(text.ResumeHere))
+		return
+	}
+	ch.switchTo(ctx, agent.Open{Session: info.ID, Approver: true})
+}
+
+// listResumable shows the newest sessions of the folder, the one that is open left out.
+func (ch *chat) listResumable(ctx context.Context) {
+	page, err := client.Query[agent.SessionList](ctx, ch.Client, agent.ListSessions{Workdir: ch.workdir(), Limit: resumeMost + 1})
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	ch.resumable = nil
+	var rows [][]string
+	for _, s := range page.Sessions {
+		if s.ID == ch.sess.Info.ID || s.IsChild() || len(rows) == resumeMost {
+			continue
+		}
+		ch.resumable = append(ch.resumable, s.ID)
+		rows = append(rows, []string{strconv.Itoa(len(rows)+1) + ".", text.Cut(marked(s), 60), ch.ago(s.Updated), text.OneLine(s.ID)})
+	}
+	if len(rows) == 0 {
+		ch.v.note(dim, ch.Text.Say(text.ResumeNone))
+		return
+	}
+	const least = 12
+	columns := ch.s.usable() - 2
+	rows = narrow(rows, 1, columns, least, 3, 2)
+	squeeze(rows, 1, columns, least)
+	var b strings.Builder
+	w := bufio.NewWriter(&b)
+	table(w, rows)
+	w.Flush()
+	for l := range strings.Lines(b.String()) {
+		ch.s.line(4, part{plain, strings.TrimRight(l, "\n")})
+	}
+	ch.v.note(dim, ch.Text.Say(text.ResumeWhich))
+}
+
+// slashNew begins a new session with what this one was begun with.
+func (ch *chat) slashNew(ctx context.Context, title string) {
+	o := ch.o.Open
+	ch.switchTo(ctx, agent.Open{
+		Workdir: ch.workdir(), Model: o.Model, Profile: o.Profile, Mode: cmp.Or(ch.v.mode, o.Mode), MaxSteps: o.MaxSteps,
+		Title: title, Scratch: o.Scratch, Approver: true,
+	})
+}
+
+func (ch *chat) workdir() string { return cmp.Or(ch.v.workdir, ch.sess.Info.Workdir) }
+
+// switchTo opens another session and leaves this one for it. One that cannot be opened
+// leaves everything as it is.
+func (ch *chat) switchTo(ctx context.Context, o agent.Open) {
+	if ch.v.running {
+		ch.v.note(yellow, ch.Text.Say(text.ResumeBusy))
+		return
+	}
+	o.After = ch.sess.Info.ID
+	sess, err := ch.Client.Open(ctx, o)
+	if err != nil {
+		ch.v.fault(explain(ch.Text, err))
+		return
+	}
+	ch.next, ch.nextOpen = sess, o
+	ch.quit(ExitOK)
+}

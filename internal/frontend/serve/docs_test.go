@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"dure/agent"
+	"dure/client"
+	"dure/internal/base/meter"
+	"dure/internal/frontend/auth"
+)
+
+// The documents name every route, command, query, code and figure of the server.
+func TestDocuments(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	figures := meter.New(time.Unix(0, 0))
+	s, err := New(Config{Client: client.New(newLogs()), Token: secret, Version: "1", Files: noFiles, Meter: figures})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.end()
+	server, errs := read("server.md"), read("errors.md")
+	named := regexp.MustCompile(`^(/v1/(?:sessions/\{id\}/commands|queries)/)(.*)$`)
+	for _, r := range s.routes {
+		want := "`" + r.Method + " " + r.Path + "`"
+		if m := named.FindStringSubmatch(r.Path); m != nil {
+			if !strings.Contains(server, "`"+m[2]+"`") {
+				t.Errorf("docs/server.md does not name %s", m[2])
+			}
+			want = "`" + r.Method + " " + m[1] + "{name}`"
+		}
+		if !strings.Contains(server, want) {
+			t.Errorf("docs/server.md does not have %s", want)
+		}
+	}
+	for _, m := range figures.Read() {
+		if !strings.Contains(server, "`"+m.Name+"`") {
+			t.Errorf("docs/server.md does not have the figure %s", m.Name)
+		}
+	}
+	for name, may := range asks {
+		if may != nil && !strings.Contains(server[strings.Index(server, "They ask"):], "`"+name+"`") {
+			t.Errorf("docs/server.md does not say that users may ask %s", name)
+		}
+	}
+	_, codes, _ := strings.Cut(errs, "## The server\n")
+	codes, _, _ = strings.Cut(codes, "\n## ")
+	for _, code := range []string{
+		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, noFile, noUser, badPath,
+		door.NoName, door.NoOrigin, door.NoToken, door.TooMany, door.TooOften, door.TooLarge, door.Incomplete, door.Unavailable,
+	} {
+		if !strings.Contains(codes, "`"+code+"`") {
+			t.Errorf("docs/errors.md does not have the code %s", code)
+		}
+	}
+	for code := range statuses {
+		if code != agent.ProblemInternal && !strings.Contains(errs, "`"+string(code)+"`") {
+			t.Errorf("docs/errors.md does not have the problem %s", code)
+		}
+	}
+}
