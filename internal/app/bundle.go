@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
-	"dure/internal/tools/toolkit"
+	"dure/internal/extend/bundle/toolkit"
 )
 
 // envFiles have variables of a bundle; the first one that names a variable counts, and what

@@ -9,7 +9,7 @@ import (
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/changeset"
 	"dure/internal/safety/guard"
-	"dure/internal/tools/toolkit"
+	"dure/internal/extend/bundle/toolkit"
 )
 
 // kits makes the tools of the program that an agent of a bundle has by names of the bundle.

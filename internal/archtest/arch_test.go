@@ -25,7 +25,9 @@ func TestModule(t *testing.T) {
 		name   string
 		faults []Fault
 	}{
-		{"layers", CheckLayers(tree, Layers)},
+		{"layers", CheckLayers(tree, Layers, Exceptions)},
+		{"table", CheckTable(tree, Layers, Exceptions)},
+		{"cycles", CheckCycles(tree)},
 		{"imports", CheckImports(tree)},
 		{"powers", CheckPowers(tree, Powers)},
 		{"environment", CheckEnvironment(tree)},

@@ -13,10 +13,12 @@ import (
 // Each rule is given a small module that breaks it, and one that keeps it.
 func TestRules(t *testing.T) {
 	small := []Layer{
-		{Name: "bottom", Packages: []string{"agent"}},
-		{Name: "middle", Packages: []string{"internal/a", "internal/b"}, May: []string{"bottom"}},
-		{Name: "top", Packages: []string{"internal/app"}, May: []string{"middle", "bottom"}},
+		{Paths: []string{"agent", "client"}},
+		{Paths: []string{"internal/low"}, May: []string{"client"}},
+		{Paths: []string{"internal/high"}, May: []string{"internal/low/a"}},
+		{Paths: []string{"internal/app", "cmd"}, May: []string{"internal/high", "internal/low", "internal/app"}},
 	}
+	sideways := []Exception{{"internal/low/b", "internal/low/a", "b is made of a"}}
 	for _, tt := range []struct {
 		name  string
 		check func(*Tree) []Fault
@@ -25,32 +27,70 @@ func TestRules(t *testing.T) {
 	}{
 		{
 			name:  "imports go downwards",
-			check: func(t *Tree) []Fault { return CheckLayers(t, small) },
+			check: func(t *Tree) []Fault { return CheckLayers(t, small, sideways) },
 			files: map[string]string{
-				"internal/a/a.go":      "package a\nimport _ \"dure/agent\"\nimport _ \"dure/internal/a/part\"",
-				"internal/a/part/p.go": "package part\nimport _ \"dure/internal/a\"",
-				"internal/app/app.go":  "package app\nimport _ \"dure/internal/b\"",
-				"internal/a/a_test.go": "package a\nimport _ \"dure/internal/app\"",
+				"internal/low/a/a.go":      "package a\nimport _ \"dure/agent\"\nimport _ \"dure/internal/low/a/part\"",
+				"internal/low/a/part/p.go": "package part\nimport _ \"dure/internal/low/a\"",
+				"internal/low/b/b.go":      "package b\nimport _ \"dure/internal/low/a/part\"\nimport _ \"dure/client/remote\"",
+				"internal/high/c/c.go":     "package c\nimport _ \"dure/internal/low/a\"",
+				"internal/app/app.go":      "package app\nimport _ \"dure/internal/high/c\"",
+				"cmd/dure/main.go":         "package main\nimport _ \"dure/internal/app\"",
+				"internal/low/a/a_test.go": "package a\nimport _ \"dure/internal/app\"",
 			},
 		},
 		{
 			name:  "imports sideways, upwards and into the unknown",
-			check: func(t *Tree) []Fault { return CheckLayers(t, small) },
+			check: func(t *Tree) []Fault { return CheckLayers(t, small, sideways) },
 			files: map[string]string{
-				"internal/a/a.go":    "package a\nimport _ \"dure/internal/b\"",
-				"internal/b/b.go":    "package b\n\nimport (\n\t\"fmt\"\n\t_ \"dure/internal/app\"\n\t_ \"dure/internal/ab\"\n)",
-				"agent/x.go":         "package agent\nimport _ \"dure/internal/a\"",
-				"internal/new/n.go":  "package n",
-				"internal/a2/bad.go": "package a2",
+				"internal/low/a/a.go":   "package a\nimport _ \"dure/internal/low/b\"",
+				"internal/low/ab/ab.go": "package ab\n\nimport (\n\t\"fmt\"\n\t_ \"dure/internal/app\"\n\t_ \"dure/internal/lower\"\n)",
+				"internal/high/c/c.go":  "package c\nimport _ \"dure/internal/low/b\"",
+				"agent/x.go":            "package agent\nimport _ \"dure/internal/low/a\"",
+				"internal/lower/n.go":   "package n",
 			},
 			want: []string{
-				"agent/x.go:2: agent must not import internal/a",
-				"internal/a/a.go:2: internal/a must not import internal/b",
-				"internal/a2/bad.go: package internal/a2 has no layer: add it to Layers",
-				"internal/b/b.go:5: internal/b must not import internal/app",
-				"internal/b/b.go:6: internal/b must not import internal/ab",
-				"internal/new/n.go: package internal/new has no layer: add it to Layers",
+				"agent/x.go:2: agent must not import internal/low/a",
+				"internal/high/c/c.go:2: internal/high/c must not import internal/low/b",
+				"internal/low/a/a.go:2: internal/low/a must not import internal/low/b",
+				"internal/low/ab/ab.go:5: internal/low/ab must not import internal/app",
+				"internal/low/ab/ab.go:6: internal/low/ab must not import internal/lower",
+				"internal/lower/n.go: package internal/lower has no layer: add it to Layers",
+				"internal/low/b: nothing needs the exception for internal/low/a: delete it",
 			},
+		},
+		{
+			name: "a table that leads upwards",
+			check: func(t *Tree) []Fault {
+				return CheckTable(t, append(small[:3:3], Layer{Paths: []string{"internal/gone"}}, small[3], Layer{Paths: []string{"internal/top"}, May: []string{"internal/high", "internal/far"}}),
+					[]Exception{{"internal/low/a", "internal/high", "no"}, {"internal/high/c", "internal/low/b", "yes"}})
+			},
+			files: map[string]string{
+				"agent/a.go": "package agent", "client/c.go": "package client", "internal/low/a/a.go": "package a", "internal/high/c/c.go": "package c",
+				"internal/app/a.go": "package app", "cmd/dure/m.go": "package main", "internal/top/t.go": "package top",
+			},
+			want: []string{
+				"internal/gone: has a layer and no packages",
+				"internal/top: may import internal/far, which is not below it",
+				"internal/low/a: has an exception for internal/high, which is above it",
+			},
+		},
+		{
+			name:  "more than a reader keeps in mind",
+			check: func(t *Tree) []Fault { return CheckTable(t, nil, make([]Exception, 13)) },
+			files: map[string]string{
+				"internal/a/x.go": "package a", "internal/b/x.go": "package b", "internal/b/c/x.go": "package c",
+			},
+			want: []string{"internal: 0 layers, 13 exceptions, 2 folders: at most 13, 12 and 14"},
+		},
+		{
+			name:  "rooms that import each other",
+			check: CheckCycles,
+			files: map[string]string{
+				"internal/low/a/a.go":      "package a\nimport _ \"dure/internal/low/b\"\nimport _ \"dure/agent\"",
+				"internal/low/b/b.go":      "package b\nimport _ \"dure/internal/low/c\"",
+				"internal/low/c/part/c.go": "package part\nimport _ \"dure/internal/low/a/part\"\nimport _ \"dure/internal/low/c\"",
+			},
+			want: []string{"internal/low/a: imports itself: internal/low/a → internal/low/b → internal/low/c → internal/low/a"},
 		},
 		{
 			name:  "imports that nobody has",
