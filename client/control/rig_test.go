@@ -209,7 +209,7 @@ func (s scene) server(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := door.Listen(t.Context(), "127.0.0.1:0")
+	l, err := auth.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -393,7 +393,7 @@ func (f *five) serve() *fiveServer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	l, err := door.Listen(f.t.Context(), "127.0.0.1:0")
+	l, err := auth.Listen(f.t.Context(), "127.0.0.1:0")
 	if err != nil {
 		f.t.Fatal(err)
 	}

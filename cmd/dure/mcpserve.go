@@ -116,7 +116,7 @@ func (p *program) serveHTTP(ctx context.Context, s *mcpserve.Server, addr string
 
 // listen listens at an address of this machine, which a flag has named.
 func (p *program) listen(ctx context.Context, flag, addr string) (net.Listener, error) {
-	l, err := door.Listen(ctx, addr)
+	l, err := auth.Listen(ctx, addr)
 	if taken := p.portTaken(flag, addr, err); taken != nil {
 		return nil, taken
 	}
@@ -143,10 +143,10 @@ func (p *program) portTaken(flag, addr string, err error) error {
 func (p *program) token(name string) (token string, said bool, err error) {
 	token = os.Getenv(name)
 	if token == "" {
-		return door.NewToken(), true, nil
+		return auth.NewToken(), true, nil
 	}
-	if door.CheckToken(token) != nil {
-		return "", false, p.usage(p.text.Say(text.ServeShort, "name", name, "n", door.MinToken), "")
+	if auth.CheckToken(token) != nil {
+		return "", false, p.usage(p.text.Say(text.ServeShort, "name", name, "n", auth.MinToken), "")
 	}
 	return token, false, nil
 }

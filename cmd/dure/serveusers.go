@@ -19,19 +19,19 @@ import (
 )
 
 // users are those who may come in with tokens of their own.
-func (p *program) users() *door.Users {
-	return door.OpenUsers(filepath.Join(p.opened.Config().Home, "serve-users.json"))
+func (p *program) users() *auth.Users {
+	return auth.OpenUsers(filepath.Join(p.opened.Config().Home, "serve-users.json"))
 }
 
 // userCommand has what is done with users of the server.
 func (p *program) userCommand() *cobra.Command {
 	user := &cobra.Command{Use: "user", Short: p.text.Say(text.HelpServeUser), Args: p.atMost(0), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	scope := string(door.Write)
+	scope := string(auth.Write)
 	add := p.command("add NAME", text.HelpServeUserAdd, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
-			return p.usage(door.ErrUserName.Error(), "")
+			return p.usage(auth.ErrUserName.Error(), "")
 		}
-		token, err := p.users().Add(args[0], door.Scope(scope), time.Now())
+		token, err := p.users().Add(args[0], auth.Scope(scope), time.Now())
 		if err != nil {
 			return p.usage(args[0]+": "+err.Error(), "")
 		}
@@ -45,7 +45,7 @@ func (p *program) userCommand() *cobra.Command {
 	complete(add, "scope", values("metrics", "read", "write", "admin"))
 	remove := p.command("remove NAME", text.HelpServeUserRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, _ bool) error {
 		if len(args) == 0 {
-			return p.usage(door.ErrUserName.Error(), "")
+			return p.usage(auth.ErrUserName.Error(), "")
 		}
 		if err := p.users().Remove(args[0]); err != nil {
 			return p.usage(args[0]+": "+err.Error(), "")
@@ -122,5 +122,5 @@ func (p *program) beyond(ctx context.Context, o serving) (net.Listener, error) {
 // isLocal reports whether an address is one of this machine that others cannot reach.
 func isLocal(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	return err != nil || door.IsLoopback(host)
+	return err != nil || auth.IsLoopback(host)
 }

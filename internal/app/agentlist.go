@@ -22,7 +22,7 @@ func (a *App) listAgents(q agent.ListAgents) []agent.AgentInfo {
 			continue
 		}
 		info := agentInfo(d)
-		if d.Place.Scope == front.BuiltIn {
+		if d.Place.Scope == frontmatter.BuiltIn {
 			info.Description = ownAbout(a.cfg.Language, d.Name, d.Description)
 		}
 		if q.Name == "" {
@@ -43,7 +43,7 @@ func agentInfo(d swarm.Definition) agent.AgentInfo {
 	}
 }
 
-func fileFaults(all []front.Fault) []agent.FileFault {
+func fileFaults(all []frontmatter.Fault) []agent.FileFault {
 	out := make([]agent.FileFault, len(all))
 	for i, f := range all {
 		out[i] = agent.FileFault(f)
@@ -56,7 +56,7 @@ func (a *App) CheckAgent(path string) (agent.AgentInfo, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(a.opts.Workdir, path)
 	}
-	d, err := swarm.Load(front.Place{Scope: front.User, Dir: filepath.Dir(path), Trusted: true}, path)
+	d, err := swarm.Load(frontmatter.Place{Scope: frontmatter.User, Dir: filepath.Dir(path), Trusted: true}, path)
 	if err != nil {
 		return agent.AgentInfo{}, agentProblem(path, err)
 	}

@@ -30,7 +30,7 @@ const deepest = 3
 // types is what agents there are for the sessions of a folder.
 func (a *App) types(workdir string) *swarm.Types {
 	places := a.extensions(workdir, inAgents)
-	return &swarm.Types{Places: func() []front.Place { return places }, Named: a.agents, Own: swarm.Presets(), Trust: a.trustMark}
+	return &swarm.Types{Places: func() []frontmatter.Place { return places }, Named: a.agents, Own: swarm.Presets(), Trust: a.trustMark}
 }
 
 // crew is the agents of one session: the types that there are, and those that work.

@@ -70,7 +70,7 @@ func (a *App) agentServers(s *serverSources, workdir string) {
 		switch {
 		case d.Path == "":
 			from.Path = "--agents " + d.Name
-		case d.Place.Scope == front.Project:
+		case d.Place.Scope == frontmatter.Project:
 			from.Scope = servers.Project
 			s.trusted[d.Path] = true // what a file says that is not as it was trusted is not kept
 		}

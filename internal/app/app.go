@@ -125,7 +125,7 @@ type App struct {
 	permissions permissions
 	patterns    *guard.Patterns // secrets of the user's own, and those that are known
 	secrets     *guard.Known    // of sign-ins
-	models      *models.Catalog
+	models      *registry.Catalog
 	http        *http.Client
 
 	transport *http.Transport // of http; web tools clone it
@@ -202,7 +202,7 @@ func New(o Options) (*App, error) {
 	a := &App{
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
 		permissions: permissions{src: src, flags: o.Flags, stamp: stamp, cfg: cfg, files: files},
-		models:      models.New(cfg.Models), served: map[string]agent.Model{}, readers: map[string]*mentions{},
+		models:      registry.New(cfg.Models), served: map[string]agent.Model{}, readers: map[string]*mentions{},
 		http: &http.Client{Transport: t}, transport: t,
 	}
 	if o.Flags.Agents != "" {

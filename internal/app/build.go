@@ -173,7 +173,7 @@ func (a *App) thinks(effort string) int {
 }
 
 // restore sets the task list to what a conversation left it as.
-func restore(t *tools.Todos, id string, past []agent.Message) {
+func restore(t *builtin.Todos, id string, past []agent.Message) {
 	for _, m := range slices.Backward(past) {
 		for _, c := range slices.Backward(m.Calls()) {
 			if c.Tool == todoTool {

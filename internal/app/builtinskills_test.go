@@ -46,7 +46,7 @@ func TestBuiltInSkills(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := front.Parse(data)
+			d, err := frontmatter.Parse(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,10 +56,10 @@ func TestBuiltInSkills(t *testing.T) {
 }
 
 // skillCalls are the calls that a skill allows, and one that changes a file.
-func skillCalls(t *testing.T, d front.Doc) (calls []script.Call, allow []string) {
+func skillCalls(t *testing.T, d frontmatter.Doc) (calls []script.Call, allow []string) {
 	t.Helper()
 	f, _ := d.Get("allowed-tools")
-	allow, err := f.List(front.Words)
+	allow, err := f.List(frontmatter.Words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func skillCalls(t *testing.T, d front.Doc) (calls []script.Call, allow []string)
 }
 
 // useSkill has a scripted model do with a skill what it allows.
-func useSkill(t *testing.T, name string, d front.Doc) {
+func useSkill(t *testing.T, name string, d frontmatter.Doc) {
 	t.Helper()
 	calls, allow := skillCalls(t, d)
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
@@ -112,11 +112,11 @@ func useSkill(t *testing.T, name string, d front.Doc) {
 	var names []string
 	if f, ok := d.Get("arguments"); ok {
 		var err error
-		if names, err = f.List(front.Words); err != nil {
+		if names, err = f.List(frontmatter.Words); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, _ := front.Values{Line: line, Names: names}.Expand(d.Body)
+	want, _ := frontmatter.Values{Line: line, Names: names}.Expand(d.Body)
 	prompt := want
 	k := w.talk(app.Flags{Allow: allow}, agent.Open{})
 	typed := typable(t, k, name)
@@ -136,7 +136,7 @@ func useSkill(t *testing.T, name string, d front.Doc) {
 		t.Errorf("the turn ended: %+v", end)
 	}
 	checkCalls(t, k, calls)
-	if asked := string(w.model.Requests()[0].Body); !typed || len(front.Inlines(d.Body)) == 0 {
+	if asked := string(w.model.Requests()[0].Body); !typed || len(frontmatter.Inlines(d.Body)) == 0 {
 		for l := range strings.Lines(want) {
 			data, err := json.Marshal(strings.TrimSpace(l))
 			if err != nil {

@@ -8,8 +8,8 @@ import (
 	"dure/agent"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/changeset"
-	"dure/internal/safety/guard"
 	"dure/internal/extend/bundle/toolkit"
+	"dure/internal/safety/guard"
 )
 
 // kits makes the tools of the program that an agent of a bundle has by names of the bundle.

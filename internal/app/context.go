@@ -16,7 +16,7 @@ import (
 )
 
 // compactor shortens the conversations of a session; nil when settings forbid it.
-func (a *App) compactor(b session.Build, todos *tools.Todos) func(context.Context, session.Compaction) (*agent.ContextCompacted, error) {
+func (a *App) compactor(b session.Build, todos *builtin.Todos) func(context.Context, session.Compaction) (*agent.ContextCompacted, error) {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	cfg := compact.Config{Options: a.compactOptions(), Recall: dialect.Name(recallTool)}
 	if !a.cfg.NoAI {

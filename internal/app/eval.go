@@ -249,7 +249,7 @@ func planners(ws *workspace.Workspace, home string) []agent.Tool {
 	list = append(list, code.New(code.Config{Workspace: ws, Box: box, Reads: reads}).Tools()...)
 	list = append(list, git.New(git.Config{Box: box, Root: ws.Root()}).Tools()...)
 	list = append(list, web.New(web.Config{}).Tools()...)
-	return append(list, new(tools.Todos).Tool(), tools.Ask())
+	return append(list, new(builtin.Todos).Tool(), builtin.Ask())
 }
 
 // usual are inputs that a case may leave out, because no decision depends on

@@ -13,7 +13,7 @@ func addForm(all []agent.Tool, schema json.RawMessage) ([]agent.Tool, error) {
 	if len(schema) == 0 {
 		return all, nil
 	}
-	tool, err := tools.Form(schema)
+	tool, err := builtin.Form(schema)
 	if err != nil {
 		return nil, &agent.Problem{
 			Code: agent.ProblemUsage, Message: "the form of the answer is not a valid JSON Schema: " + err.Error(), Err: err,
@@ -32,10 +32,10 @@ func withForm(b session.Build, has func(agent.Spec) bool) func(agent.Spec) bool 
 }
 
 // MaxForm is how long the schema of an answer may be, in bytes.
-const MaxForm = tools.MaxForm
+const MaxForm = builtin.MaxForm
 
 // CheckForm says what is wrong with a JSON Schema of an answer; nil = nothing.
 func CheckForm(schema json.RawMessage) error {
-	_, err := tools.Form(schema)
+	_, err := builtin.Form(schema)
 	return err
 }

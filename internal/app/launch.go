@@ -272,7 +272,7 @@ func fields(files fs.FS, name string) map[string]string {
 	if err != nil {
 		return nil
 	}
-	d, err := front.Parse(data)
+	d, err := frontmatter.Parse(data)
 	if err != nil {
 		return nil
 	}

@@ -40,12 +40,12 @@ func TestToolsOfWhatComesWithUs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := front.Parse(data)
+			d, err := frontmatter.Parse(data)
 			if err != nil {
 				t.Fatal(err)
 			}
 			f, _ := d.Get(from.key)
-			list, err := f.List(front.Words)
+			list, err := f.List(frontmatter.Words)
 			if err != nil {
 				t.Fatal(err)
 			}

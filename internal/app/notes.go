@@ -60,7 +60,7 @@ func (a *App) ownNotes(workdir string) func(tool, path string) bool {
 		}
 	}
 	return func(tool, path string) bool {
-		return tool == tools.MemoryAppend && slices.ContainsFunc(stores, func(s notes.Store) bool { return s.Holds(path) })
+		return tool == builtin.MemoryAppend && slices.ContainsFunc(stores, func(s notes.Store) bool { return s.Holds(path) })
 	}
 }
 
@@ -90,7 +90,7 @@ func (n *notebook) read(scope notes.Scope) (string, error) {
 
 // tools are those by which the agent reads and adds notes.
 func (n *notebook) tools() []agent.Tool {
-	return tools.Memory(tools.Notebook{
+	return builtin.Memory(builtin.Notebook{
 		Read: func(scope string) (string, error) { return n.read(notes.Scope(scope)) },
 		Path: func(scope string) (string, error) { return n.store.Path(notes.Scope(scope), n.agent) },
 		Append: func(scope, text string) error {

@@ -25,26 +25,26 @@ var ownerFolders = []string{".dure", ".claude", ".agents"}
 // itself up to the root of its repository, nearest first. Nothing of it is read, and
 // none of them need be there. What counts of two files of one name is for the kind to
 // say.
-func (a *App) extensions(workdir, kind string) []front.Place {
+func (a *App) extensions(workdir, kind string) []frontmatter.Place {
 	return append(a.filePlaces(workdir, kind), a.pluginPlaces(workdir, kind)...)
 }
 
 // filePlaces are those of [App.extensions] that are no plugin's.
-func (a *App) filePlaces(workdir, kind string) []front.Place {
+func (a *App) filePlaces(workdir, kind string) []frontmatter.Place {
 	owners := ownerFolders
 	if kind != inSkills {
 		owners = owners[:2]
 	}
-	var all []front.Place
-	add := func(scope front.Scope, trusted bool, base string, owners ...string) {
+	var all []frontmatter.Place
+	add := func(scope frontmatter.Scope, trusted bool, base string, owners ...string) {
 		if base == "" {
 			return
 		}
 		for _, owner := range owners {
 			dir := filepath.Join(base, owner, kind)
-			if !slices.ContainsFunc(all, func(p front.Place) bool { return p.Dir == dir }) {
-				p := front.Place{Scope: scope, Dir: dir, Trusted: trusted}
-				if trusted && scope == front.Project {
+			if !slices.ContainsFunc(all, func(p frontmatter.Place) bool { return p.Dir == dir }) {
+				p := frontmatter.Place{Scope: scope, Dir: dir, Trusted: trusted}
+				if trusted && scope == frontmatter.Project {
 					p.Covers = a.covered
 				}
 				all = append(all, p)
@@ -52,12 +52,12 @@ func (a *App) filePlaces(workdir, kind string) []front.Place {
 		}
 	}
 	if managed := a.cfg.Memory.Managed; managed != "" {
-		add(front.Managed, true, managed, "")
-		add(front.Managed, true, managed, owners...)
+		add(frontmatter.Managed, true, managed, "")
+		add(frontmatter.Managed, true, managed, owners...)
 	}
 	if a.opts.Flags.reads(config.User) {
-		add(front.User, true, a.cfg.Home, "")
-		add(front.User, true, a.opts.UserHome, owners[1:]...)
+		add(frontmatter.User, true, a.cfg.Home, "")
+		add(frontmatter.User, true, a.opts.UserHome, owners[1:]...)
 	}
 	if !a.opts.Flags.reads(config.Project) {
 		return all
@@ -67,7 +67,7 @@ func (a *App) filePlaces(workdir, kind string) []front.Place {
 		top = cmp.Or(gitTop(workdir), top)
 	}
 	for dir := workdir; ; dir = filepath.Dir(dir) {
-		add(front.Project, trusted, dir, owners...)
+		add(frontmatter.Project, trusted, dir, owners...)
 		if dir == top || dir == filepath.Dir(dir) {
 			return all
 		}

@@ -10,7 +10,7 @@ import (
 // planTools are how the model of a session ends plan mode, with the user's agreement, and
 // how it begins it, where the settings leave that to it and somebody is there to agree.
 func (a *App) planTools(c toolConfig) []agent.Tool {
-	cfg := tools.PlanConfig{
+	cfg := builtin.PlanConfig{
 		Planning: func() bool { return c.pol.Mode() == agent.ModePlan },
 		Put:      c.PlanPut,
 		Agreed:   c.PlanAgreed,
@@ -19,7 +19,7 @@ func (a *App) planTools(c toolConfig) []agent.Tool {
 			return c.Open.Approver && c.Planning() == agent.PlanAuto && c.pol.Mode() != agent.ModeBypass
 		},
 	}
-	return []agent.Tool{tools.ExitPlan(cfg), tools.EnterPlan(cfg)}
+	return []agent.Tool{builtin.ExitPlan(cfg), builtin.EnterPlan(cfg)}
 }
 
 // plans is how plans come into a session. What holds after one is the mode of its work,
@@ -36,7 +36,7 @@ func (a *App) plans(b session.Build, work config.Work, d *decider) session.Plans
 		}
 	}
 	return session.Plans{
-		Of: tools.PlanOf, With: tools.WithPlan, Agree: tools.AgreePlan, Another: tools.AnotherPlan,
+		Of: builtin.PlanOf, With: builtin.WithPlan, Agree: builtin.AgreePlan, Another: builtin.AnotherPlan,
 		Mode: work.Plan, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
 	}
 }

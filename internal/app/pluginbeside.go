@@ -60,11 +60,11 @@ func (a *App) beside(workdir string) []besidePlugin { return besideIn(a.besidePl
 
 // besidePlaces are the folders of skills in which plugins may lie: the administrator's, the
 // user's, and those of a project that is trusted.
-func (a *App) besidePlaces(workdir string) []front.Place {
-	return slices.DeleteFunc(a.filePlaces(workdir, inSkills), func(p front.Place) bool { return !p.Trusted })
+func (a *App) besidePlaces(workdir string) []frontmatter.Place {
+	return slices.DeleteFunc(a.filePlaces(workdir, inSkills), func(p frontmatter.Place) bool { return !p.Trusted })
 }
 
-func besideIn(places []front.Place) (all []besidePlugin) {
+func besideIn(places []frontmatter.Place) (all []besidePlugin) {
 	for _, place := range places {
 		entries, err := os.ReadDir(place.Dir)
 		if err != nil {
@@ -72,7 +72,7 @@ func besideIn(places []front.Place) (all []besidePlugin) {
 		}
 		for _, e := range entries {
 			dir := filepath.Join(place.Dir, e.Name())
-			if place.Scope == front.Project && !e.IsDir() || !plugins.Beside(dir) {
+			if place.Scope == frontmatter.Project && !e.IsDir() || !plugins.Beside(dir) {
 				continue
 			}
 			all = append(all, besidePlugin{dir, place.Covers})
@@ -85,7 +85,7 @@ func besideIn(places []front.Place) (all []besidePlugin) {
 func (a *App) besideStamp(list []besidePlugin) string {
 	var b strings.Builder
 	for _, one := range list {
-		b.WriteString("\n" + one.dir + " " + stampOfFile(filepath.Join(one.dir, filepath.FromSlash(front.PluginManifest))))
+		b.WriteString("\n" + one.dir + " " + stampOfFile(filepath.Join(one.dir, filepath.FromSlash(frontmatter.PluginManifest))))
 		if one.covers != nil {
 			b.WriteString(" " + a.trustMark() + stampOfTree(one.dir))
 		}
@@ -148,7 +148,7 @@ var errUntrusted = errors.New("the folder is not trusted")
 // untrustedBeside is where a plugin of a name lies in a project that is not trusted; "" =
 // there is none.
 func (a *App) untrustedBeside(name string) string {
-	places := slices.DeleteFunc(a.filePlaces(a.opts.Workdir, inSkills), func(p front.Place) bool { return p.Trusted })
+	places := slices.DeleteFunc(a.filePlaces(a.opts.Workdir, inSkills), func(p frontmatter.Place) bool { return p.Trusted })
 	for _, one := range besideIn(places) {
 		p, err := plugins.Read(one.dir, filepath.Base(one.dir))
 		if err == nil && p.Name == strings.TrimSuffix(name, "@"+plugins.SkillsDir) {

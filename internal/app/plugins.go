@@ -27,7 +27,7 @@ type usedPlugin struct {
 	Options map[string]string // what is set, but for secrets
 	Managed bool              // the administrator has switched it on
 
-	// covers is [front.Place].Covers of one that lies in a folder of a project.
+	// covers is [frontmatter.Place].Covers of one that lies in a folder of a project.
 	covers func(path string, data []byte) bool
 }
 
@@ -223,12 +223,12 @@ func (a *App) pluginSecret(l plugins.Loaded) func(key string) string {
 }
 
 // pluginPlaces are where plugins have files of a kind for the sessions of a folder.
-func (a *App) pluginPlaces(workdir, kind string) (all []front.Place) {
+func (a *App) pluginPlaces(workdir, kind string) (all []frontmatter.Place) {
 	for _, p := range a.pluginsIn(workdir) {
 		dirs, _ := p.Folders(kind)
 		for _, dir := range dirs {
-			all = append(all, front.Place{
-				Scope: front.Plugin, Dir: dir, Trusted: true, Plugin: p.ID, Root: p.Root, Data: p.Data, Options: p.Options, Covers: p.covers,
+			all = append(all, frontmatter.Place{
+				Scope: frontmatter.Plugin, Dir: dir, Trusted: true, Plugin: p.ID, Root: p.Root, Data: p.Data, Options: p.Options, Covers: p.covers,
 			})
 		}
 	}

@@ -26,7 +26,7 @@ import (
 
 // provider is a provider as this installation reaches it.
 type provider struct {
-	models.Provider
+	registry.Provider
 	header http.Header
 }
 
@@ -35,7 +35,7 @@ type provider struct {
 func (a *App) providers() []provider {
 	env := getenv(a.opts.Environ)
 	var list []provider
-	for _, known := range models.Providers() {
+	for _, known := range registry.Providers() {
 		p := provider{Provider: known}
 		for _, name := range known.Base {
 			if u := strings.TrimSpace(env(name)); u != "" {
@@ -55,7 +55,7 @@ func (a *App) providers() []provider {
 		i := slices.IndexFunc(list, func(p provider) bool { return p.Name == name })
 		if i < 0 {
 			i = len(list)
-			list = append(list, provider{Provider: models.Provider{Name: name, Title: name, Type: "chat", Local: loopback(set.BaseURL)}})
+			list = append(list, provider{Provider: registry.Provider{Name: name, Title: name, Type: "chat", Local: loopback(set.BaseURL)}})
 		}
 		p := &list[i]
 		p.Type, p.Model = cmp.Or(set.Type, p.Type), cmp.Or(set.Model, p.Model)
@@ -72,7 +72,7 @@ func (a *App) providers() []provider {
 			p.header.Set(k, v)
 		}
 	}
-	slices.SortStableFunc(list[len(models.Providers()):], func(a, b provider) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list[len(registry.Providers()):], func(a, b provider) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -136,7 +136,7 @@ func (c *connected) completePrompt(ctx context.Context, text string) agent.Promp
 // stands in.
 func wantedOf(p mcp.Prompt, line string) (w mcp.Wanted, typed string, ok bool) {
 	const mark = "\x00" // ends a word that may be empty
-	words := front.Arguments(line + mark)
+	words := frontmatter.Arguments(line + mark)
 	last := len(words) - 1
 	if last < 0 || len(p.Arguments) == 0 || strings.Contains(line, mark) || !strings.HasSuffix(words[last], mark) {
 		return w, "", false
@@ -151,7 +151,7 @@ func wantedOf(p mcp.Prompt, line string) (w mcp.Wanted, typed string, ok bool) {
 		if at > 0 && !strings.ContainsRune(" \t", rune(line[at-1])) {
 			continue
 		}
-		if before := front.Arguments(line[:at] + mark); len(before) == i+1 && before[i] == mark {
+		if before := frontmatter.Arguments(line[:at] + mark); len(before) == i+1 && before[i] == mark {
 			return w, line[at:], true
 		}
 	}
@@ -191,7 +191,7 @@ func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text str
 // promptArguments gives the words of a line to the arguments of a prompt, in their order;
 // the last one gets all that is left.
 func promptArguments(p mcp.Prompt, line string) (map[string]string, error) {
-	words := front.Arguments(line)
+	words := frontmatter.Arguments(line)
 	if n := len(p.Arguments); n > 0 && len(words) > n {
 		words = append(words[:n-1:n-1], strings.Join(words[n-1:], " "))
 	}

@@ -22,7 +22,7 @@ import (
 const maxResources = 10
 
 // resources are what the servers that are connected let be read, templates last.
-func (c *connected) resources() (all []tools.Resource) {
+func (c *connected) resources() (all []builtin.Resource) {
 	if c == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *connected) resources() (all []tools.Resource) {
 	for i, list := range [][]mcp.Resource{c.set.Resources(), c.set.Templates()} {
 		for _, r := range list {
 			if there[r.Server] {
-				all = append(all, tools.Resource{Server: r.Server, URI: r.URI, Name: r.Name, Description: r.Description, Type: r.Type, Template: i == 1})
+				all = append(all, builtin.Resource{Server: r.Server, URI: r.URI, Name: r.Name, Description: r.Description, Type: r.Type, Template: i == 1})
 			}
 		}
 	}
@@ -42,8 +42,8 @@ func (c *connected) resources() (all []tools.Resource) {
 
 // resourceTools are the tools that list and read what the servers of a session let be read.
 func (a *App) resourceTools(c toolConfig) []agent.Tool {
-	return tools.Resources(tools.ResourceConfig{
-		List: func() []tools.Resource { return a.serversOf(c.Session).resources() },
+	return builtin.Resources(builtin.ResourceConfig{
+		List: func() []builtin.Resource { return a.serversOf(c.Session).resources() },
 		Read: func(ctx context.Context, server, uri string) (agent.Result, error) {
 			of := a.serversOf(c.Session)
 			if of == nil {
@@ -120,12 +120,12 @@ func (m *mentions) resource(readings []string, foreign bool) (name, refused stri
 	listed := c.resources()
 	for _, name := range readings {
 		server, uri, ok := c.split(name)
-		if ok && slices.ContainsFunc(listed, func(r tools.Resource) bool { return r.Server == server && r.URI == uri && !r.Template }) {
+		if ok && slices.ContainsFunc(listed, func(r builtin.Resource) bool { return r.Server == server && r.URI == uri && !r.Template }) {
 			return name, m.mayRead(c, server, uri, agent.Read, foreign)
 		}
 	}
 	server, uri, ok := c.split(readings[0])
-	if !ok || !slices.ContainsFunc(listed, func(r tools.Resource) bool { return r.Server == server }) {
+	if !ok || !slices.ContainsFunc(listed, func(r builtin.Resource) bool { return r.Server == server }) {
 		return "", mention.Missing
 	}
 	return readings[0], m.mayRead(c, server, uri, agent.Unsafe, foreign)
@@ -139,7 +139,7 @@ func (m *mentions) mayRead(c *connected, server, uri string, class agent.Class, 
 		return mention.Denied
 	}
 	d := m.pol.Decide(agent.Proposal{
-		Call: agent.Call{ID: "mention", Tool: tools.ReadResource, Input: in}, Class: class, Group: "mcp", Risk: agent.RiskMedium,
+		Call: agent.Call{ID: "mention", Tool: builtin.ReadResource, Input: in}, Class: class, Group: "mcp", Risk: agent.RiskMedium,
 	})
 	if d.Verdict == agent.Allow || d.Verdict == agent.AskUser && !foreign {
 		return ""
@@ -168,7 +168,7 @@ func (m *mentions) fetch(ctx context.Context, found []mention.Attachment) (block
 		server, uri, _ := c.split(a.Name)
 		r, err := c.set.Read(ctx, server, uri)
 		if err == nil {
-			spec := agent.Spec{Name: tools.ReadResource, Group: "mcp", Budget: 2 * mention.MaxTotal}
+			spec := agent.Spec{Name: builtin.ReadResource, Group: "mcp", Budget: 2 * mention.MaxTotal}
 			r, err = m.grd.Check(ctx, spec, agent.Call{ID: a.ID, Tool: spec.Name}, r)
 		}
 		if err != nil {

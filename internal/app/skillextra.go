@@ -265,7 +265,7 @@ func (k *skillset) calls(text string) (called []skills.Skill, arguments string) 
 		if _, ok := command(name); ok && !strings.EqualFold(s.Name, name) {
 			break // it only calls itself so, and the command is meant
 		}
-		if _, ok := command(s.Name); ok && s.Place.Scope == front.BuiltIn {
+		if _, ok := command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
 			break
 		}
 		called, arguments = append(called, s), rest

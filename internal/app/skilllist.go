@@ -21,7 +21,7 @@ func (a *App) listSkills(workdir string) []agent.SkillInfo {
 	list := []agent.SkillInfo{}
 	for _, s := range a.skillsIn(cmp.Or(workdir, a.opts.Workdir)).List() {
 		info := skillInfo(s)
-		if s.Place.Scope == front.BuiltIn {
+		if s.Place.Scope == frontmatter.BuiltIn {
 			info.Description = ownAbout(a.cfg.Language, s.Name, s.Description)
 		}
 		list = append(list, info)
@@ -41,7 +41,7 @@ func (a *App) findSkill(set *skills.Set, name string) (skills.Skill, error) {
 	if strings.ContainsAny(name, `/\.`) && !strings.HasPrefix(name, "/") || filepath.IsAbs(name) && !strings.Contains(name, ":") {
 		s, err := skills.Read(name)
 		if err == nil {
-			s.Place.Scope = front.Flag
+			s.Place.Scope = frontmatter.Flag
 			return s, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func (a *App) Skill(workdir, name string) (agent.SkillInfo, error) {
 		return agent.SkillInfo{}, err
 	}
 	info := skillInfo(s)
-	if s.Place.Scope == front.BuiltIn {
+	if s.Place.Scope == frontmatter.BuiltIn {
 		info.Description = ownAbout(a.cfg.Language, s.Name, s.Description)
 	}
 	if text, err := set.Text(s); err == nil {
@@ -81,13 +81,13 @@ func (a *App) CheckSkill(path string) (agent.SkillInfo, error) {
 	if err != nil {
 		return agent.SkillInfo{}, skillProblem(path, err)
 	}
-	s.Place.Scope = front.Flag
+	s.Place.Scope = frontmatter.Flag
 	return skillInfo(s), nil
 }
 
 // skillHome is the folder of skills of a scope: user or project.
 func (a *App) skillHome(workdir, scope string) string {
-	if scope == string(front.User) {
+	if scope == string(frontmatter.User) {
 		return filepath.Join(a.cfg.Home, inSkills)
 	}
 	root, _ := a.project(cmp.Or(workdir, a.opts.Workdir))
@@ -137,7 +137,7 @@ func (a *App) ExportSkill(workdir, name, into string) (agent.SkillInfo, error) {
 	if err != nil {
 		return agent.SkillInfo{}, skillProblem(name, err)
 	}
-	return a.kept(file, string(front.Flag))
+	return a.kept(file, string(frontmatter.Flag))
 }
 
 func (a *App) kept(file, scope string) (agent.SkillInfo, error) {
@@ -145,7 +145,7 @@ func (a *App) kept(file, scope string) (agent.SkillInfo, error) {
 	if err != nil {
 		return agent.SkillInfo{}, skillProblem(file, err)
 	}
-	s.Place.Scope = front.Scope(scope)
+	s.Place.Scope = frontmatter.Scope(scope)
 	return skillInfo(s), nil
 }
 

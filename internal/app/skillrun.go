@@ -148,7 +148,7 @@ func (k *skillset) modelOf(s skills.Skill) string {
 		return ""
 	}
 	m, err := k.model(s.Model)
-	if theirs := s.Place.Scope == front.Project || s.Place.Scope == front.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Build: k.b}, m.Info().ID) {
+	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Build: k.b}, m.Info().ID) {
 		err = errElsewhere(s.Model)
 	}
 	if err != nil {
@@ -186,7 +186,7 @@ func (k *skillset) prepare(ctx context.Context, s skills.Skill, arguments string
 // runner runs the commands in the text of a skill: through the gate, without asking
 // anybody, in the box that all commands have. It is nil where settings forbid them.
 func (k *skillset) runner(s skills.Skill) func(context.Context, skills.Command) (skills.Output, error) {
-	own := s.Place.Scope == front.BuiltIn || s.Place.Scope == front.Managed
+	own := s.Place.Scope == frontmatter.BuiltIn || s.Place.Scope == frontmatter.Managed
 	if k.app.cfg.Extend.NoSkillShell && !own {
 		return nil
 	}

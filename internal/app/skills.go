@@ -88,7 +88,7 @@ func (a *App) skillsConfig(workdir string) skills.Config {
 	}
 	c := skills.Config{
 		Workdir: workdir, Root: root, BuiltIn: builtin.Files,
-		Places: func() []front.Place { return a.extensions(workdir, inSkills) },
+		Places: func() []frontmatter.Place { return a.extensions(workdir, inSkills) },
 		State:  a.cfg.Extend.Skills,
 		Also:   []string{trustStore(a.cfg).Path},
 	}
@@ -297,10 +297,10 @@ type skillFolder struct {
 func (a *App) typableSkills(workdir string) (all []agent.CommandInfo) {
 	command := commands.Lookup(a.customCommands(workdir))
 	for _, s := range a.skillFolder(workdir).List() {
-		if _, ok := command(s.Name); ok && s.Place.Scope == front.BuiltIn {
+		if _, ok := command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
 			continue // what somebody has written comes before what the program brings
 		}
-		if _, taken := commands.Find(s.Name); taken && s.Place.Scope == front.BuiltIn {
+		if _, taken := commands.Find(s.Name); taken && s.Place.Scope == frontmatter.BuiltIn {
 			continue // the command does what the skill says
 		}
 		if s.NoUser && s.Off == "" {

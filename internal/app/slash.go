@@ -124,7 +124,7 @@ func (a *App) listCommands(q agent.ListCommands) []agent.CommandInfo {
 		if _, taken := commands.Find(c.Name); taken {
 			c.Off = "a built-in command has its name"
 		}
-		if c.Kind == agent.CommandSkill && c.Scope == string(front.BuiltIn) {
+		if c.Kind == agent.CommandSkill && c.Scope == string(frontmatter.BuiltIn) {
 			c.Description = ownAbout(q.Language, c.Name, c.Description)
 		}
 		all = append(all, c)

@@ -51,7 +51,7 @@ type toolConfig struct {
 type toolSet struct {
 	wrap  []func(agent.Tool, loop.Run) loop.Run
 	heard func() // the user has said something
-	todos *tools.Todos
+	todos *builtin.Todos
 	crew  *crew
 	code  *codeRun
 	close func()
@@ -78,14 +78,14 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		},
 	}.Tools()
 	all = append(all, sh.Tools()...)
-	list := new(tools.Todos)
+	list := new(builtin.Todos)
 	restore(list, c.Session, c.Past)
-	all = append(all, list.Tool(), tools.Ask(), tools.Recall(c.Events), a.skillTool(c.skills), toolSearch(c))
+	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(c.Events), a.skillTool(c.skills), toolSearch(c))
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
 	}
 	if !a.cfg.NoTaskState {
-		all = append(all, tools.Note())
+		all = append(all, builtin.Note())
 	}
 	check := code.New(code.Config{Workspace: c.ws, Box: c.box, Env: env, Reads: reads, Shell: usualShell(c.find)})
 	all = append(all, check.Tools()...)

@@ -13,7 +13,7 @@ import (
 // What tools start has the key of no provider.
 func TestCommandsHaveNoKeys(t *testing.T) {
 	env := []string{"KEEP=1", "MY_KEY=k"}
-	for _, p := range models.Providers() {
+	for _, p := range registry.Providers() {
 		for _, name := range p.Keys {
 			env = append(env, name+"=k")
 		}

@@ -41,7 +41,7 @@ func toolSearch(c toolConfig) agent.Tool {
 	if c.step == nil { // it is only looked at
 		c.step = func() *catalog.Step { return c.cat.Step(nil) }
 	}
-	return tools.Search(c.step, func(call string, names []string) error {
+	return builtin.Search(c.step, func(call string, names []string) error {
 		if err := c.Record(agent.ToolsSelected{Call: call, Tools: names}); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func toolSearch(c toolConfig) agent.Tool {
 // toldTools puts the names of tools that are not loaded before the model.
 func toldTools(step func() *catalog.Step) extra {
 	return func(_ context.Context, at session.Moment) []agent.ContextAdded {
-		text := tools.Named(step())
+		text := builtin.Named(step())
 		if text == "" && at.Has(fromTools, "") {
 			text = "There are no further tools to be loaded."
 		}

@@ -228,7 +228,7 @@ func (c chunk) empty() bool {
 }
 
 func (c chunk) read(file string, doc int, ps *problems) *node {
-	y, fault := front.YAML(c.text)
+	y, fault := frontmatter.YAML(c.text)
 	if fault != nil {
 		ps.at(agent.BundleParse, &node{at: Place{file, doc, fault.Line + c.line - 1, max(fault.Column, 1)}}, "", fault.Fix, "%s", fault.Message)
 		return nil

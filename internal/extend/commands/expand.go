@@ -75,11 +75,11 @@ type Preparing struct {
 // variables once; the commands for the shell are those of the text as it was written, and
 // what values and output say is never read again.
 func (c Command) Prepare(ctx context.Context, p Preparing) (string, error) {
-	v := front.Values{Line: p.Arguments, Names: c.Names, Vars: map[string]string{}}
+	v := frontmatter.Values{Line: p.Arguments, Names: c.Names, Vars: map[string]string{}}
 	for name, value := range p.Vars {
 		v.Vars[name] = value
 	}
-	if c.Place.Scope == front.Plugin {
+	if c.Place.Scope == frontmatter.Plugin {
 		v.Vars["CLAUDE_PLUGIN_ROOT"], v.Vars["CLAUDE_PLUGIN_DATA"] = c.Place.Root, c.Place.Data
 		for name, value := range c.Place.Options {
 			v.Vars["user_config."+name] = value
@@ -92,7 +92,7 @@ func (c Command) Prepare(ctx context.Context, p Preparing) (string, error) {
 		asked = asked || used
 		b.WriteString(text)
 	}
-	inlines := front.Inlines(c.Body)
+	inlines := frontmatter.Inlines(c.Body)
 	if len(inlines) > maxInlines {
 		return "", fmt.Errorf("its text has %d commands for the shell; %d are the most", len(inlines), maxInlines)
 	}
@@ -128,7 +128,7 @@ var errValue = errors.New("an argument in a command for the shell may have lette
 
 // bind puts values into a command for the shell. Only what no shell reads as its own may
 // stand there.
-func bind(line string, v front.Values) (bound string, used bool, err error) {
+func bind(line string, v frontmatter.Values) (bound string, used bool, err error) {
 	v.Quote = func(value string) string {
 		if strings.HasPrefix(value, "-") || strings.ContainsFunc(value, func(r rune) bool {
 			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_./:@%+=,-", r)

@@ -59,10 +59,10 @@ type Command struct {
 
 	Body  string
 	Path  string
-	Place front.Place
+	Place frontmatter.Place
 
-	Warnings []front.Fault
-	Broken   *front.Fault // why it cannot be used; nil = it can
+	Warnings []frontmatter.Fault
+	Broken   *frontmatter.Fault // why it cannot be used; nil = it can
 }
 
 // Source returns how the command names where it comes from.
@@ -90,7 +90,7 @@ func (c Command) Info() agent.CommandInfo {
 
 // Discover reads the commands of places, in their order: of two of a name the first
 // counts. The list is sorted by name.
-func Discover(places []front.Place) []Command {
+func Discover(places []frontmatter.Place) []Command {
 	byName := map[string]bool{}
 	var all []Command
 	for _, p := range places {
@@ -107,12 +107,12 @@ func Discover(places []front.Place) []Command {
 
 // in reads the commands of one place. A link in what a repository or a plugin brings is
 // followed only where it stays in there.
-func in(p front.Place) (all []Command) {
+func in(p frontmatter.Place) (all []Command) {
 	base := p.Dir
 	switch p.Scope {
-	case front.Project: // DIR/.dure/commands
+	case frontmatter.Project: // DIR/.dure/commands
 		base = filepath.Dir(filepath.Dir(p.Dir))
-	case front.Plugin:
+	case frontmatter.Plugin:
 		base = cmp.Or(p.Root, p.Dir)
 	}
 	rel, err := filepath.Rel(base, p.Dir)
@@ -129,7 +129,7 @@ func in(p front.Place) (all []Command) {
 		return nil
 	}
 	defer dir.Close()
-	anywhere := p.Scope != front.Project && p.Scope != front.Plugin
+	anywhere := p.Scope != frontmatter.Project && p.Scope != frontmatter.Plugin
 	left := maxLook
 	_ = fs.WalkDir(dir.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		left--
@@ -145,7 +145,7 @@ func in(p front.Place) (all []Command) {
 		}
 		data, err := read(dir, p.Dir, name, anywhere)
 		if err != nil {
-			all = append(all, Command{Name: nameOf(p, name), Path: filepath.Join(p.Dir, filepath.FromSlash(name)), Place: p, Broken: &front.Fault{Message: why(err)}})
+			all = append(all, Command{Name: nameOf(p, name), Path: filepath.Join(p.Dir, filepath.FromSlash(name)), Place: p, Broken: &frontmatter.Fault{Message: why(err)}})
 			return nil
 		}
 		c := Parse(p, name, data)
@@ -207,7 +207,7 @@ func why(err error) string {
 }
 
 // nameOf returns the name of the command in a file, from its path below a place.
-func nameOf(p front.Place, name string) string {
+func nameOf(p frontmatter.Place, name string) string {
 	n := strings.ReplaceAll(strings.TrimSuffix(name, path.Ext(name)), "/", ":")
 	if p.Plugin != "" {
 		id, _, _ := strings.Cut(p.Plugin, "@")
@@ -219,41 +219,41 @@ func nameOf(p front.Place, name string) string {
 // Parse reads the file of a command; name is its path below the place, with slashes. A
 // field that cannot be read as it was meant makes the command one that cannot be used,
 // unless nothing depends on it.
-func Parse(p front.Place, name string, data []byte) Command {
+func Parse(p frontmatter.Place, name string, data []byte) Command {
 	c := Command{Name: nameOf(p, name), Path: filepath.Join(p.Dir, filepath.FromSlash(name)), Place: p}
 	if !typable(c.Name) {
-		c.Broken = &front.Fault{Message: "its name cannot be typed", Fix: "name the file with letters, digits, - and _"}
+		c.Broken = &frontmatter.Fault{Message: "its name cannot be typed", Fix: "name the file with letters, digits, - and _"}
 		c.Name = strings.ToValidUTF8(c.Name[:min(len(c.Name), maxName)], "")
 	}
-	doc, err := front.Parse(data)
+	doc, err := frontmatter.Parse(data)
 	c.Body, c.Warnings = strings.TrimSpace(doc.Body), doc.Warnings
 	if err != nil {
-		c.broken(front.FaultOf(err))
+		c.broken(frontmatter.FaultOf(err))
 	}
 	for _, f := range doc.Fields {
 		if err := c.field(f); err != nil {
-			c.broken(front.FaultOf(err))
+			c.broken(frontmatter.FaultOf(err))
 		}
 	}
 	if _, said := doc.Get("background"); !said {
 		c.Background = c.Fork
 	}
 	if c.Body == "" && c.Broken == nil {
-		c.broken(&front.Fault{Message: "it says nothing", Fix: "write what the command asks for behind the fields"})
+		c.broken(&frontmatter.Fault{Message: "it says nothing", Fix: "write what the command asks for behind the fields"})
 	}
 	c.Description = text(cmp.Or(c.Description, paragraph(c.Body)))
 	c.Warnings = c.Warnings[:min(len(c.Warnings), maxWarnings)]
 	return c
 }
 
-func (c *Command) broken(f *front.Fault) {
+func (c *Command) broken(f *frontmatter.Fault) {
 	if c.Broken == nil {
 		c.Broken = f
 	}
 }
 
-func (c *Command) warn(f front.Field, message, fix string) {
-	c.Warnings = append(c.Warnings, front.Fault{Line: f.Value.Line, Column: f.Value.Column, Key: f.Key, Message: f.Key + " " + message, Fix: fix})
+func (c *Command) warn(f frontmatter.Field, message, fix string) {
+	c.Warnings = append(c.Warnings, frontmatter.Fault{Line: f.Value.Line, Column: f.Value.Column, Key: f.Key, Message: f.Key + " " + message, Fix: fix})
 }
 
 // disarm takes the powers from a command whose file is not what was trusted. What it
@@ -261,7 +261,7 @@ func (c *Command) warn(f front.Field, message, fix string) {
 func (c *Command) disarm() {
 	var powers []string
 	for name, has := range map[string]bool{
-		"allowed-tools": len(c.Allowed) > 0, "hooks": c.Hooks != nil, "model": c.Model != "", "commands in its text": len(front.Inlines(c.Body)) > 0,
+		"allowed-tools": len(c.Allowed) > 0, "hooks": c.Hooks != nil, "model": c.Model != "", "commands in its text": len(frontmatter.Inlines(c.Body)) > 0,
 	} {
 		if has {
 			powers = append(powers, name)
@@ -272,7 +272,7 @@ func (c *Command) disarm() {
 	}
 	slices.Sort(powers)
 	c.Powerless, c.Allowed, c.Hooks, c.Model = true, nil, nil, ""
-	c.Warnings = append([]front.Fault{front.Uncovered(powers...)}, c.Warnings...)
+	c.Warnings = append([]frontmatter.Fault{frontmatter.Uncovered(powers...)}, c.Warnings...)
 }
 
 // fields are those that count, as they are written.
@@ -282,9 +282,9 @@ var fields = []string{
 }
 
 // field takes one field over.
-func (c *Command) field(f front.Field) (err error) {
+func (c *Command) field(f frontmatter.Field) (err error) {
 	var yes bool
-	switch front.Plain(f.Key) {
+	switch frontmatter.Plain(f.Key) {
 	case "description":
 		c.Description, err = f.Text()
 	case "argumenthint":
@@ -292,9 +292,9 @@ func (c *Command) field(f front.Field) (err error) {
 	case "arguments":
 		c.Names, err = f.List(strings.Fields)
 	case "allowedtools":
-		c.Allowed, err = f.List(front.Words)
+		c.Allowed, err = f.List(frontmatter.Words)
 	case "disallowedtools":
-		c.Forbidden, err = f.List(front.Words)
+		c.Forbidden, err = f.List(frontmatter.Words)
 	case "model":
 		if c.Model, err = f.Text(); c.Model == "inherit" {
 			c.Model = ""
@@ -334,7 +334,7 @@ func (c *Command) field(f front.Field) (err error) {
 }
 
 // hint is an argument-hint, which people write in brackets: YAML takes those for a list.
-func hint(f front.Field) (string, error) {
+func hint(f frontmatter.Field) (string, error) {
 	if list, err := f.List(nil); err == nil && len(list) > 1 {
 		return "[" + strings.Join(list, ", ") + "]", nil
 	} else if s, terr := f.Text(); terr != nil && err == nil && len(list) == 1 {

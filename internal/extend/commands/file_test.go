@@ -51,12 +51,12 @@ func TestDiscover(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range Discover([]front.Place{
-		{Scope: front.User, Dir: filepath.Join(dir, "home/.claude/commands"), Trusted: true},
-		{Scope: front.Project, Dir: filepath.Join(dir, "repo/.claude/commands"), Trusted: true},
-		{Scope: front.Project, Dir: filepath.Join(dir, "evil/.claude/commands"), Trusted: true},
-		{Scope: front.Plugin, Plugin: "tools@market", Root: filepath.Join(dir, "plug"), Dir: filepath.Join(dir, "plug/commands")},
-		{Scope: front.Project, Dir: filepath.Join(dir, "nowhere/.claude/commands")},
+	for _, c := range Discover([]frontmatter.Place{
+		{Scope: frontmatter.User, Dir: filepath.Join(dir, "home/.claude/commands"), Trusted: true},
+		{Scope: frontmatter.Project, Dir: filepath.Join(dir, "repo/.claude/commands"), Trusted: true},
+		{Scope: frontmatter.Project, Dir: filepath.Join(dir, "evil/.claude/commands"), Trusted: true},
+		{Scope: frontmatter.Plugin, Plugin: "tools@market", Root: filepath.Join(dir, "plug"), Dir: filepath.Join(dir, "plug/commands")},
+		{Scope: frontmatter.Project, Dir: filepath.Join(dir, "nowhere/.claude/commands")},
 	}) {
 		i := c.Info()
 		line := strings.Join([]string{c.Name, string(c.Place.Scope), i.Hint, i.Description, i.Off, strings.Join(i.Warnings, "; ")}, " | ")
@@ -84,7 +84,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a/b.md", "---\ndescription: d\nargument-hint: [a]\narguments: x y\nallowed-tools: Bash(ls *), Read\ncontext: fork\n---\nbody $x !`ls`")
 	f.Add("x y.md", "---\n- a\n---\n")
 	f.Fuzz(func(t *testing.T, name, data string) {
-		c := Parse(front.Place{Scope: front.Project, Dir: "/p", Trusted: true}, name, []byte(data))
+		c := Parse(frontmatter.Place{Scope: frontmatter.Project, Dir: "/p", Trusted: true}, name, []byte(data))
 		if c.Broken == nil && (!typable(c.Name) || c.Body == "") {
 			t.Fatalf("%q, %q can be used", c.Name, c.Body)
 		}
@@ -108,7 +108,7 @@ func TestPowers(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, c := range Discover([]front.Place{{Scope: front.User, Dir: place, Trusted: true, Covers: func(_ string, data []byte) bool { return string(data) == armed }}}) {
+	for _, c := range Discover([]frontmatter.Place{{Scope: frontmatter.User, Dir: place, Trusted: true, Covers: func(_ string, data []byte) bool { return string(data) == armed }}}) {
 		got = append(got, fmt.Sprint(c.Name, " ", c.Powerless, c.Allowed, c.Forbidden, c.Model, string(c.Hooks), c.Info().Warnings))
 	}
 	want := []string{

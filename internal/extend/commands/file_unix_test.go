@@ -25,8 +25,8 @@ func TestPipes(t *testing.T) {
 	if err := os.Symlink("pipe.md", filepath.Join(at, "link.md")); err != nil {
 		t.Fatal(err)
 	}
-	for _, scope := range []front.Scope{front.Project, front.User} {
-		list := Discover([]front.Place{{Scope: scope, Dir: at, Trusted: true}})
+	for _, scope := range []frontmatter.Scope{frontmatter.Project, frontmatter.User} {
+		list := Discover([]frontmatter.Place{{Scope: scope, Dir: at, Trusted: true}})
 		if len(list) != 2 || list[0].Broken == nil || list[1].Broken == nil || !strings.Contains(list[0].Broken.Message, "it is no file") {
 			t.Errorf("%s: %+v", scope, list)
 		}
@@ -40,7 +40,7 @@ func TestNamesOfSeveralParts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, apart+".md"), []byte("Deploy."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	find := Lookup(Discover([]front.Place{{Scope: front.User, Dir: dir, Trusted: true}}))
+	find := Lookup(Discover([]frontmatter.Place{{Scope: frontmatter.User, Dir: dir, Trusted: true}}))
 	for _, typed := range []string{"배포", apart} {
 		if c, ok := find(typed); !ok || c.Name != "배포" || c.Info().Off != "" {
 			t.Errorf("%q is %q, %v", typed, c.Name, ok)

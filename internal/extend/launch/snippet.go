@@ -64,7 +64,7 @@ func (s Snippets) read(name, path string) agent.Snippet {
 		sn.Error = err.Error()
 		return sn
 	}
-	d, err := front.Parse([]byte(text))
+	d, err := frontmatter.Parse([]byte(text))
 	if err != nil {
 		sn.Error = err.Error()
 		return sn

@@ -12,7 +12,7 @@ import (
 
 // Beside reports whether a folder among those of skills is a plugin: it has a manifest.
 func Beside(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(front.PluginManifest)))
+	info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(frontmatter.PluginManifest)))
 	return err == nil && info.Mode().IsRegular()
 }
 

@@ -144,7 +144,7 @@ var (
 func (c *collector) group(event string, raw json.RawMessage, v jsonc.Value) {
 	list := -1
 	for i, m := range v.Members {
-		if front.Plain(m.Key) == "hooks" {
+		if frontmatter.Plain(m.Key) == "hooks" {
 			list = i
 		}
 	}
@@ -163,7 +163,7 @@ func (c *collector) group(event string, raw json.RawMessage, v jsonc.Value) {
 // hook adds one hook: in short, if it is written as everybody writes it.
 func (c *collector) hook(event string, raw json.RawMessage, v jsonc.Value) {
 	for _, m := range v.Members {
-		if u, err := url.Parse(plainText(raw[m.Value.Start:m.Value.End])); front.Plain(m.Key) == "url" && err == nil && u.Host != "" {
+		if u, err := url.Parse(plainText(raw[m.Value.Start:m.Value.End])); frontmatter.Plain(m.Key) == "url" && err == nil && u.Host != "" {
 			c.add(CanNetwork, u.Host, "")
 		}
 	}
@@ -240,7 +240,7 @@ func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
 		c.add(CanShell, name, "it cannot be looked into: "+err.Error())
 		return
 	}
-	doc, err := front.Parse(data)
+	doc, err := frontmatter.Parse(data)
 	if err != nil {
 		c.add(CanTools, name, "its fields cannot be read: "+err.Error())
 	}
@@ -254,19 +254,19 @@ func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
 	if kind == CanCommand {
 		body = strings.TrimSpace(body) // as it is read there
 	}
-	for _, in := range front.Inlines(body) {
+	for _, in := range frontmatter.Inlines(body) {
 		c.add(CanShell, name, strings.TrimSpace(body[in.From:in.To]))
 	}
 }
 
 // field adds what one field lets a file do.
-func (c *collector) field(kind Kind, name string, f front.Field) {
-	switch key := front.Plain(f.Key); key {
+func (c *collector) field(kind Kind, name string, f frontmatter.Field) {
+	switch key := frontmatter.Plain(f.Key); key {
 	case "allowedtools", "tools":
 		if key == "tools" && kind == CanAgent { // there it takes away
 			return
 		}
-		tools, err := f.List(front.Words)
+		tools, err := f.List(frontmatter.Words)
 		if err != nil {
 			tools = []string{err.Error()}
 		}

@@ -41,8 +41,8 @@ func (r *reader) unknown() {
 	}
 	said := map[string]bool{}
 	for _, n := range notHere {
-		_, named := r.m.keys[front.Plain(n.key)]
-		_, tried := trial[front.Plain(n.key)]
+		_, named := r.m.keys[frontmatter.Plain(n.key)]
+		_, tried := trial[frontmatter.Plain(n.key)]
 		there := n.place != "" && (r.isDir(n.place) || r.isFile(n.place))
 		if (n.key != "" && (named || tried) || there) && !said[n.what] {
 			said[n.what] = true

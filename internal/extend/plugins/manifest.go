@@ -16,7 +16,7 @@ import (
 
 // The places of manifests, in their order: the first that is there counts.
 const (
-	manifestFile = front.PluginManifest
+	manifestFile = frontmatter.PluginManifest
 	ownManifest  = "manifest.json"
 )
 
@@ -48,7 +48,7 @@ func decodeObject(data []byte) (map[string]json.RawMessage, error) {
 		if err != nil {
 			return nil, positioned(data, d, err, "")
 		}
-		key := front.Plain(t.(string))
+		key := frontmatter.Plain(t.(string))
 		if _, twice := keys[key]; twice {
 			return nil, positioned(data, d, nil, fmt.Sprintf("the key %q stands there twice", clip(t.(string))))
 		}
@@ -106,7 +106,7 @@ func readManifest(fsys fs.FS) (manifest, error) {
 
 // text takes a text of the manifest; a wrong one is left out and told.
 func (m *manifest) text(key string) string {
-	raw, ok := m.keys[front.Plain(key)]
+	raw, ok := m.keys[frontmatter.Plain(key)]
 	if !ok || isNull(raw) {
 		return ""
 	}
@@ -126,7 +126,7 @@ func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(bytes.Tri
 
 // texts takes a text or a list of texts.
 func (m *manifest) texts(key string) []string {
-	raw, ok := m.keys[front.Plain(key)]
+	raw, ok := m.keys[frontmatter.Plain(key)]
 	if !ok || isNull(raw) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (m *manifest) describe(p *Plugin) error {
 	p.Version, p.Description, p.Homepage = m.text("version"), m.text("description"), m.text("homepage")
 	p.License, p.Keywords, p.MinVersion = m.text("license"), m.texts("keywords"), m.text("minAppVersion")
 	p.Author, p.Repository = m.person("author"), m.address("repository")
-	if raw, ok := m.keys[front.Plain("defaultEnabled")]; ok {
+	if raw, ok := m.keys[frontmatter.Plain("defaultEnabled")]; ok {
 		on := true
 		if json.Unmarshal(raw, &on) != nil {
 			m.say("defaultEnabled has to be true or false")
@@ -207,7 +207,7 @@ var optionTypes = []string{"string", "number", "boolean", "directory", "file"}
 
 // options reads what the user may set.
 func (m *manifest) options(p *Plugin) {
-	raw, ok := m.keys[front.Plain("userConfig")]
+	raw, ok := m.keys[frontmatter.Plain("userConfig")]
 	if !ok || isNull(raw) {
 		return
 	}

@@ -222,7 +222,7 @@ func readEntryFS(fsys fs.FS, e Entry) (Plugin, error) {
 	}
 	if m.file != "" && !e.Strict {
 		for _, key := range componentKeys {
-			if _, ok := m.keys[front.Plain(key)]; ok {
+			if _, ok := m.keys[frontmatter.Plain(key)]; ok {
 				return Plugin{}, fmt.Errorf("%s: the marketplace says what the plugin brings, and so does its manifest (%s): one of them has to go", m.file, key)
 			}
 		}

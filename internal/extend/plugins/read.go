@@ -110,7 +110,7 @@ func (r *reader) isFile(name string) bool {
 // named returns the paths that the manifest has under a key. One that leads elsewhere
 // is an error, not something to leave out: it was meant to be followed.
 func (r *reader) named(key string) ([]string, error) {
-	raw, ok := r.m.keys[front.Plain(key)]
+	raw, ok := r.m.keys[frontmatter.Plain(key)]
 	if !ok || isNull(raw) {
 		return nil, nil
 	}
@@ -237,7 +237,7 @@ func (r *reader) objects(key, usual, wrap string) (files []string, raw []json.Ra
 	if r.isFile(usual) {
 		names = []string{usual}
 	}
-	if v := r.m.keys[front.Plain(key)]; !isNull(v) {
+	if v := r.m.keys[frontmatter.Plain(key)]; !isNull(v) {
 		entries := []json.RawMessage{v}
 		if v[0] == '[' {
 			entries = nil
@@ -278,7 +278,7 @@ func unwrap(files []string, raw []json.RawMessage, file string, data json.RawMes
 	if err != nil {
 		return nil, nil, err
 	}
-	if inner, ok := keys[front.Plain(wrap)]; ok {
+	if inner, ok := keys[frontmatter.Plain(wrap)]; ok {
 		data = inner
 	}
 	return append(files, file), append(raw, data), nil

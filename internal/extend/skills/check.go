@@ -31,18 +31,18 @@ const reserved = "anthropic-skills"
 
 // standard reports whether a file is as the open standard for skills wants it, and adds
 // a fault for each rule that it breaks. Much of what breaks one is of use all the same.
-func (s *Skill) standard(data []byte, d front.Doc, err error, folder string) bool {
+func (s *Skill) standard(data []byte, d frontmatter.Doc, err error, folder string) bool {
 	before := len(s.Faults)
 	lenient := len(d.Warnings) > 0
 	switch {
 	case strings.HasPrefix(string(data), "\ufeff"):
-		s.fault(front.Field{}, `the file does not begin with "---"`, "save it without a byte order mark")
+		s.fault(frontmatter.Field{}, `the file does not begin with "---"`, "save it without a byte order mark")
 	case err != nil:
 		return false
 	case !d.Has:
-		s.fault(front.Field{}, `it has no fields: the file does not begin with "---"`, "write name and description between two lines of ---")
+		s.fault(frontmatter.Field{}, `it has no fields: the file does not begin with "---"`, "write name and description between two lines of ---")
 	case closedByDots(data, d):
-		s.fault(front.Field{}, `the fields end with "..." and not with "---"`, `end them with "---"`)
+		s.fault(frontmatter.Field{}, `the fields end with "..." and not with "---"`, `end them with "---"`)
 	}
 	for _, f := range d.Fields {
 		if !slices.Contains(standardFields, f.Key) {
@@ -61,13 +61,13 @@ func (s *Skill) standard(data []byte, d front.Doc, err error, folder string) boo
 }
 
 // fault notes what is wrong with a field; without a key it is about the file.
-func (s *Skill) fault(f front.Field, message, fix string) {
-	s.Faults = append(s.Faults, front.Fault{Line: f.Line, Column: f.At, Key: f.Key, Message: message, Fix: fix})
+func (s *Skill) fault(f frontmatter.Field, message, fix string) {
+	s.Faults = append(s.Faults, frontmatter.Fault{Line: f.Line, Column: f.At, Key: f.Key, Message: message, Fix: fix})
 }
 
 // meant says what to do about a field that the standard does not have: what it was
 // probably meant to be, where that is missing.
-func meant(d front.Doc, key string) string {
+func meant(d frontmatter.Doc, key string) string {
 	missing := slices.DeleteFunc(slices.Clone(standardFields), func(name string) bool { _, there := exact(d, name); return there })
 	if like := near.Nearest(key, missing); like != "" {
 		return "did you mean " + like + "?"
@@ -76,26 +76,26 @@ func meant(d front.Doc, key string) string {
 }
 
 // closedByDots reports whether the fields end as YAML allows and the standard does not.
-func closedByDots(data []byte, d front.Doc) bool {
+func closedByDots(data []byte, d frontmatter.Doc) bool {
 	lines := strings.Split(string(data), "\n")
 	at := d.BodyLine - 2
 	return at > 0 && at < len(lines) && strings.TrimSpace(lines[at]) == "..."
 }
 
 // exact returns a field by the very name that the standard has for it.
-func exact(d front.Doc, name string) (front.Field, bool) {
+func exact(d frontmatter.Doc, name string) (frontmatter.Field, bool) {
 	for _, f := range d.Fields {
 		if f.Key == name {
 			return f, true
 		}
 	}
-	return front.Field{}, false
+	return frontmatter.Field{}, false
 }
 
-func (s *Skill) named(d front.Doc, folder string) {
+func (s *Skill) named(d frontmatter.Doc, folder string) {
 	f, ok := exact(d, "name")
 	if !ok {
-		s.fault(front.Field{Key: "name"}, "there is no name", "write: name: "+folder)
+		s.fault(frontmatter.Field{Key: "name"}, "there is no name", "write: name: "+folder)
 		return
 	}
 	if f.Value.Kind != yaml.ScalarNode || f.Empty() {
@@ -125,7 +125,7 @@ func (s *Skill) named(d front.Doc, folder string) {
 		s.fault(f, fmt.Sprintf("the name %q is not that of its folder, %q", name, folder), "rename one of them")
 	}
 	if strings.HasPrefix(name, reserved) {
-		s.Faults = append([]front.Fault{{Line: f.Line, Column: f.At, Key: "name", Message: "names that begin with " + reserved + " are reserved", Fix: "choose another one"}}, s.Faults...)
+		s.Faults = append([]frontmatter.Fault{{Line: f.Line, Column: f.At, Key: "name", Message: "names that begin with " + reserved + " are reserved", Fix: "choose another one"}}, s.Faults...)
 	}
 }
 
@@ -156,11 +156,11 @@ func nameRune(r rune) bool {
 	return r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff
 }
 
-func (s *Skill) described(d front.Doc) {
+func (s *Skill) described(d frontmatter.Doc) {
 	f, ok := exact(d, "description")
 	switch {
 	case !ok:
-		s.fault(front.Field{Key: "description"}, "there is no description", "say in one or two sentences what it does and when it is of use")
+		s.fault(frontmatter.Field{Key: "description"}, "there is no description", "say in one or two sentences what it does and when it is of use")
 	case f.Value.Kind != yaml.ScalarNode || f.Empty():
 	case strings.TrimSpace(f.Value.Value) == "":
 		s.fault(f, "the description is empty", "say in one or two sentences what it does and when it is of use")
@@ -169,7 +169,7 @@ func (s *Skill) described(d front.Doc) {
 	}
 }
 
-func (s *Skill) compatible(d front.Doc) {
+func (s *Skill) compatible(d frontmatter.Doc) {
 	f, ok := exact(d, "compatibility")
 	switch {
 	case !ok:
@@ -196,7 +196,7 @@ func units(s string) (n int) {
 // CheckName says why a name cannot be that of a new skill; nil = it can.
 func CheckName(name string) error {
 	var s Skill
-	d, err := front.Parse([]byte("---\nname: \"" + name + "\"\ndescription: x\n---\n"))
+	d, err := frontmatter.Parse([]byte("---\nname: \"" + name + "\"\ndescription: x\n---\n"))
 	if err != nil || name != filepath.Base(name) || name == "." || name == ".." || name != norm.NFKC.String(name) {
 		return errors.New("a name has small letters, digits and single hyphens")
 	}

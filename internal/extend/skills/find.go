@@ -24,7 +24,7 @@ var passed = map[string]bool{"synced": true, "node_modules": true, ".git": true}
 
 // A finder looks for skills in one place.
 type finder struct {
-	place  front.Place
+	place  frontmatter.Place
 	root   string // that a link of a project may not lead out of; "" = it may
 	prefix string // of their names
 	seen   map[string]bool
@@ -43,7 +43,7 @@ func (f *finder) find() []Skill {
 	if f.stamp == nil {
 		f.stamp = func(string, fs.FileInfo) {}
 	}
-	if f.place.Scope == front.Plugin && f.single() {
+	if f.place.Scope == frontmatter.Plugin && f.single() {
 		return f.found
 	}
 	real, err := filepath.EvalSymlinks(f.place.Dir)
@@ -133,8 +133,8 @@ func (f *finder) folder(dir, real string, way []string) {
 			f.refuse(path, names, errors.New("its folder has a name with characters that do not show"))
 			continue
 		}
-		if f.place.Scope != front.Plugin {
-			if info, err := os.Stat(filepath.Join(path, filepath.FromSlash(front.PluginManifest))); err == nil && info.Mode().IsRegular() {
+		if f.place.Scope != frontmatter.Plugin {
+			if info, err := os.Stat(filepath.Join(path, filepath.FromSlash(frontmatter.PluginManifest))); err == nil && info.Mode().IsRegular() {
 				continue // it is a plugin
 			}
 		}
@@ -184,10 +184,10 @@ func (f *finder) read(file string, way []string, most int64) ([]byte, fs.FileInf
 func (f *finder) keep(s Skill, way []string) {
 	s.Place = f.place
 	s.Name = f.prefix + called(strings.Join(way, ":"))
-	if f.place.Scope == front.Plugin && s.Title != "" && argumentName(s.Title) {
+	if f.place.Scope == frontmatter.Plugin && s.Title != "" && argumentName(s.Title) {
 		s.Name = f.prefix + strings.Join(append(slices.Clone(way[:len(way)-1]), called(s.Title)), ":")
 	}
-	if f.place.Scope == front.Project && !f.place.Trusted && s.Off == "" {
+	if f.place.Scope == frontmatter.Project && !f.place.Trusted && s.Off == "" {
 		s.Off = "the folder is not trusted"
 	}
 	f.found = append(f.found, s)
@@ -200,7 +200,7 @@ func (s *Skill) powers(body string) (powers []string) {
 		has  bool
 	}{
 		{"allowed-tools", len(s.Allowed) > 0},
-		{"commands in its text", len(front.Inlines(body)) > 0},
+		{"commands in its text", len(frontmatter.Inlines(body)) > 0},
 		{"hooks", s.Hooks != nil},
 		{"model", s.Model != ""},
 	} {
@@ -215,7 +215,7 @@ func (s *Skill) powers(body string) (powers []string) {
 // away from others stays.
 func (s *Skill) disarm(powers []string) {
 	s.Powerless, s.Allowed, s.Hooks, s.Model = true, nil, nil, ""
-	s.Faults = append([]front.Fault{front.Uncovered(powers...)}, s.Faults...)
+	s.Faults = append([]frontmatter.Fault{frontmatter.Uncovered(powers...)}, s.Faults...)
 }
 
 func (f *finder) refuse(dir string, way []string, err error) {

@@ -31,7 +31,7 @@ func Listing(list []Skill, budget, longest int, used func(Skill) int, touched fu
 	var own []*Skill
 	for i := range list {
 		k := &list[i]
-		if k.Off == "" && !k.NoModel && k.Place.Scope != front.BuiltIn && (len(k.Paths) == 0 || touched(*k)) {
+		if k.Off == "" && !k.NoModel && k.Place.Scope != frontmatter.BuiltIn && (len(k.Paths) == 0 || touched(*k)) {
 			own = append(own, k)
 		}
 	}

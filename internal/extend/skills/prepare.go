@@ -70,9 +70,9 @@ func (s *Set) Prepare(ctx context.Context, k Skill, r Request) (string, error) {
 			return Output{Denied: "the file of the skill came or changed after its folder was trusted; look at it, then: dure trust"}, nil
 		}
 	}
-	p := preparing{Skill: k, Request: r, values: front.Values{Line: r.Arguments, Names: k.Arguments, Vars: k.vars(r.Vars)}}
+	p := preparing{Skill: k, Request: r, values: frontmatter.Values{Line: r.Arguments, Names: k.Arguments, Vars: k.vars(r.Vars)}}
 	at := 0
-	for _, in := range front.Inlines(body) {
+	for _, in := range frontmatter.Inlines(body) {
 		p.text(body[at:in.From])
 		if err := p.run(ctx, in.Command); err != nil {
 			return "", err
@@ -96,7 +96,7 @@ func (s Skill) vars(more map[string]string) map[string]string {
 	for name, value := range more {
 		vars[name] = value
 	}
-	if p := s.Place; p.Scope == front.Plugin {
+	if p := s.Place; p.Scope == frontmatter.Plugin {
 		vars["CLAUDE_PLUGIN_ROOT"], vars["CLAUDE_PLUGIN_DATA"] = p.Root, p.Data
 		vars["DURE_PLUGIN_ROOT"], vars["DURE_PLUGIN_DATA"] = p.Root, p.Data
 		for name, value := range p.Options {
@@ -108,7 +108,7 @@ func (s Skill) vars(more map[string]string) map[string]string {
 
 // Rules are the rules that hold for a turn with the skill, its folders put into them.
 func (s Skill) Rules(more map[string]string) []string {
-	v := front.Values{Vars: s.vars(more)}
+	v := frontmatter.Values{Vars: s.vars(more)}
 	var list []string
 	for _, rule := range s.Allowed {
 		text, _ := v.Expand(rule)
@@ -121,7 +121,7 @@ func (s Skill) Rules(more map[string]string) []string {
 type preparing struct {
 	Skill
 	Request
-	values front.Values
+	values frontmatter.Values
 	b      strings.Builder
 	used   bool // an argument was asked for
 	ran    int

@@ -92,7 +92,7 @@ func TestBindIsOneWord(t *testing.T) {
 		"a b", "$(echo x)", "`echo x`", `"; echo x; "`, "'; echo x; '", `\`, `\\"`, "$HOME", "*", "~", "", "-n", "a\nb", "!x", "#x", "{a,b}", "한 글", `'"'"'`, "&& echo x", "\r",
 	} {
 		for _, frame := range []string{"printf '[%s]' $0", `printf '[%s]' "$0"`, "printf '[%s]' '$0'", `printf '[%s]' x"$0"y`, "printf '[%s]' {0}"} {
-			line, used, err := bind(frame, front.Values{Line: quoteArgument(value)}, false)
+			line, used, err := bind(frame, frontmatter.Values{Line: quoteArgument(value)}, false)
 			if err != nil || !used {
 				t.Fatalf("%q in %q: %v", value, frame, err)
 			}
@@ -117,15 +117,15 @@ func TestBindRefuses(t *testing.T) {
 	for _, frame := range []string{
 		"echo $(ls $0)", "echo `ls $0`", "cat <<E\n$0\nE", "echo ${X:-$0}", "echo hi # $0", "echo \"$(ls $0)\"", "echo $'a$0'", "echo 'open $0", `echo \` + "{0}x\\", "cat <(ls $0)",
 	} {
-		if line, _, err := bind(frame, front.Values{Line: "v"}, false); err == nil && strings.Contains(line, "v") {
+		if line, _, err := bind(frame, frontmatter.Values{Line: "v"}, false); err == nil && strings.Contains(line, "v") {
 			t.Errorf("%q became %q", frame, line)
 		}
 	}
-	if _, _, err := bind("echo \ue0000\ue001 $0", front.Values{Line: "v"}, false); err == nil {
+	if _, _, err := bind("echo \ue0000\ue001 $0", frontmatter.Values{Line: "v"}, false); err == nil {
 		t.Error("a mark is not refused")
 	}
 	for value, ok := range map[string]bool{"a-b.c": true, "a b": false, "$x": false, "": false} {
-		if _, _, err := bind("git log $0", front.Values{Line: quoteArgument(value)}, true); (err == nil) != ok {
+		if _, _, err := bind("git log $0", frontmatter.Values{Line: quoteArgument(value)}, true); (err == nil) != ok {
 			t.Errorf("PowerShell, %q: %v", value, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestBindInCommandsOfCommands(t *testing.T) {
 	shell := prooftest.Program(t, "bash")
 	for _, frame := range []string{"bash -c 'echo $0'", `bash -c "echo '$0'"`, "eval echo $0", "find . -exec sh -c 'echo $0' ';'", "nice bash -c 'echo $0'", "$0 canary"} {
 		for _, value := range []string{"a;touch canary", "$(touch canary)", "`touch canary`", "' ; touch canary; '", "x > canary", "x\ntouch canary", "touch"} {
-			line, _, err := bind(frame, front.Values{Line: quoteArgument(value)}, false)
+			line, _, err := bind(frame, frontmatter.Values{Line: quoteArgument(value)}, false)
 			if err != nil {
 				continue
 			}
@@ -147,7 +147,7 @@ func TestBindInCommandsOfCommands(t *testing.T) {
 				t.Errorf("%q in %q became %q, which has written; it prints %q", value, frame, line, out)
 			}
 		}
-		if _, _, err := bind(frame, front.Values{Line: "a.txt"}, false); (err == nil) == strings.HasPrefix(frame, "$0") {
+		if _, _, err := bind(frame, frontmatter.Values{Line: "a.txt"}, false); (err == nil) == strings.HasPrefix(frame, "$0") {
 			t.Errorf("%q with a plain word: %v", frame, err)
 		}
 	}
@@ -157,11 +157,11 @@ func FuzzBind(f *testing.F) {
 	f.Add("echo $0 \"$ARGUMENTS\" '{0}'", "a b")
 	f.Add("echo \\$0 $(x $0)", "'\"")
 	f.Fuzz(func(t *testing.T, frame, line string) {
-		bare, _, err := bind(frame, front.Values{Line: "v"}, false)
+		bare, _, err := bind(frame, frontmatter.Values{Line: "v"}, false)
 		if err != nil {
 			return
 		}
-		if got, _, err := bind(frame, front.Values{Line: line}, false); err == nil && !strings.ContainsAny(frame, "$\\{") && got != bare {
+		if got, _, err := bind(frame, frontmatter.Values{Line: line}, false); err == nil && !strings.ContainsAny(frame, "$\\{") && got != bare {
 			t.Errorf("%q became %q", frame, got)
 		}
 	})

@@ -27,7 +27,7 @@ var errRuns = errors.New("with this argument it would run other programs: put no
 
 // bind puts the values of variables into a command, each as one piece of a word: whatever
 // a value says, the shell reads no part of it as its own.
-func bind(command string, v front.Values, powershell bool) (string, bool, error) {
+func bind(command string, v frontmatter.Values, powershell bool) (string, bool, error) {
 	if strings.ContainsAny(command, string([]rune{markOpen, markClose, 0})) {
 		return "", false, errors.New("the command has characters that no command has")
 	}

@@ -94,9 +94,9 @@ func parse(data []byte, size int64, folder string) (s Skill, body string) {
 	if !whole {
 		data = data[:max(0, strings.LastIndexByte(string(data), '\n')+1)]
 	}
-	d, err := front.Parse(data)
+	d, err := frontmatter.Parse(data)
 	s.Faults = append(s.Faults, d.Warnings...)
-	if fault := front.FaultOf(err); fault != nil {
+	if fault := frontmatter.FaultOf(err); fault != nil {
 		s.Faults = append(s.Faults, *fault)
 		s.Off = fault.Error()
 	}
@@ -117,7 +117,7 @@ func parse(data []byte, size int64, folder string) (s Skill, body string) {
 }
 
 func (s *Skill) off(why, fix string) {
-	s.Faults = append(s.Faults, front.Fault{Message: why, Fix: fix})
+	s.Faults = append(s.Faults, frontmatter.Fault{Message: why, Fix: fix})
 	if s.Off == "" {
 		s.Off = why
 	}
@@ -142,7 +142,7 @@ func paragraph(body string) string {
 // take takes over the fields that mean something here. A field that cannot be read is
 // left out with a warning; where it would have kept something from happening, the skill
 // is not used.
-func (s *Skill) take(d front.Doc) {
+func (s *Skill) take(d frontmatter.Doc) {
 	words := func(text string) []string { return strings.Fields(strings.ReplaceAll(text, ",", " ")) }
 	for _, t := range []struct {
 		to   *string
@@ -158,7 +158,7 @@ func (s *Skill) take(d front.Doc) {
 		{&s.Shell, "shell"},
 		{&s.Version, "version"},
 	} {
-		get(s, d, t.name, false, func(f front.Field) (err error) {
+		get(s, d, t.name, false, func(f frontmatter.Field) (err error) {
 			*t.to, err = f.Text()
 			*t.to = cut(strings.TrimSpace(*t.to), maxField)
 			return err
@@ -171,23 +171,23 @@ func (s *Skill) take(d front.Doc) {
 		forbids bool
 	}{
 		{&s.Arguments, "arguments", words, false},
-		{&s.Allowed, "allowed-tools", front.Words, false},
-		{&s.Without, "disallowed-tools", front.Words, true},
+		{&s.Allowed, "allowed-tools", frontmatter.Words, false},
+		{&s.Without, "disallowed-tools", frontmatter.Words, true},
 		{&s.Paths, "paths", globs, false},
 	} {
-		get(s, d, l.name, l.forbids, func(f front.Field) (err error) {
+		get(s, d, l.name, l.forbids, func(f frontmatter.Field) (err error) {
 			*l.to, err = f.List(l.split)
 			*l.to = (*l.to)[:min(len(*l.to), maxNames)]
 			return err
 		})
 	}
-	get(s, d, "disable-model-invocation", true, func(f front.Field) (err error) { s.NoModel, err = f.Bool(); return err })
-	get(s, d, "user-invocable", true, func(f front.Field) error {
+	get(s, d, "disable-model-invocation", true, func(f frontmatter.Field) (err error) { s.NoModel, err = f.Bool(); return err })
+	get(s, d, "user-invocable", true, func(f frontmatter.Field) error {
 		yes, err := f.Bool()
 		s.NoUser = !yes && err == nil
 		return err
 	})
-	get(s, d, "context", true, func(f front.Field) error {
+	get(s, d, "context", true, func(f frontmatter.Field) error {
 		text, err := f.Text()
 		s.Fork = strings.EqualFold(strings.TrimSpace(text), "fork")
 		if err == nil && !s.Fork && text != "" && !strings.EqualFold(text, "default") && !strings.EqualFold(text, "inline") {
@@ -198,8 +198,8 @@ func (s *Skill) take(d front.Doc) {
 	if _, said := d.Get("background"); !said {
 		s.Background = s.Fork
 	}
-	get(s, d, "background", false, func(f front.Field) (err error) { s.Background, err = f.Bool(); return err })
-	get(s, d, "hooks", true, func(f front.Field) (err error) {
+	get(s, d, "background", false, func(f frontmatter.Field) (err error) { s.Background, err = f.Bool(); return err })
+	get(s, d, "hooks", true, func(f frontmatter.Field) (err error) {
 		s.Hooks, err = f.JSON()
 		return err
 	})
@@ -211,7 +211,7 @@ func (s *Skill) take(d front.Doc) {
 	}
 	for _, name := range s.Arguments {
 		if strings.EqualFold(name, "arguments") || !argumentName(name) {
-			s.Faults = append(s.Faults, front.Fault{Key: "arguments", Message: fmt.Sprintf("%q cannot be the name of an argument", name), Fix: "use letters, digits, - and _, and begin with a letter"})
+			s.Faults = append(s.Faults, frontmatter.Fault{Key: "arguments", Message: fmt.Sprintf("%q cannot be the name of an argument", name), Fix: "use letters, digits, - and _, and begin with a letter"})
 		}
 	}
 }
@@ -226,7 +226,7 @@ func argumentName(name string) bool {
 	return name != ""
 }
 
-func get(s *Skill, d front.Doc, name string, forbids bool, read func(front.Field) error) {
+func get(s *Skill, d frontmatter.Doc, name string, forbids bool, read func(frontmatter.Field) error) {
 	f, ok := d.Get(name)
 	if !ok {
 		return
@@ -235,7 +235,7 @@ func get(s *Skill, d front.Doc, name string, forbids bool, read func(front.Field
 	if err == nil {
 		return
 	}
-	fault := front.FaultOf(err)
+	fault := frontmatter.FaultOf(err)
 	if fault == nil {
 		fault = f.Fault("", "cannot be read: %s", err.Error())
 	}
@@ -328,7 +328,7 @@ func (s Skill) text(builtIn fs.FS) (text string, armed bool, err error) {
 	case size > MaxBody || int64(len(data)) > MaxBody:
 		return "", false, fmt.Errorf("reading skill %s: it has more than %d bytes", s.Name, MaxBody)
 	}
-	d, err := front.Parse(data)
+	d, err := frontmatter.Parse(data)
 	if err != nil {
 		return "", false, fmt.Errorf("reading skill %s: %w", s.Name, err)
 	}

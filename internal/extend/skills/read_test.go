@@ -84,7 +84,7 @@ func TestLongFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, map[string]string{"head/SKILL.md": "---\nname: head\ndescription: " + strings.Repeat("x", 2*maxHead) + "\n---\n"})
-	s := New(Config{Workdir: dir, Places: places(front.Place{Scope: front.User, Dir: dir, Trusted: true})})
+	s := New(Config{Workdir: dir, Places: places(frontmatter.Place{Scope: frontmatter.User, Dir: dir, Trusted: true})})
 	var got []string
 	for _, k := range s.List() {
 		got = append(got, k.Name+": "+k.Off)
@@ -98,7 +98,9 @@ func TestLongFiles(t *testing.T) {
 	}
 }
 
-func places(list ...front.Place) func() []front.Place { return func() []front.Place { return list } }
+func places(list ...frontmatter.Place) func() []frontmatter.Place {
+	return func() []frontmatter.Place { return list }
+}
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"---\nname: a\ndescription: b\n---\nc", "---\npaths: {a: b}\nhooks: 1\n---", "---\narguments: [a, 1, {}]\n---\n", "text", "---\nname: !x y\n...\n"} {

@@ -16,7 +16,7 @@ import (
 // Config says where skills are looked for.
 type Config struct {
 	// Places are asked for whenever skills are looked for.
-	Places func() []front.Place
+	Places func() []frontmatter.Place
 
 	Workdir string // absolute
 	Root    string // of the project, absolute: what it brings may not lead out of it; "" = Workdir
@@ -51,7 +51,7 @@ type Set struct {
 	own     []Skill // found, with what counts of them
 	list    []Skill // all; nil = not put together yet
 	stamps  map[string]stamp
-	nested  []front.Place
+	nested  []frontmatter.Place
 	prefix  map[string]string // of the names of nested skills that another one has, by their place
 	visited map[string]bool   // folders that were looked into for nested ones
 	version int
@@ -147,7 +147,7 @@ func (s *Set) read() {
 		}
 	}
 	var all []Skill
-	var places []front.Place
+	var places []frontmatter.Place
 	if s.c.Places != nil {
 		places = s.c.Places()
 	}
@@ -187,7 +187,7 @@ func (s *Set) state(k *Skill) {
 	if s.c.Only != nil && !slices.ContainsFunc(*s.c.Only, func(name string) bool { return k.Name == name || strings.HasSuffix(k.Name, ":"+name) }) {
 		k.NoModel = true
 	}
-	if k.Place.Scope == front.Plugin {
+	if k.Place.Scope == frontmatter.Plugin {
 		return
 	}
 	switch s.c.State[k.Name] {
@@ -203,16 +203,16 @@ func (s *Set) state(k *Skill) {
 }
 
 // in returns the skills of a place.
-func (s *Set) in(p front.Place, prefix string, seen map[string]bool) []Skill {
+func (s *Set) in(p frontmatter.Place, prefix string, seen map[string]bool) []Skill {
 	f := finder{place: p, prefix: prefix, seen: seen, stamp: func(path string, info fs.FileInfo) { s.stamps[path] = stampOf(info) }}
 	s.stamps[p.Dir] = stamp{}
-	if p.Scope == front.Plugin {
+	if p.Scope == frontmatter.Plugin {
 		f.prefix = p.Plugin + ":"
 		if at := strings.LastIndexByte(p.Plugin, '@'); at > 0 {
 			f.prefix = p.Plugin[:at] + ":"
 		}
 	}
-	if p.Scope == front.Project {
+	if p.Scope == frontmatter.Project {
 		f.root = s.c.Root
 		if real, err := filepath.EvalSymlinks(f.root); err == nil {
 			f.root = real
@@ -237,7 +237,7 @@ func (s *Set) builtIn() (list []Skill) {
 		}
 		skill, _ := parse(data, int64(len(data)), name)
 		skill.Name, skill.File = name, "builtin:"+name
-		skill.Place = front.Place{Scope: front.BuiltIn, Trusted: true}
+		skill.Place = frontmatter.Place{Scope: frontmatter.BuiltIn, Trusted: true}
 		list = append(list, skill)
 	}
 	return list
@@ -246,13 +246,13 @@ func (s *Set) builtIn() (list []Skill) {
 // rank orders where skills come from: the first of a name counts. What a folder brings
 // that is not trusted comes last.
 func rank(s Skill) int {
-	if s.Place.Scope == front.Project && !s.Place.Trusted {
+	if s.Place.Scope == frontmatter.Project && !s.Place.Trusted {
 		return len(order)
 	}
 	return slices.Index(order[:], s.Place.Scope)
 }
 
-var order = [...]front.Scope{front.Managed, front.Flag, front.User, front.Project, front.Plugin, front.BuiltIn}
+var order = [...]frontmatter.Scope{frontmatter.Managed, frontmatter.Flag, frontmatter.User, frontmatter.Project, frontmatter.Plugin, frontmatter.BuiltIn}
 
 // settle says of skills of one name, in the order of their rank, which counts: the first
 // that can be used.
@@ -311,10 +311,10 @@ func (s *Set) Touch(path string) bool {
 
 // nest adds a place below the working folder. mu is held.
 func (s *Set) nest(at, dir string) bool {
-	p := front.Place{Scope: front.Project, Dir: at}
+	p := frontmatter.Place{Scope: frontmatter.Project, Dir: at}
 	if s.c.Places != nil {
 		for _, of := range s.c.Places() {
-			if of.Scope == front.Project && of.Trusted {
+			if of.Scope == frontmatter.Project && of.Trusted {
 				p.Trusted, p.Covers = true, of.Covers
 				break
 			}

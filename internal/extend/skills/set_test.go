@@ -60,10 +60,10 @@ func TestSet(t *testing.T) {
 		BuiltIn: fstest.MapFS{"b/SKILL.md": {Data: []byte(skill("b", "builtin"))}, "c/SKILL.md": {Data: []byte(skill("c", "builtin"))}},
 		State:   map[string]string{"c": "user-invocable-only", "small": "off"},
 		Places: places(
-			front.Place{Scope: front.Managed, Dir: filepath.Join(dir, "managed"), Trusted: true},
-			front.Place{Scope: front.User, Dir: filepath.Join(dir, "user"), Trusted: true},
-			front.Place{Scope: front.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true},
-			front.Place{Scope: front.Plugin, Plugin: "tools@market", Dir: filepath.Join(dir, "plugin/skills"), Trusted: true},
+			frontmatter.Place{Scope: frontmatter.Managed, Dir: filepath.Join(dir, "managed"), Trusted: true},
+			frontmatter.Place{Scope: frontmatter.User, Dir: filepath.Join(dir, "user"), Trusted: true},
+			frontmatter.Place{Scope: frontmatter.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true},
+			frontmatter.Place{Scope: frontmatter.Plugin, Plugin: "tools@market", Dir: filepath.Join(dir, "plugin/skills"), Trusted: true},
 		),
 	})
 	want := `a managed managed
@@ -125,7 +125,7 @@ func TestOnly(t *testing.T) {
 func TestAmbiguous(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a/up/SKILL.md": skill("up", "1"), "b/up/SKILL.md": skill("up", "2"), "a/upper/SKILL.md": skill("upper", "3")})
-	s := New(Config{Workdir: dir, Places: places(front.Place{Scope: front.User, Dir: dir, Trusted: true})})
+	s := New(Config{Workdir: dir, Places: places(frontmatter.Place{Scope: frontmatter.User, Dir: dir, Trusted: true})})
 	if k, like := s.Find("up"); k.Name != "" || strings.Join(like, " ") != "a:up b:up" {
 		t.Errorf("%q, %q", k.Name, like)
 	}
@@ -137,7 +137,7 @@ func TestUntrusted(t *testing.T) {
 	put(t, dir, map[string]string{".claude/skills/c/SKILL.md": skill("c", "project")})
 	s := New(Config{
 		Workdir: dir, BuiltIn: fstest.MapFS{"c/SKILL.md": {Data: []byte(skill("c", "builtin"))}},
-		Places: places(front.Place{Scope: front.Project, Dir: filepath.Join(dir, ".claude/skills")}),
+		Places: places(frontmatter.Place{Scope: frontmatter.Project, Dir: filepath.Join(dir, ".claude/skills")}),
 	})
 	want := "c builtin builtin\nc project project – the folder is not trusted"
 	if got := table(s, dir); got != want {
@@ -161,7 +161,7 @@ func TestLinks(t *testing.T) {
 	} {
 		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{Scope: front.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
+	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(frontmatter.Place{Scope: frontmatter.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
 	want := "one project shared\nthree project  – it is not read: its file is a link that leads out of the project\ntwo project  – it is not read: it is a link that leads out of the project"
 	if got := table(s, dir); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -183,7 +183,7 @@ func TestTextStaysInTheProject(t *testing.T) {
 		prooftest.Link(t, os.Symlink(to, filepath.Join(dir, at)))
 	}
 	link("../../../docs/one.md", "work/.claude/skills/one/SKILL.md")
-	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{Scope: front.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
+	s := New(Config{Workdir: filepath.Join(dir, "work"), Places: places(frontmatter.Place{Scope: frontmatter.Project, Dir: filepath.Join(dir, "work/.claude/skills"), Trusted: true})})
 	k, _ := s.Find("one")
 	if text, err := s.Text(k); err != nil || !strings.Contains(text, "Text of fine") {
 		t.Fatalf("a link that stays inside: %q, %v", text, err)
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 		"x\n\nSystem obey/SKILL.md": skill("x", "a line"), "y\x1b[2K/SKILL.md": skill("y", "a sequence"), "z\u202e/SKILL.md": skill("z", "turned round"),
 		decomposed + "/SKILL.md": skill("a", "Korean"),
 	})
-	s := New(Config{Workdir: dir, Places: places(front.Place{Scope: front.User, Dir: dir, Trusted: true})})
+	s := New(Config{Workdir: dir, Places: places(frontmatter.Place{Scope: frontmatter.User, Dir: dir, Trusted: true})})
 	why := " – it is not read: its folder has a name with characters that do not show"
 	want := "한글 user Korean\nx??System obey user " + why + "\ny?[2K user " + why + "\nz? user " + why
 	if got := table(s, dir); got != want {
@@ -225,7 +225,7 @@ func TestNames(t *testing.T) {
 // Skills that come, go and change count from the next time on.
 func TestRefresh(t *testing.T) {
 	dir := t.TempDir()
-	s := New(Config{Workdir: dir, Places: places(front.Place{Scope: front.User, Dir: filepath.Join(dir, "skills"), Trusted: true})})
+	s := New(Config{Workdir: dir, Places: places(frontmatter.Place{Scope: frontmatter.User, Dir: filepath.Join(dir, "skills"), Trusted: true})})
 	check := func(when string, changed bool, want string) {
 		t.Helper()
 		if got := s.Refresh(); got != changed {
@@ -252,13 +252,13 @@ func TestRefresh(t *testing.T) {
 
 func TestListing(t *testing.T) {
 	list := []Skill{
-		{Name: "a", Description: "first thing", Place: front.Place{Scope: front.User}},
-		{Name: "b", Description: "second", When: "often", Place: front.Place{Scope: front.Project}},
-		{Name: "c", Description: "bare", Bare: true, Place: front.Place{Scope: front.Project}},
-		{Name: "d", Paths: []string{"*.go"}, Description: "for go", Place: front.Place{Scope: front.Project}},
-		{Name: "e", NoModel: true, Place: front.Place{Scope: front.User}},
+		{Name: "a", Description: "first thing", Place: frontmatter.Place{Scope: frontmatter.User}},
+		{Name: "b", Description: "second", When: "often", Place: frontmatter.Place{Scope: frontmatter.Project}},
+		{Name: "c", Description: "bare", Bare: true, Place: frontmatter.Place{Scope: frontmatter.Project}},
+		{Name: "d", Paths: []string{"*.go"}, Description: "for go", Place: frontmatter.Place{Scope: frontmatter.Project}},
+		{Name: "e", NoModel: true, Place: frontmatter.Place{Scope: frontmatter.User}},
 		{Name: "f", Off: "x"},
-		{Name: "g", Description: "ready", Place: front.Place{Scope: front.BuiltIn}},
+		{Name: "g", Description: "ready", Place: frontmatter.Place{Scope: frontmatter.BuiltIn}},
 	}
 	none := func(Skill) bool { return false }
 	zero := func(Skill) int { return 0 }
@@ -324,7 +324,7 @@ func BenchmarkFiveHundred(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	c := Config{Workdir: dir, Places: places(front.Place{Scope: front.User, Dir: dir, Trusted: true})}
+	c := Config{Workdir: dir, Places: places(frontmatter.Place{Scope: frontmatter.User, Dir: dir, Trusted: true})}
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			if n := len(New(c).List()); n != 500 {
@@ -359,8 +359,8 @@ func TestPowers(t *testing.T) {
 	write("kept", armed)
 	write("new", strings.ReplaceAll(armed, "date", "id"))
 	write("plain", "---\nname: plain\ndescription: d\n---\nx\n")
-	s := New(Config{Workdir: dir, Places: places(front.Place{
-		Scope: front.Project, Dir: place, Trusted: true,
+	s := New(Config{Workdir: dir, Places: places(frontmatter.Place{
+		Scope: frontmatter.Project, Dir: place, Trusted: true,
 		Covers: func(_ string, data []byte) bool { return string(data) == armed },
 	})})
 	prepare := func(k Skill) (string, error) {
@@ -394,8 +394,8 @@ func project(t *testing.T, covers func(string, []byte) bool) (s *Set, dir, place
 		t.Fatal(err)
 	}
 	place = filepath.Join(dir, "work", ".claude", "skills")
-	return New(Config{Workdir: filepath.Join(dir, "work"), Places: places(front.Place{
-		Scope: front.Project, Dir: place, Trusted: true, Covers: covers,
+	return New(Config{Workdir: filepath.Join(dir, "work"), Places: places(frontmatter.Place{
+		Scope: frontmatter.Project, Dir: place, Trusted: true, Covers: covers,
 	})}), dir, place
 }
 
@@ -440,7 +440,7 @@ func TestSwappedFolder(t *testing.T) {
 		"outside/SKILL.md": skill("one", "canary"), "outside/two/SKILL.md": skill("two", "canary"),
 	})
 	root := filepath.Join(dir, "work")
-	f := finder{place: front.Place{Scope: front.Project, Dir: place}, root: root, top: beneath(root, place)}
+	f := finder{place: frontmatter.Place{Scope: frontmatter.Project, Dir: place}, root: root, top: beneath(root, place)}
 	if f.top == nil {
 		t.Fatal("the place cannot be opened")
 	}

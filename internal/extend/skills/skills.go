@@ -59,7 +59,7 @@ type Skill struct {
 	NoUser      bool // it cannot be typed
 	Bare        bool // models are told its name alone
 
-	Place front.Place
+	Place frontmatter.Place
 	Dir   string // its folder; "" = it is built in
 	File  string // its SKILL.md; of one that is built in, builtin:NAME
 
@@ -71,9 +71,9 @@ type Skill struct {
 	// are not here, and no command in its text is run.
 	Powerless bool
 
-	Valid  bool          // it is as the open standard for skills wants it
-	Faults []front.Fault // what is wrong with it, or was read leniently
-	Off    string        // why it cannot be used, in English; "" = it can
+	Valid  bool                // it is as the open standard for skills wants it
+	Faults []frontmatter.Fault // what is wrong with it, or was read leniently
+	Off    string              // why it cannot be used, in English; "" = it can
 
 	size int64
 	root string // resolved; that its file may not lead out of; "" = it may

@@ -53,7 +53,7 @@ func (t Tool) Plan(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.
 		return agent.Effects{}, err
 	case in.Skill == "":
 		return agent.Effects{Class: agent.Read}, nil
-	case (k.Place.Scope == front.Project || k.Place.Scope == front.Plugin) && (len(k.Allowed) > 0 || k.Hooks != nil):
+	case (k.Place.Scope == frontmatter.Project || k.Place.Scope == frontmatter.Plugin) && (len(k.Allowed) > 0 || k.Hooks != nil):
 		return agent.Effects{}, nil
 	}
 	return agent.Effects{Class: agent.Idempotent}, nil

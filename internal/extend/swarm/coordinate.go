@@ -50,7 +50,7 @@ func (t coordinator) Enabled() bool { return t.crewed() }
 // crewed reports whether somebody has defined types of agents, or the session's own one works
 // with others. A swarm that is only looked at may have none at all.
 func (s *Swarm) crewed() bool {
-	return s.c.Crewed || s.c.Types != nil && slices.ContainsFunc(s.c.Types.All(), func(d Definition) bool { return d.Usable() && d.Place.Scope != front.BuiltIn })
+	return s.c.Crewed || s.c.Types != nil && slices.ContainsFunc(s.c.Types.All(), func(d Definition) bool { return d.Usable() && d.Place.Scope != frontmatter.BuiltIn })
 }
 
 // Plan checks the plan. It touches nothing.

@@ -27,7 +27,7 @@ type Definition struct {
 	Name        string
 	Description string
 	Prompt      string // what it is told to be; "" = the usual instructions
-	Place       front.Place
+	Place       frontmatter.Place
 	Path        string // its file; "" = it has none
 
 	Tools   []string // in any spelling; nil = all that the session has
@@ -50,8 +50,8 @@ type Definition struct {
 	Hooks   json.RawMessage // as they stand in the file
 	Servers json.RawMessage
 
-	Faults   []front.Fault // why it cannot be used
-	Warnings []front.Fault
+	Faults   []frontmatter.Fault // why it cannot be used
+	Warnings []frontmatter.Fault
 	Hidden   string // what of the same name counts instead; "" = this one does
 }
 
@@ -69,7 +69,7 @@ func (d *Definition) disarm() {
 	}
 	slices.Sort(powers)
 	d.Powerless, d.Hooks, d.Servers, d.Model = true, nil, nil, ""
-	d.Warnings = append([]front.Fault{front.Uncovered(powers...)}, d.Warnings...)
+	d.Warnings = append([]frontmatter.Fault{frontmatter.Uncovered(powers...)}, d.Warnings...)
 }
 
 // Usable reports whether work can be handed to it.
@@ -78,7 +78,9 @@ func (d Definition) Usable() bool { return len(d.Faults) == 0 && d.Place.Trusted
 // Routes reports whether it does nothing but hand work on, so that those that it hands work
 // to may have the tools that it does without: all of whoever has started it. No file can
 // make a type one that does.
-func (d Definition) Routes() bool { return d.Place.Scope == front.BuiltIn && d.Name == "coordinator" }
+func (d Definition) Routes() bool {
+	return d.Place.Scope == frontmatter.BuiltIn && d.Name == "coordinator"
+}
 
 // State is active, invalid, hidden or untrusted.
 func (d Definition) State() string {
@@ -95,28 +97,28 @@ func (d Definition) State() string {
 
 // fault and warn say what is wrong with a definition.
 func (d *Definition) fault(err error) {
-	if f := front.FaultOf(err); f != nil {
+	if f := frontmatter.FaultOf(err); f != nil {
 		d.Faults = append(d.Faults, *f)
 	} else if err != nil {
-		d.Faults = append(d.Faults, front.Fault{Message: err.Error()})
+		d.Faults = append(d.Faults, frontmatter.Fault{Message: err.Error()})
 	}
 }
 
-func (d *Definition) warn(f *front.Fault) { d.Warnings = append(d.Warnings, *f) }
+func (d *Definition) warn(f *frontmatter.Fault) { d.Warnings = append(d.Warnings, *f) }
 
 // Parse reads a file. rel is its path in the place, with slashes. What is wrong with it
 // is in the definition.
-func Parse(place front.Place, file, rel string, data []byte) Definition {
+func Parse(place frontmatter.Place, file, rel string, data []byte) Definition {
 	d := Definition{Place: place, Path: file}
 	base := strings.TrimSuffix(path.Base(rel), ".md")
-	doc, err := front.Parse(data)
+	doc, err := frontmatter.Parse(data)
 	d.Warnings = append(d.Warnings, doc.Warnings...)
 	if d.fault(err); err != nil {
 		d.Name = base
 		return d
 	}
 	if d.Name = base; !doc.Has {
-		d.fault(&front.Fault{Line: 1, Column: 1, Message: "the file does not begin with fields", Fix: "begin it with lines of ---, name: " + named(base) + ", description: when to use it, ---"})
+		d.fault(&frontmatter.Fault{Line: 1, Column: 1, Message: "the file does not begin with fields", Fix: "begin it with lines of ---, name: " + named(base) + ", description: when to use it, ---"})
 		return d
 	}
 	d.Prompt = strings.TrimSpace(doc.Body)
@@ -131,7 +133,7 @@ func Parse(place front.Place, file, rel string, data []byte) Definition {
 }
 
 // identify takes the name and the description, without which a file means nothing.
-func (d *Definition) identify(doc front.Doc, base string, place front.Place) {
+func (d *Definition) identify(doc frontmatter.Doc, base string, place frontmatter.Place) {
 	f, has := doc.Get("name")
 	name, err := "", error(nil)
 	if has {
@@ -143,11 +145,11 @@ func (d *Definition) identify(doc front.Doc, base string, place front.Place) {
 	case name == "" && place.Plugin != "":
 		name = base
 	case name == "":
-		d.fault(&front.Fault{Line: 1, Key: "name", Message: "the agent has no name", Fix: "add the field name: " + named(base)})
+		d.fault(&frontmatter.Fault{Line: 1, Key: "name", Message: "the agent has no name", Fix: "add the field name: " + named(base)})
 	default:
 		if why := BadName(name); why != "" {
 			d.fault(f.Fault("use letters, digits and -, as in "+named(name), "%s", why))
-		} else if name != strings.ToLower(name) && place.Scope != front.BuiltIn {
+		} else if name != strings.ToLower(name) && place.Scope != frontmatter.BuiltIn {
 			d.warn(f.Fault("write it as "+named(name), "has capital letters, which other programs refuse"))
 		}
 	}
@@ -161,7 +163,7 @@ func (d *Definition) identify(doc front.Doc, base string, place front.Place) {
 		d.Description = strings.TrimSpace(d.Description)
 	}
 	if d.Description == "" && place.Plugin == "" {
-		d.fault(&front.Fault{Line: 1, Key: "description", Message: "the agent has no description, so nobody knows when to use it", Fix: "add the field description: when to use it"})
+		d.fault(&frontmatter.Fault{Line: 1, Key: "description", Message: "the agent has no description, so nobody knows when to use it", Fix: "add the field description: when to use it"})
 	}
 }
 
@@ -177,10 +179,10 @@ func (d *Definition) belong(rel string) {
 	d.Name = strings.Join(parts, ":")
 	for key, has := range map[string]bool{"hooks": d.Hooks != nil, "mcpServers": d.Servers != nil, "permissionMode": d.Mode != ""} {
 		if has {
-			d.warn(&front.Fault{Key: key, Message: key + " of an agent of a plugin is not in force", Fix: "put it into the plugin itself, or into your own settings"})
+			d.warn(&frontmatter.Fault{Key: key, Message: key + " of an agent of a plugin is not in force", Fix: "put it into the plugin itself, or into your own settings"})
 		}
 	}
-	slices.SortFunc(d.Warnings, func(a, b front.Fault) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(d.Warnings, func(a, b frontmatter.Fault) int { return strings.Compare(a.Message, b.Message) })
 	d.Hooks, d.Servers, d.Mode = nil, nil, ""
 }
 

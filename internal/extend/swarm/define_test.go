@@ -14,7 +14,7 @@ import (
 	"dure/internal/prooftest"
 )
 
-var mine = front.Place{Scope: front.User, Trusted: true}
+var mine = frontmatter.Place{Scope: frontmatter.User, Trusted: true}
 
 // What a file says, and what is said of it: line, column, field and what to do.
 func TestParse(t *testing.T) {
@@ -84,7 +84,7 @@ func told(d swarm.Definition) string {
 // An agent of a plugin has its name from where it lies, and brings neither hooks nor
 // servers nor a mode.
 func TestAnAgentOfAPlugin(t *testing.T) {
-	place := front.Place{Scope: front.Plugin, Plugin: "kit", Trusted: true}
+	place := frontmatter.Place{Scope: frontmatter.Plugin, Plugin: "kit", Trusted: true}
 	d := swarm.Parse(place, "x.md", "deep/er/looker.md", []byte("---\npermissionMode: bypassPermissions\nhooks:\n  Stop: []\nmcpServers: [a]\n---\nYou look.\n"))
 	if d.Name != "kit:deep:er:looker" || d.Mode != "" || d.Hooks != nil || d.Servers != nil || len(d.Warnings) != 3 || !d.Usable() {
 		t.Errorf("it is %+v", d)
@@ -119,13 +119,13 @@ func TestWhichCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := &swarm.Types{Named: named, Own: swarm.Presets()[:3], Places: func() []front.Place {
-		return []front.Place{
-			{Scope: front.User, Dir: filepath.Join(dir, "user"), Trusted: true},
-			{Scope: front.Project, Dir: filepath.Join(dir, "near"), Trusted: true},
-			{Scope: front.Project, Dir: filepath.Join(dir, "far"), Trusted: true},
-			{Scope: front.Project, Dir: filepath.Join(dir, "strange")},
-			{Scope: front.Project, Dir: filepath.Join(dir, "none"), Trusted: true},
+	types := &swarm.Types{Named: named, Own: swarm.Presets()[:3], Places: func() []frontmatter.Place {
+		return []frontmatter.Place{
+			{Scope: frontmatter.User, Dir: filepath.Join(dir, "user"), Trusted: true},
+			{Scope: frontmatter.Project, Dir: filepath.Join(dir, "near"), Trusted: true},
+			{Scope: frontmatter.Project, Dir: filepath.Join(dir, "far"), Trusted: true},
+			{Scope: frontmatter.Project, Dir: filepath.Join(dir, "strange")},
+			{Scope: frontmatter.Project, Dir: filepath.Join(dir, "none"), Trusted: true},
 		}
 	}}
 	list := func() string {
@@ -183,7 +183,9 @@ func TestHostileFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trusted, want := range map[bool]string{false: "long invalid ", true: "secret active b invalid long invalid "} {
-		types := &swarm.Types{Places: func() []front.Place { return []front.Place{{Scope: front.Project, Dir: in, Trusted: trusted}} }}
+		types := &swarm.Types{Places: func() []frontmatter.Place {
+			return []frontmatter.Place{{Scope: frontmatter.Project, Dir: in, Trusted: trusted}}
+		}}
 		got := ""
 		for _, d := range types.All() {
 			got += d.Name + " " + d.State() + " "
@@ -245,8 +247,8 @@ func TestPowers(t *testing.T) {
 	}
 	covered, mark := false, "1"
 	types := &swarm.Types{
-		Places: func() []front.Place {
-			return []front.Place{{Scope: front.Project, Dir: dir, Trusted: true, Covers: func(string, []byte) bool { return covered }}}
+		Places: func() []frontmatter.Place {
+			return []frontmatter.Place{{Scope: frontmatter.Project, Dir: dir, Trusted: true, Covers: func(string, []byte) bool { return covered }}}
 		},
 		Trust: func() string { return mark },
 	}

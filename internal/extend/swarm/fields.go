@@ -30,20 +30,20 @@ var efforts = map[string]string{"low": "low", "medium": "medium", "high": "high"
 var colors = []string{"red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"}
 
 // take reads one field.
-func (d *Definition) take(f front.Field) (err error) {
+func (d *Definition) take(f frontmatter.Field) (err error) {
 	if f.Empty() {
 		return nil
 	}
-	switch front.Plain(f.Key) {
+	switch frontmatter.Plain(f.Key) {
 	case "name", "description":
 	case "prompt":
 		d.Prompt, err = f.Text()
 	case "tools", "allowedtools":
 		return d.takeTools(f)
 	case "disallowedtools":
-		d.Without, err = list(f, front.Words)
+		d.Without, err = list(f, frontmatter.Words)
 	case "skills":
-		d.Skills, err = list(f, front.Words)
+		d.Skills, err = list(f, frontmatter.Words)
 	case "model":
 		if d.Model, err = f.Text(); strings.EqualFold(d.Model, "inherit") {
 			d.Model = ""
@@ -87,7 +87,7 @@ func (d *Definition) take(f front.Field) (err error) {
 }
 
 // list reads a list of at most maxList texts.
-func list(f front.Field, split func(string) []string) ([]string, error) {
+func list(f frontmatter.Field, split func(string) []string) ([]string, error) {
 	all, err := f.List(split)
 	if err == nil && len(all) > maxList {
 		err = f.Fault("name fewer", "has %d entries; %d are the most", len(all), maxList)
@@ -100,8 +100,8 @@ func list(f front.Field, split func(string) []string) ([]string, error) {
 
 // takeTools reads tools. Agent(a, b) names the types that the agent may hand work to; of
 // other tools it has only what stands in the brackets, which is written as in rules.
-func (d *Definition) takeTools(f front.Field) error {
-	all, err := list(f, front.Words)
+func (d *Definition) takeTools(f frontmatter.Field) error {
+	all, err := list(f, frontmatter.Words)
 	if err != nil {
 		return err
 	}
@@ -121,12 +121,12 @@ func (d *Definition) takeTools(f front.Field) error {
 	return nil
 }
 
-func (d *Definition) takeMode(f front.Field) error {
+func (d *Definition) takeMode(f frontmatter.Field) error {
 	word, err := f.Text()
 	if err != nil {
 		return err
 	}
-	mode, ok := modes[front.Plain(word)]
+	mode, ok := modes[frontmatter.Plain(word)]
 	if !ok {
 		d.warn(f.Fault("write one of: default, acceptEdits, plan, dontAsk, bypassPermissions", "is %q, which is no mode that is known here; that of the session is taken", word))
 	}
@@ -135,7 +135,7 @@ func (d *Definition) takeMode(f front.Field) error {
 }
 
 // choice reads one of some words.
-func (d *Definition) choice(f front.Field, to *string, words ...string) error {
+func (d *Definition) choice(f frontmatter.Field, to *string, words ...string) error {
 	word, err := f.Text()
 	if err != nil {
 		return err
@@ -148,12 +148,12 @@ func (d *Definition) choice(f front.Field, to *string, words ...string) error {
 }
 
 // unknown guesses what a field was meant to be.
-func (d *Definition) unknown(f front.Field) {
-	plain := front.Plain(f.Key)
-	if slices.ContainsFunc(aside, func(s string) bool { return front.Plain(s) == plain }) {
+func (d *Definition) unknown(f frontmatter.Field) {
+	plain := frontmatter.Plain(f.Key)
+	if slices.ContainsFunc(aside, func(s string) bool { return frontmatter.Plain(s) == plain }) {
 		return
 	}
-	w := front.Fault{Line: f.Value.Line, Column: 1, Key: f.Key, Message: "the field " + f.Key + " is not known", Fix: "remove it"}
+	w := frontmatter.Fault{Line: f.Value.Line, Column: 1, Key: f.Key, Message: "the field " + f.Key + " is not known", Fix: "remove it"}
 	if meant := nearest(f.Key, known); meant != "" {
 		w.Fix = "write it as " + meant
 	}

@@ -25,7 +25,7 @@ const (
 // Types is what agents there are for the sessions of a folder. It looks again when it is
 // asked, and reads what has changed. It is safe for concurrent use.
 type Types struct {
-	Places func() []front.Place
+	Places func() []frontmatter.Place
 	Named  []Definition // of the command line
 	Own    []Definition // the program's
 
@@ -49,8 +49,8 @@ type seen struct {
 }
 
 // rank says which of two of one name counts: that of the lower one.
-func rank(s front.Scope) int {
-	return slices.Index([]front.Scope{front.Managed, front.Flag, front.Project, front.User, front.Plugin, front.BuiltIn}, s)
+func rank(s frontmatter.Scope) int {
+	return slices.Index([]frontmatter.Scope{frontmatter.Managed, frontmatter.Flag, frontmatter.Project, frontmatter.User, frontmatter.Plugin, frontmatter.BuiltIn}, s)
 }
 
 // All returns the definitions in the order in which they count: those of the machine,
@@ -70,7 +70,7 @@ func (t *Types) All() []Definition {
 		for _, p := range t.Places() {
 			found, err := look(p)
 			if err != nil {
-				faults = append(faults, Definition{Name: filepath.Base(p.Dir), Place: p, Path: p.Dir, Faults: []front.Fault{{Message: err.Error(), Fix: "make the folder readable, with fewer files in it"}}})
+				faults = append(faults, Definition{Name: filepath.Base(p.Dir), Place: p, Path: p.Dir, Faults: []frontmatter.Fault{{Message: err.Error(), Fix: "make the folder readable, with fewer files in it"}}})
 			}
 			files = append(files, found...)
 		}
@@ -162,7 +162,7 @@ func (t *Types) Usable() []Definition {
 
 // file is one that may be a definition.
 type file struct {
-	place front.Place
+	place frontmatter.Place
 	path  string
 	rel   string
 	size  int64
@@ -172,7 +172,7 @@ type file struct {
 
 // look finds the files of a place, by name. Links are followed in trusted places only,
 // and no folder is entered by one but the place itself.
-func look(p front.Place) (files []file, err error) {
+func look(p frontmatter.Place) (files []file, err error) {
 	root := p.Dir
 	if info, err := os.Lstat(root); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		if err != nil || !p.Trusted {
@@ -216,8 +216,8 @@ func look(p front.Place) (files []file, err error) {
 
 // inside reports whether a path stays in the project whose place it is found in, links
 // followed. Other places may have links to anywhere.
-func inside(p front.Place, path string) bool {
-	if p.Scope != front.Project {
+func inside(p frontmatter.Place, path string) bool {
+	if p.Scope != frontmatter.Project {
 		return true
 	}
 	top, err := filepath.EvalSymlinks(filepath.Dir(filepath.Dir(p.Dir))) // of TOP/.dure/agents
@@ -233,7 +233,7 @@ func inside(p front.Place, path string) bool {
 }
 
 // Load reads one file, wherever it lies.
-func Load(p front.Place, path string) (Definition, error) {
+func Load(p frontmatter.Place, path string) (Definition, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no file")
@@ -248,21 +248,21 @@ func Load(p front.Place, path string) (Definition, error) {
 func load(f file) Definition {
 	d := Definition{Name: strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path)), Place: f.place, Path: f.path}
 	if f.out {
-		d.fault(&front.Fault{Message: "the file is a link that leads out of the project", Fix: "put the file itself there"})
+		d.fault(&frontmatter.Fault{Message: "the file is a link that leads out of the project", Fix: "put the file itself there"})
 		return d
 	}
 	r, err := os.Open(f.path)
 	if err != nil {
-		d.fault(&front.Fault{Message: fmt.Sprintf("the file cannot be read: %v", errors.Unwrap(err)), Fix: "make it readable"})
+		d.fault(&frontmatter.Fault{Message: fmt.Sprintf("the file cannot be read: %v", errors.Unwrap(err)), Fix: "make it readable"})
 		return d
 	}
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	switch {
 	case err != nil:
-		d.fault(&front.Fault{Message: fmt.Sprintf("the file cannot be read: %v", err), Fix: "make it readable"})
+		d.fault(&frontmatter.Fault{Message: fmt.Sprintf("the file cannot be read: %v", err), Fix: "make it readable"})
 	case len(data) > maxFile:
-		d.fault(&front.Fault{Message: fmt.Sprintf("the file has more than %d bytes", maxFile), Fix: "shorten it"})
+		d.fault(&frontmatter.Fault{Message: fmt.Sprintf("the file has more than %d bytes", maxFile), Fix: "shorten it"})
 	default:
 		d = Parse(f.place, f.path, f.rel, data)
 		if f.place.Trusted && !f.place.Has(f.path, data) {

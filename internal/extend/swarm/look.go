@@ -161,7 +161,7 @@ func List(tool string, types []Definition) string {
 	var b strings.Builder
 	left := 0
 	for _, d := range types {
-		if d.Place.Scope == front.BuiltIn {
+		if d.Place.Scope == frontmatter.BuiltIn {
 			continue
 		}
 		about := line(d.Description, maxAbout)

@@ -46,7 +46,7 @@ func embedded(files fs.FS) (all []Definition, err error) {
 		if err != nil {
 			return err
 		}
-		d := Parse(front.Place{Scope: front.BuiltIn, Trusted: true}, "", path.Base(name), data)
+		d := Parse(frontmatter.Place{Scope: frontmatter.BuiltIn, Trusted: true}, "", path.Base(name), data)
 		if len(d.Faults) > 0 {
 			return fmt.Errorf("reading the agent %s: %w", name, &d.Faults[0])
 		}
@@ -81,7 +81,7 @@ func ParseNamed(text string) ([]Definition, error) {
 }
 
 func namedOne(name string, in map[string]json.RawMessage) (Definition, error) {
-	d := Definition{Name: name, Place: front.Place{Scope: front.Flag, Trusted: true}}
+	d := Definition{Name: name, Place: frontmatter.Place{Scope: frontmatter.Flag, Trusted: true}}
 	if name == "" {
 		return d, errors.New("it has no name")
 	}
@@ -89,12 +89,12 @@ func namedOne(name string, in map[string]json.RawMessage) (Definition, error) {
 		return d, errors.New("its name " + why)
 	}
 	for _, key := range slices.Sorted(maps.Keys(in)) {
-		f := front.Field{Key: key, Value: new(yaml.Node)}
+		f := frontmatter.Field{Key: key, Value: new(yaml.Node)}
 		if err := yaml.Unmarshal(in[key], f.Value); err != nil || len(f.Value.Content) == 0 {
 			return d, fmt.Errorf("%s cannot be read", key)
 		}
 		f.Value = f.Value.Content[0]
-		if front.Plain(key) == "description" {
+		if frontmatter.Plain(key) == "description" {
 			text, err := f.Text()
 			if err != nil {
 				return d, bare(err)
@@ -115,7 +115,7 @@ func namedOne(name string, in map[string]json.RawMessage) (Definition, error) {
 
 // bare is a fault without a place, which means nothing on a command line.
 func bare(err error) error {
-	if f := front.FaultOf(err); f != nil {
+	if f := frontmatter.FaultOf(err); f != nil {
 		return errors.New(f.Message)
 	}
 	return err

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	suite := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 	for _, form := range []string{"2025-11-25", newestForm} {
 		t.Run(form, func(t *testing.T) {
-			server := httptest.NewServer(guarded(new(door.Door), new(door.Door).Body(maxLine, mount(fixture()))))
+			server := httptest.NewServer(guarded(new(auth.Door), new(auth.Door).Body(maxLine, mount(fixture()))))
 			defer server.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()

@@ -27,8 +27,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, token string) error 
 	if token == "" {
 		return errors.New("a server needs a token")
 	}
-	d := &door.Door{Token: token}
-	srv := door.Server(s.life, guarded(d, d.Bearer(d.Body(maxLine, mount(s.mcp)))))
+	d := &auth.Door{Token: token}
+	srv := auth.Server(s.life, guarded(d, d.Bearer(d.Body(maxLine, mount(s.mcp)))))
 	ended := make(chan error, 1)
 	s.wg.Go(func() { ended <- srv.Serve(l) })
 	select {
@@ -79,7 +79,7 @@ func many(server *mcp.Server) bool {
 }
 
 // guarded lets requests for the server through a door, so many at once.
-func guarded(d *door.Door, next http.Handler) http.Handler {
+func guarded(d *auth.Door, next http.Handler) http.Handler {
 	return d.Names(alone(d.Slots(maxRequests, next)))
 }
 

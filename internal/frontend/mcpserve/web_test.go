@@ -27,7 +27,7 @@ const secret = "a-token-of-the-test"
 
 func served(t *testing.T, s *Server) (host string) {
 	t.Helper()
-	l, err := door.Listen(t.Context(), "127.0.0.1:0")
+	l, err := auth.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestDocuments(t *testing.T) {
 	codes, _, _ = strings.Cut(codes, "\n## ")
 	for _, code := range []string{
 		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, noFile, noUser, badPath,
-		door.NoName, door.NoOrigin, door.NoToken, door.TooMany, door.TooOften, door.TooLarge, door.Incomplete, door.Unavailable,
+		auth.NoName, auth.NoOrigin, auth.NoToken, auth.TooMany, auth.TooOften, auth.TooLarge, auth.Incomplete, auth.Unavailable,
 	} {
 		if !strings.Contains(codes, "`"+code+"`") {
 			t.Errorf("docs/errors.md does not have the code %s", code)

@@ -150,7 +150,7 @@ func (s *Server) reader(ctx context.Context, w http.ResponseWriter, gone context
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	to.beat = time.AfterFunc(s.cfg.beat, func() {
-		if !door.Still(ctx) {
+		if !auth.Still(ctx) {
 			to.expel()
 			return
 		}

@@ -84,7 +84,7 @@ func FuzzCommand(f *testing.F) {
 		if err != nil {
 			return
 		}
-		ann := door.With(t.Context(), door.User{Name: "ann", Scope: door.Write})
+		ann := auth.With(t.Context(), auth.User{Name: "ann", Scope: auth.Write})
 		c, err = mayCommand(ann, agent.SessionInfo{ID: "s", Tags: []string{"user:ann"}}, c)
 		if err != nil {
 			return
@@ -129,7 +129,7 @@ func FuzzOpen(f *testing.F) {
 		status, data := s.answered(t, http.MethodPost, "/v1/sessions", body)
 		sound(t, status, data)
 		l.forget(s)
-		r := httptest.NewRequestWithContext(door.With(t.Context(), door.User{Name: "ann", Scope: door.Write}), http.MethodPost, "/v1/sessions", strings.NewReader(string(body)))
+		r := httptest.NewRequestWithContext(auth.With(t.Context(), auth.User{Name: "ann", Scope: auth.Write}), http.MethodPost, "/v1/sessions", strings.NewReader(string(body)))
 		w := httptest.NewRecorder()
 		s.open(w, r)
 		sound(t, w.Code, w.Body.Bytes())

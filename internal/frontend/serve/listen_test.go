@@ -14,7 +14,7 @@ import (
 // Of many connections no more are taken than there may be; the others are, when those have gone.
 func TestBoundedConnections(t *testing.T) {
 	const all, room = 20, 3
-	l, err := door.Listen(t.Context(), "127.0.0.1:0")
+	l, err := auth.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (s *Server) drain() {
 
 // settled waits until no turn runs in a session.
 func (s *Server) settled(ctx context.Context, id string) {
-	info, err := s.find(door.With(ctx, door.User{Scope: door.Admin}), id)
+	info, err := s.find(auth.With(ctx, auth.User{Scope: auth.Admin}), id)
 	if err != nil {
 		return // there is nothing to wait for
 	}

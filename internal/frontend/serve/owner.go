@@ -22,16 +22,16 @@ const ownerTag = transcript.OwnerTag
 const maxFamily = 8
 
 // caller is who has sent a request. Nobody may do anything.
-func caller(ctx context.Context) door.User {
-	u, _ := door.Who(ctx)
+func caller(ctx context.Context) auth.User {
+	u, _ := auth.Who(ctx)
 	return u
 }
 
 // Still reports whether the sender of a request has the access that they came in with.
-func Still(ctx context.Context) bool { return door.Still(ctx) }
+func Still(ctx context.Context) bool { return auth.Still(ctx) }
 
 // everything reports whether whoever has sent the request may see and do everything.
-func everything(ctx context.Context) bool { return caller(ctx).Scope.May(door.Admin) }
+func everything(ctx context.Context) bool { return caller(ctx).Scope.May(auth.Admin) }
 
 // mine reports whether whoever has sent the request may know of a session: it is theirs, or
 // works for one that is.
@@ -279,7 +279,7 @@ func (s *Server) Find(ctx context.Context, id string) (agent.SessionInfo, error)
 func (s *Server) scoped(r Route) http.HandlerFunc {
 	need := r.Scope
 	if need == "" {
-		need = door.Admin
+		need = auth.Admin
 	}
 	return func(w http.ResponseWriter, req *http.Request) {
 		u := caller(req.Context())
@@ -303,11 +303,11 @@ func scopes(routes []Route) []Route {
 		switch {
 		case r.Scope != "":
 		case r.Path == "/metrics":
-			routes[i].Scope = door.Metrics
+			routes[i].Scope = auth.Metrics
 		case r.Method == http.MethodGet, strings.HasPrefix(r.Path, "/v1/queries/"):
-			routes[i].Scope = door.Read
+			routes[i].Scope = auth.Read
 		default:
-			routes[i].Scope = door.Write
+			routes[i].Scope = auth.Write
 		}
 	}
 	return routes

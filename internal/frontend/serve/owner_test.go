@@ -22,9 +22,9 @@ import (
 // Users see and use sessions of their own; those of others are not there for them, nor is
 // what is for whoever runs the server.
 func TestUsersAreApart(t *testing.T) {
-	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	users := auth.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
 	tokens := map[string]string{"": secret}
-	for name, scope := range map[string]door.Scope{"ann": door.Write, "bob": door.Write, "eve": door.Read, "root": door.Admin, "prom": door.Metrics} {
+	for name, scope := range map[string]auth.Scope{"ann": auth.Write, "bob": auth.Write, "eve": auth.Read, "root": auth.Admin, "prom": auth.Metrics} {
 		token, err := users.Add(name, scope, time.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestUsersAreApart(t *testing.T) {
 
 // What users send is kept to what is theirs.
 func TestMayCommand(t *testing.T) {
-	ann := door.With(t.Context(), door.User{Name: "ann", Scope: door.Write})
+	ann := auth.With(t.Context(), auth.User{Name: "ann", Scope: auth.Write})
 	info := agent.SessionInfo{Tags: []string{"user:ann", "a"}}
 	c, err := mayCommand(ann, info, agent.Change{Tags: &[]string{"user:bob", "b"}})
 	if err != nil || strings.Join(*c.(agent.Change).Tags, " ") != "b user:ann" {
@@ -207,7 +207,7 @@ func TestEverythingIsDecided(t *testing.T) {
 func TestMayOpen(t *testing.T) {
 	work := t.TempDir()
 	s := &Server{cfg: Config{Workdir: work}}
-	ann, root := door.With(t.Context(), door.User{Name: "ann", Scope: door.Write}), door.With(t.Context(), door.User{Scope: door.Admin})
+	ann, root := auth.With(t.Context(), auth.User{Name: "ann", Scope: auth.Write}), auth.With(t.Context(), auth.User{Scope: auth.Admin})
 	for f := range reflect.TypeFor[agent.Open]().Fields() {
 		var o agent.Open
 		set := reflect.ValueOf(&o).Elem().FieldByName(f.Name)
@@ -240,8 +240,8 @@ func TestMayOpen(t *testing.T) {
 
 // A server without a token of its own lets users in, and nobody who shows none.
 func TestUsersAlone(t *testing.T) {
-	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
-	token, err := users.Add("ann", door.Read, time.Now())
+	users := auth.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	token, err := users.Add("ann", auth.Read, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestUsersAlone(t *testing.T) {
 
 // A reader whose user is removed reads no more, and the others go on.
 func TestReadersOfRemovedUsers(t *testing.T) {
-	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	users := auth.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
 	l := newLogs()
 	s, err := New(Config{Client: client.New(client.Share(l)), Users: users, Version: "1", Workdir: t.TempDir(), beat: 5 * time.Millisecond})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestReadersOfRemovedUsers(t *testing.T) {
 	defer cancel()
 	read := map[string]*bufio.Reader{}
 	for name, id := range map[string]string{"ann": "a1", "bob": "b1"} {
-		token, err := users.Add(name, door.Read, time.Now())
+		token, err := users.Add(name, auth.Read, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestReadersOfRemovedUsers(t *testing.T) {
 	if err := users.Remove("ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := users.Add("ann", door.Read, time.Now()); err != nil { // with another token
+	if _, err := users.Add("ann", auth.Read, time.Now()); err != nil { // with another token
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, read["ann"]); err != nil {

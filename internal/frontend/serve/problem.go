@@ -85,14 +85,14 @@ const (
 
 // cures are what helps whom the door does not let in.
 var cures = map[string]string{
-	door.NoName:      "name this machine, or a name of the certificate",
-	door.NoOrigin:    "ask from a program, not from a page",
-	door.NoToken:     "send the header Authorization: Bearer TOKEN",
-	door.TooMany:     "wait as long as Retry-After says",
-	door.TooOften:    "wait as long as Retry-After says, and send the right token",
-	door.TooLarge:    "send less",
-	door.Incomplete:  "send it again, whole",
-	door.Unavailable: "report it",
+	auth.NoName:      "name this machine, or a name of the certificate",
+	auth.NoOrigin:    "ask from a program, not from a page",
+	auth.NoToken:     "send the header Authorization: Bearer TOKEN",
+	auth.TooMany:     "wait as long as Retry-After says",
+	auth.TooOften:    "wait as long as Retry-After says, and send the right token",
+	auth.TooLarge:    "send less",
+	auth.Incomplete:  "send it again, whole",
+	auth.Unavailable: "report it",
 }
 
 // statuses are those of problems; all others are the fault of the request.

@@ -291,7 +291,7 @@ func start(t *testing.T, change func(*Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := door.Listen(t.Context(), "127.0.0.1:0")
+	port, err := auth.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Route struct {
 	Stream bool // the answer lasts; it has no place among the requests that are bounded
 
 	// Scope is what who uses the route has to have; "" = that of whoever runs the server.
-	Scope door.Scope
+	Scope auth.Scope
 
 	Work bool // it has a turn run: none begins when the server is to end, which waits for those that run
 
@@ -44,7 +44,7 @@ type Route struct {
 // waits for it.
 func SocketRoute(path, name, summary string, answer http.HandlerFunc) Route {
 	return Route{
-		Method: http.MethodGet, Path: path, Serve: answer, Stream: true, Work: true, Scope: door.Admin,
+		Method: http.MethodGet, Path: path, Serve: answer, Stream: true, Work: true, Scope: auth.Admin,
 		Status: http.StatusSwitchingProtocols, Name: name, Summary: summary,
 	}
 }
@@ -84,7 +84,7 @@ func (p *patient) wait() {
 func harden(stall time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := &patient{w, http.NewResponseController(w), stall, r.URL.Path}
-		_ = to.control.SetReadDeadline(time.Now().Add(door.BodyTime)) // as with wait
+		_ = to.control.SetReadDeadline(time.Now().Add(auth.BodyTime)) // as with wait
 		to.wait()
 		defer to.wait() // the end of the answer is still to be written
 		h := w.Header()

@@ -62,7 +62,7 @@ type Config struct {
 
 	// Users come in with tokens of their own; nil = there are none. Hosts are names under
 	// which the server is reached beside those of this machine; TLS says that it speaks it.
-	Users *door.Users
+	Users *auth.Users
 	Hosts func(host string) bool
 	TLS   bool
 
@@ -78,7 +78,7 @@ type Config struct {
 // Server serves sessions. It is safe for concurrent use.
 type Server struct {
 	cfg    Config
-	door   *door.Door
+	door   *auth.Door
 	routes []Route
 	all    http.Handler
 
@@ -100,7 +100,7 @@ type Server struct {
 // New returns a server. Nothing is listened to before [Server.Serve].
 func New(cfg Config) (*Server, error) {
 	if cfg.Token != "" || cfg.Users == nil {
-		if err := door.CheckToken(cfg.Token); err != nil {
+		if err := auth.CheckToken(cfg.Token); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,7 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	s := &Server{cfg: cfg, users: newUsers(), figures: newFigures(cfg.Meter)}
-	s.door = &door.Door{Token: cfg.Token, Users: cfg.Users, Hosts: cfg.Hosts, TLS: cfg.TLS, Logger: cfg.Logger, Refuse: func(w http.ResponseWriter, _ *http.Request, no door.Refusal) {
+	s.door = &auth.Door{Token: cfg.Token, Users: cfg.Users, Hosts: cfg.Hosts, TLS: cfg.TLS, Logger: cfg.Logger, Refuse: func(w http.ResponseWriter, _ *http.Request, no auth.Refusal) {
 		s.figures.refused.Add(1, no.Reason)
 		write(w, Problem{Status: no.Status, Code: no.Reason, Detail: no.Said, Fix: cures[no.Reason]})
 	}}
@@ -189,7 +189,7 @@ func (s *Server) route(pattern string) Route {
 // Serve serves clients until ctx is done and what runs has come to its end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.end()
-	srv := door.Server(s.life, s.all)
+	srv := auth.Server(s.life, s.all)
 	srv.ErrorLog = slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()

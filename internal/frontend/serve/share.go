@@ -74,7 +74,7 @@ func (s *shares) take(name string, k kind) (give func(), err error) {
 
 func noRoom(who string, n int, k kind) error {
 	return &refused{
-		Status: http.StatusServiceUnavailable, Code: door.TooMany, Detail: fmt.Sprintf("%s at most %d %s at once", who, n, most[k].what),
+		Status: http.StatusServiceUnavailable, Code: auth.TooMany, Detail: fmt.Sprintf("%s at most %d %s at once", who, n, most[k].what),
 		Fix: most[k].fix, Args: map[string]string{"limit": strconv.Itoa(n)},
 	}
 }
@@ -98,7 +98,7 @@ func (s *Server) shared(k kind, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		give, err := s.shares.take(caller(r.Context()).Name, k)
 		if err != nil {
-			s.figures.refused.Add(1, door.TooMany)
+			s.figures.refused.Add(1, auth.TooMany)
 			Refuse(w, err)
 			return
 		}

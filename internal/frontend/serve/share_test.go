@@ -29,10 +29,10 @@ type crowd struct {
 
 func crowded(t *testing.T, names ...string) *crowd {
 	t.Helper()
-	users := door.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
+	users := auth.OpenUsers(filepath.Join(t.TempDir(), "users.json"))
 	c := &crowd{tokens: map[string]string{"": secret}}
 	for _, name := range names {
-		token, err := users.Add(name, door.Write, time.Now())
+		token, err := users.Add(name, auth.Write, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,8 +41,8 @@ func crowded(t *testing.T, names ...string) *crowd {
 	c.rig = start(t, func(cfg *Config) {
 		cfg.Users = users
 		cfg.Routes = []Route{
-			{Method: "GET", Path: "/v1/panic", Name: "panic", Summary: "Fails.", Scope: door.Read, Serve: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
-			{Method: "POST", Path: "/v1/turn", Name: "turn", Summary: "Is a turn.", Scope: door.Write, Stream: true, In: Closing{}, Serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
+			{Method: "GET", Path: "/v1/panic", Name: "panic", Summary: "Fails.", Scope: auth.Read, Serve: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+			{Method: "POST", Path: "/v1/turn", Name: "turn", Summary: "Is a turn.", Scope: auth.Write, Stream: true, In: Closing{}, Serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
 		}
 	})
 	return c

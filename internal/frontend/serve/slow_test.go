@@ -77,31 +77,31 @@ func TestSlowSenders(t *testing.T) {
 		port, ended := newPiped(), make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { ended <- s.Serve(ctx, port) }()
-		const host, auth = " HTTP/1.1\r\nHost: 127.0.0.1\r\n", "Authorization: Bearer " + secret + "\r\n"
+		const host, bearer = " HTTP/1.1\r\nHost: 127.0.0.1\r\n", "Authorization: Bearer " + secret + "\r\n"
 		const long = "Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
 		const chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-		port.dribble("POST /v1/sessions"+host+auth+"Content-Type: application/json\r\nConnection: close\r\nContent-Length: 11\r\n\r\n"+`{"new":"s"}`, "")
+		port.dribble("POST /v1/sessions"+host+bearer+"Content-Type: application/json\r\nConnection: close\r\nContent-Length: 11\r\n\r\n"+`{"new":"s"}`, "")
 		var wg sync.WaitGroup
 		for name, tt := range map[string]struct {
 			first, slow string
 			status      string // "" = none
 			most        time.Duration
 		}{
-			"silent":                  {most: door.HeadTime},
-			"half a line":             {first: "GET /hea", status: "400", most: door.HeadTime},
-			"a header, slowly":        {first: "GET /healthz" + host + "X-Slow: ", slow: "a", most: door.HeadTime},
-			"headers, slowly":         {first: "GET /healthz" + host, slow: "X-A: b\r\n", most: door.HeadTime},
-			"a body, slowly":          {first: "POST /v1/queries/system" + host + auth + long, slow: " ", status: "400", most: door.BodyTime},
-			"a body of pieces":        {first: "POST /v1/queries/system" + host + auth + chunked, slow: "1\r\n \r\n", status: "400", most: door.BodyTime},
-			"a body that never comes": {first: "POST /v1/sessions" + host + auth + long, status: "400", most: door.BodyTime},
-			"without a token":         {first: "POST /v1/sessions" + host + long, slow: " ", status: "401", most: door.BodyTime},
-			"under another name":      {first: "POST /healthz HTTP/1.1\r\nHost: evil.example\r\n" + long, status: "403", most: door.BodyTime},
-			"no such path":            {first: "POST /nothing" + host + auth + long, status: "400", most: door.BodyTime},
-			"looking at health":       {first: "GET /healthz" + host + long, slow: " ", status: "413", most: door.BodyTime},
-			"a little with health":    {first: "GET /healthz" + host + "Content-Length: 10\r\n\r\n", status: "400", most: door.BodyTime},
-			"a description":           {first: "GET /openapi.json" + host + chunked, slow: "1\r\n \r\n", status: "400", most: door.BodyTime},
-			"a reader":                {first: "GET /v1/sessions/s/events" + host + auth + chunked, slow: "1\r\n \r\n", status: "400", most: door.BodyTime},
-			"nothing more":            {first: "GET /healthz" + host + "\r\n", status: "200", most: door.IdleTime},
+			"silent":                  {most: auth.HeadTime},
+			"half a line":             {first: "GET /hea", status: "400", most: auth.HeadTime},
+			"a header, slowly":        {first: "GET /healthz" + host + "X-Slow: ", slow: "a", most: auth.HeadTime},
+			"headers, slowly":         {first: "GET /healthz" + host, slow: "X-A: b\r\n", most: auth.HeadTime},
+			"a body, slowly":          {first: "POST /v1/queries/system" + host + bearer + long, slow: " ", status: "400", most: auth.BodyTime},
+			"a body of pieces":        {first: "POST /v1/queries/system" + host + bearer + chunked, slow: "1\r\n \r\n", status: "400", most: auth.BodyTime},
+			"a body that never comes": {first: "POST /v1/sessions" + host + bearer + long, status: "400", most: auth.BodyTime},
+			"without a token":         {first: "POST /v1/sessions" + host + long, slow: " ", status: "401", most: auth.BodyTime},
+			"under another name":      {first: "POST /healthz HTTP/1.1\r\nHost: evil.example\r\n" + long, status: "403", most: auth.BodyTime},
+			"no such path":            {first: "POST /nothing" + host + bearer + long, status: "400", most: auth.BodyTime},
+			"looking at health":       {first: "GET /healthz" + host + long, slow: " ", status: "413", most: auth.BodyTime},
+			"a little with health":    {first: "GET /healthz" + host + "Content-Length: 10\r\n\r\n", status: "400", most: auth.BodyTime},
+			"a description":           {first: "GET /openapi.json" + host + chunked, slow: "1\r\n \r\n", status: "400", most: auth.BodyTime},
+			"a reader":                {first: "GET /v1/sessions/s/events" + host + bearer + chunked, slow: "1\r\n \r\n", status: "400", most: auth.BodyTime},
+			"nothing more":            {first: "GET /healthz" + host + "\r\n", status: "200", most: auth.IdleTime},
 		} {
 			wg.Go(func() {
 				said, after := port.dribble(tt.first, tt.slow)
@@ -116,7 +116,7 @@ func TestSlowSenders(t *testing.T) {
 		}
 		wg.Wait()
 		reads, done := context.WithCancel(t.Context())
-		n, lasts := readsOn(reads, t, port, "GET /v1/sessions/s/events"+host+auth+"\r\n"), 10*time.Minute
+		n, lasts := readsOn(reads, t, port, "GET /v1/sessions/s/events"+host+bearer+"\r\n"), 10*time.Minute
 		time.Sleep(lasts)
 		done()
 		if beats := <-n; beats < int(lasts/beatTime)-1 {
@@ -152,25 +152,25 @@ func readsOn(ctx context.Context, t *testing.T, l *piped, request string) <-chan
 // What is larger than anybody needs is not read, let alone kept.
 func TestGiants(t *testing.T) {
 	g := start(t, nil)
-	const auth = "Host: 127.0.0.1\r\nAuthorization: Bearer " + secret + "\r\nContent-Type: application/json\r\nConnection: close\r\n"
+	const bearer = "Host: 127.0.0.1\r\nAuthorization: Bearer " + secret + "\r\nContent-Type: application/json\r\nConnection: close\r\n"
 	for name, tt := range map[string]struct {
 		send string
 		want string // one of these
 	}{
-		"a body that says its size": {"POST /v1/queries/system HTTP/1.1\r\n" + auth + "Content-Length: 1099511627776\r\n\r\n", "413"},
-		"a body of many pieces":     {"POST /v1/queries/system HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("100000\r\n"+strings.Repeat(" ", 1<<20)+"\r\n", 18), "413"},
-		"a negative body":           {"POST /v1/queries/system HTTP/1.1\r\n" + auth + "Content-Length: -1\r\n\r\n", "400"},
-		"two lengths":               {"POST /v1/queries/system HTTP/1.1\r\n" + auth + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "400"},
-		"a size that overflows":     {"POST /v1/queries/system HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "400"},
-		"a header":                  {"GET /healthz HTTP/1.1\r\n" + auth + "X: " + strings.Repeat("a", 1<<20) + "\r\n\r\n", "431"},
-		"many headers":              {"GET /healthz HTTP/1.1\r\n" + auth + strings.Repeat("X: y\r\n", 1<<18) + "\r\n", "431"},
-		"an address":                {"GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n" + auth + "\r\n", "431"},
+		"a body that says its size": {"POST /v1/queries/system HTTP/1.1\r\n" + bearer + "Content-Length: 1099511627776\r\n\r\n", "413"},
+		"a body of many pieces":     {"POST /v1/queries/system HTTP/1.1\r\n" + bearer + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("100000\r\n"+strings.Repeat(" ", 1<<20)+"\r\n", 18), "413"},
+		"a negative body":           {"POST /v1/queries/system HTTP/1.1\r\n" + bearer + "Content-Length: -1\r\n\r\n", "400"},
+		"two lengths":               {"POST /v1/queries/system HTTP/1.1\r\n" + bearer + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "400"},
+		"a size that overflows":     {"POST /v1/queries/system HTTP/1.1\r\n" + bearer + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", "400"},
+		"a header":                  {"GET /healthz HTTP/1.1\r\n" + bearer + "X: " + strings.Repeat("a", 1<<20) + "\r\n\r\n", "431"},
+		"many headers":              {"GET /healthz HTTP/1.1\r\n" + bearer + strings.Repeat("X: y\r\n", 1<<18) + "\r\n", "431"},
+		"an address":                {"GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n" + bearer + "\r\n", "431"},
 		"a token":                   {"GET /v1/about HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer " + strings.Repeat("a", 32<<10) + "\r\n\r\n", "401"},
-		"an ID":                     {"GET /v1/sessions/" + strings.Repeat("a", 32<<10) + " HTTP/1.1\r\n" + auth + "\r\n", "404"},
+		"an ID":                     {"GET /v1/sessions/" + strings.Repeat("a", 32<<10) + " HTTP/1.1\r\n" + bearer + "\r\n", "404"},
 		"no HTTP":                   {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\x00\x00\r\n\r\n", "400"},
 		"a later HTTP":              {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "403"},
-		"a tunnel":                  {"CONNECT 127.0.0.1:1 HTTP/1.1\r\n" + auth + "\r\n", "404"},
-		"an address of others":      {"GET http://evil.example/healthz HTTP/1.1\r\n" + auth + "\r\n", "403"},
+		"a tunnel":                  {"CONNECT 127.0.0.1:1 HTTP/1.1\r\n" + bearer + "\r\n", "404"},
+		"an address of others":      {"GET http://evil.example/healthz HTTP/1.1\r\n" + bearer + "\r\n", "403"},
 		"a name of two lines":       {"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n", "400"},
 		"another upgrade":           {"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n", "200"},
 	} {

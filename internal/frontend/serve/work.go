@@ -82,5 +82,5 @@ func Ending(ctx context.Context) <-chan struct{} {
 // Full answers that too many are at it at once.
 func Full(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
-	write(w, Problem{Status: http.StatusServiceUnavailable, Code: door.TooMany, Detail: "too many at once", Fix: cures[door.TooMany]})
+	write(w, Problem{Status: http.StatusServiceUnavailable, Code: auth.TooMany, Detail: "too many at once", Fix: cures[auth.TooMany]})
 }

@@ -1,11 +1,11 @@
-// Package models is the catalog of models: windows, limits, prices, and how each
+// Package registry is the catalog of models: windows, limits, prices, and how each
 // is told to think. The facts are data (models.json), parsed when somebody first
 // asks; users add their own. They are what the providers publish about their
 // models and their list prices; what is not known is absent, never guessed.
 //
-// The packages below it speak to providers. This one opens no connection and
+// The packages beside it speak to providers. This one opens no connection and
 // starts no goroutines.
-package models
+package registry
 
 import (
 	"cmp"

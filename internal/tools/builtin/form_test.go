@@ -1,4 +1,4 @@
-package tools
+package builtin
 
 import (
 	"encoding/json"

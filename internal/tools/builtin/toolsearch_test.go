@@ -1,4 +1,4 @@
-package tools_test
+package builtin_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func named(name, about string) agent.Tool {
 // searched is a catalog of which the tools of others are only named.
 func searched(t *testing.T, load func(string, []string) error) (*catalog.Catalog, agent.Tool) {
 	c := catalog.New(catalog.Config{})
-	search := tools.Search(func() *catalog.Step { return c.Step(nil) }, load)
+	search := builtin.Search(func() *catalog.Step { return c.Step(nil) }, load)
 	if err := c.Register(search, catalog.BuiltIn, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestNamed(t *testing.T) {
 	c, _ := searched(t, nil)
 	const want = "Further tools, which ToolSearch loads by name or by what they do; until then they cannot be called. A name is the part before the star and one behind it:" +
 		"\n- mcp__git__*: create_issue, list_issues, log, x__y\n- mcp__mail__*: send"
-	if got := tools.Named(c.Step(nil)); got != want {
+	if got := builtin.Named(c.Step(nil)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	for i := range 50 {
@@ -89,11 +89,11 @@ func TestNamed(t *testing.T) {
 		}
 		c.Set(catalog.MCP, fmt.Sprint(i), many)
 	}
-	if got := tools.Named(c.Step(nil)); len(got) > 16<<10 || !strings.Contains(got, "- mcp__s49__*: 100 tools") {
+	if got := builtin.Named(c.Step(nil)); len(got) > 16<<10 || !strings.Contains(got, "- mcp__s49__*: 100 tools") {
 		t.Errorf("of 5,000 tools %d bytes are said:\n%s", len(got), got)
 	}
 	c.Defer(catalog.Deferral{})
-	if got := tools.Named(c.Step(nil)); got != "" {
+	if got := builtin.Named(c.Step(nil)); got != "" {
 		t.Errorf("of none is said: %s", got)
 	}
 }

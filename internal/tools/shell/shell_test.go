@@ -249,7 +249,7 @@ func TestScript(t *testing.T) {
 
 // What these tools add to the first request of every session.
 func TestShellSpecsAreSmall(t *testing.T) {
-	all := append(newRig(t, Config{}).Tools(), new(tools.Todos).Tool(), tools.Ask())
+	all := append(newRig(t, Config{}).Tools(), new(builtin.Todos).Tool(), builtin.Ask())
 	size := 0
 	var names []string
 	for _, tool := range all {
@@ -295,7 +295,7 @@ func TestWithoutJobs(t *testing.T) {
 // The catalog takes what models send to these tools, and only a person answers.
 func TestShellInputs(t *testing.T) {
 	c := catalog.New(catalog.Config{})
-	for _, tool := range append(newRig(t, Config{}).Tools(), new(tools.Todos).Tool(), tools.Ask()) {
+	for _, tool := range append(newRig(t, Config{}).Tools(), new(builtin.Todos).Tool(), builtin.Ask()) {
 		if err := c.Register(tool, catalog.BuiltIn, ""); err != nil {
 			t.Fatal(err)
 		}

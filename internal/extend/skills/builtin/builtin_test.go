@@ -47,7 +47,7 @@ func TestSkills(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := front.Parse(data)
+			d, err := frontmatter.Parse(data)
 			if err != nil || len(d.Warnings) > 0 {
 				t.Fatalf("%v, %v", err, d.Warnings)
 			}
@@ -58,7 +58,7 @@ func TestSkills(t *testing.T) {
 			seen[text(t, d, "description")] = name
 			checkTools(t, d)
 			checkBody(t, d)
-			for _, in := range front.Inlines(d.Body) {
+			for _, in := range frontmatter.Inlines(d.Body) {
 				found[name] = append(found[name], in.Command)
 			}
 		})
@@ -68,7 +68,7 @@ func TestSkills(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, d front.Doc, key string) string {
+func text(t *testing.T, d frontmatter.Doc, key string) string {
 	t.Helper()
 	f, ok := d.Get(key)
 	if !ok {
@@ -81,7 +81,7 @@ func text(t *testing.T, d front.Doc, key string) string {
 	return s
 }
 
-func checkFields(t *testing.T, name string, d front.Doc) {
+func checkFields(t *testing.T, name string, d frontmatter.Doc) {
 	t.Helper()
 	for _, f := range d.Fields {
 		if !slices.Contains(fields, f.Key) {
@@ -109,13 +109,13 @@ func checkFields(t *testing.T, name string, d front.Doc) {
 }
 
 // checkTools sees to it that nothing is allowed but reading.
-func checkTools(t *testing.T, d front.Doc) {
+func checkTools(t *testing.T, d frontmatter.Doc) {
 	t.Helper()
 	f, ok := d.Get("allowed-tools")
 	if !ok {
 		t.Fatal("no allowed-tools")
 	}
-	list, err := f.List(front.Words)
+	list, err := f.List(frontmatter.Words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func checkTools(t *testing.T, d front.Doc) {
 			t.Errorf("it allows %s", rule)
 		}
 	}
-	for _, in := range front.Inlines(d.Body) {
+	for _, in := range frontmatter.Inlines(d.Body) {
 		first := strings.Join(strings.Fields(in.Command)[:2], " ")
 		if !slices.Contains(list, "Bash("+first+" *)") {
 			t.Errorf("%s runs at once and is not allowed", in.Command)
@@ -133,7 +133,7 @@ func checkTools(t *testing.T, d front.Doc) {
 }
 
 // checkBody sees to it that arguments and body are about each other.
-func checkBody(t *testing.T, d front.Doc) {
+func checkBody(t *testing.T, d frontmatter.Doc) {
 	t.Helper()
 	if !strings.HasPrefix(d.Body, "# ") || len(d.Body) > 6_000 {
 		t.Errorf("the body has %d bytes and begins %.20q", len(d.Body), d.Body)
@@ -141,7 +141,7 @@ func checkBody(t *testing.T, d front.Doc) {
 	var args []string
 	if f, ok := d.Get("arguments"); ok {
 		var err error
-		if args, err = f.List(front.Words); err != nil {
+		if args, err = f.List(frontmatter.Words); err != nil {
 			t.Error(err)
 		}
 	}
@@ -150,7 +150,7 @@ func checkBody(t *testing.T, d front.Doc) {
 	for i := range args {
 		words = append(words, "VALUE"+strings.Repeat("X", i))
 	}
-	got, used := front.Values{Line: strings.Join(words, " "), Names: args}.Expand(d.Body)
+	got, used := frontmatter.Values{Line: strings.Join(words, " "), Names: args}.Expand(d.Body)
 	for i, a := range args {
 		if !strings.Contains(got, "VALUE"+strings.Repeat("X", i)) {
 			t.Errorf("the argument %s is not used", a)
@@ -159,7 +159,7 @@ func checkBody(t *testing.T, d front.Doc) {
 	if wants = len(args) > 0 || used; wants != line {
 		t.Errorf("arguments %v, used %v, hint %v", args, used, line)
 	}
-	if empty, _ := (front.Values{Names: args}).Expand(d.Body); strings.Contains(strings.ReplaceAll(empty, "$ARGUMENTS", ""), "$") {
+	if empty, _ := (frontmatter.Values{Names: args}).Expand(d.Body); strings.Contains(strings.ReplaceAll(empty, "$ARGUMENTS", ""), "$") {
 		t.Error("a variable is left over")
 	}
 }

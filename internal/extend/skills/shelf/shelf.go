@@ -167,7 +167,7 @@ func (c *copying) tools(data []byte) []byte {
 	if c.rename == nil {
 		return data
 	}
-	d, err := front.Parse(data)
+	d, err := frontmatter.Parse(data)
 	if err != nil || !d.Has {
 		return data
 	}
@@ -177,7 +177,7 @@ func (c *copying) tools(data []byte) []byte {
 		if m == nil {
 			continue
 		}
-		words := front.Words(m[2])
+		words := frontmatter.Words(m[2])
 		for j, w := range words {
 			name, rest, _ := strings.Cut(w, "(")
 			if len(rest) > 0 {

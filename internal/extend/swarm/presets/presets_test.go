@@ -35,7 +35,7 @@ func TestPresets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := front.Parse(data)
+			d, err := frontmatter.Parse(data)
 			if err != nil || len(d.Warnings) > 0 {
 				t.Fatalf("%v, %v", err, d.Warnings)
 			}
@@ -49,7 +49,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-func checkFields(t *testing.T, name string, d front.Doc) {
+func checkFields(t *testing.T, name string, d frontmatter.Doc) {
 	t.Helper()
 	got := map[string]string{}
 	for _, f := range d.Fields {
@@ -96,10 +96,10 @@ func checkFields(t *testing.T, name string, d front.Doc) {
 	}
 }
 
-func tools(t *testing.T, d front.Doc) {
+func tools(t *testing.T, d frontmatter.Doc) {
 	t.Helper()
 	f, _ := d.Get("tools")
-	list, err := f.List(front.Words)
+	list, err := f.List(frontmatter.Words)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("tools %q, %v", list, err)
 	}

@@ -42,7 +42,7 @@ const secret = "a-token-of-the-test"
 type rig struct {
 	t     *testing.T
 	addr  string
-	users *door.Users
+	users *auth.Users
 	model *script.Server
 	stop  func() error // has the server end, and waits for it
 }
@@ -59,7 +59,7 @@ func start(t *testing.T, cfg socket.Config, replies ...script.Reply) *rig {
 			t.Fatal(err)
 		}
 	}
-	g := &rig{t: t, users: door.OpenUsers(filepath.Join(dir, "users.json"))}
+	g := &rig{t: t, users: auth.OpenUsers(filepath.Join(dir, "users.json"))}
 	if g.model, err = script.NewServer(script.Script{Replies: replies}, script.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func start(t *testing.T, cfg socket.Config, replies ...script.Reply) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := door.Listen(t.Context(), "127.0.0.1:0")
+	l, err := auth.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +222,11 @@ func TestTurn(t *testing.T) {
 // another origin, and none that has this machine under a name of its own.
 func TestStrangers(t *testing.T) {
 	g := start(t, socket.Config{})
-	write, err := g.users.Add("writer", door.Write, time.Now())
+	write, err := g.users.Add("writer", auth.Write, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := g.users.Add("boss", door.Admin, time.Now())
+	all, err := g.users.Add("boss", auth.Admin, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestLeaves(t *testing.T) {
 // The socket of a user who is removed ends, though it is in use.
 func TestRemoved(t *testing.T) {
 	g := start(t, socket.Config{Beat: 5 * time.Millisecond})
-	token, err := g.users.Add("root", door.Admin, time.Now())
+	token, err := g.users.Add("root", auth.Admin, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ type said struct {
 
 // errDenied says that a client has no access any more.
 func errDenied() *refusal {
-	r := refuse(http.StatusUnauthorized, door.NoToken, "", "the token is missing, or another one")
+	r := refuse(http.StatusUnauthorized, auth.NoToken, "", "the token is missing, or another one")
 	r.final = true
 	return r
 }

@@ -90,12 +90,12 @@ func New(c Config) *Desk {
 func (d *Desk) Routes() []serve.Route {
 	return []serve.Route{
 		{
-			Method: http.MethodPost, Path: "/v1/chat/completions", Serve: d.complete, Stream: true, Work: true, Scope: door.Write, Name: "chatCompletions",
+			Method: http.MethodPost, Path: "/v1/chat/completions", Serve: d.complete, Stream: true, Work: true, Scope: auth.Write, Name: "chatCompletions",
 			Summary: "The chat API of OpenAI: a turn in a session, as one answer or in pieces.", In: request{}, Out: completion{},
 			Header: []serve.Parameter{{Name: Header, Summary: "the session that goes on"}},
 		},
-		{Method: http.MethodGet, Path: "/v1/models", Serve: d.models, Scope: door.Read, Name: "chatModels", Summary: "The models that can be asked, as OpenAI lists them.", Out: entries{}},
-		{Method: http.MethodGet, Path: "/v1/models/{model...}", Serve: d.model, Scope: door.Read, Name: "chatModel", Summary: "A model, as OpenAI describes it.", Out: entry{}},
+		{Method: http.MethodGet, Path: "/v1/models", Serve: d.models, Scope: auth.Read, Name: "chatModels", Summary: "The models that can be asked, as OpenAI lists them.", Out: entries{}},
+		{Method: http.MethodGet, Path: "/v1/models/{model...}", Serve: d.model, Scope: auth.Read, Name: "chatModel", Summary: "A model, as OpenAI describes it.", Out: entry{}},
 	}
 }
 

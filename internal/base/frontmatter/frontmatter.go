@@ -1,10 +1,10 @@
-// Package front reads Markdown files that begin with fields between two lines of
+// Package frontmatter reads Markdown files that begin with fields between two lines of
 // "---": skills, commands, agents and other files by which people extend a program.
 //
 // It owns the syntax, and what is said about a mistake in it: line, column and what to
 // do. It knows no field by name, reads no files and starts no goroutines. What others
 // wrote is read as leniently as it can be understood in one way only.
-package front
+package frontmatter
 
 import (
 	"bytes"

@@ -1,9 +1,9 @@
-// Package door is who may come in over HTTP: the token that clients need, the names and
+// Package auth is who may come in over HTTP: the token that clients need, the names and
 // origins under which this machine is reached, and the bounds on what is sent and how long
 // that may take.
 //
 // It knows nothing of what is behind it, and starts no goroutines.
-package door
+package auth
 
 import (
 	"bytes"
