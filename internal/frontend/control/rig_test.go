@@ -201,7 +201,7 @@ func published(t *testing.T, name string) *jsonschema.Resolved {
 	if r, ok := schemas.Load(name); ok {
 		return r.(*jsonschema.Resolved)
 	}
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "protocol", name))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "protocol", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func stamps(home string) map[string]time.Time {
 // go.sum; "" when it is not among what was downloaded.
 func dependency(t *testing.T) (version, sums string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
