@@ -25,7 +25,7 @@ type (
 		Later bool `json:"later,omitempty"`
 
 		// Without names what is not to be read with the input although Text mentions
-		// it: the ID, name, path or text of a [Mentioned], [WithoutAll] or
+		// it: the ID, name, path or text of a [dure/agent/query.Mentioned], [WithoutAll] or
 		// [WithoutPlain]. At most 200 count.
 		Without []string `json:"without,omitempty"`
 	}
@@ -94,6 +94,12 @@ type (
 	Continue struct{}
 )
 
+// What [Prompt.Without] may name besides single mentions.
+const (
+	WithoutAll   = "*" // nothing is read
+	WithoutPlain = "?" // only what has an @ before it is read
+)
+
 // Command returns the name of the command on the wire.
 func (Prompt) Command() string    { return "prompt" }
 func (Interrupt) Command() string { return "interrupt" }
@@ -131,48 +137,8 @@ type (
 		Profile string `json:"profile,omitempty"`
 	}
 
-	// ListModels asks for []ModelInfo. With Local, servers on this machine are
-	// looked for too.
-	ListModels struct {
-		Local bool `json:"local,omitempty"`
-	}
-
-	// ListProviders asks for []ProviderInfo.
-	ListProviders struct{}
-
-	// CheckModel asks a model for one word and returns a ModelCheck.
-	CheckModel struct {
-		Model string `json:"model,omitempty"` // "" = the one that would be asked
-	}
-
-	// UsageReport asks for a UsageSummary over the logs of all sessions.
-	UsageReport struct {
-		By    string `json:"by,omitempty"`    // day, model, project or session; "" = day
-		Since string `json:"since,omitempty"` // RFC 3339; "" = everything
-	}
-
-	// ListDecisions asks for []DecisionRecord out of the logs of all sessions, the
-	// oldest first. Empty fields select all.
-	ListDecisions struct {
-		Session string  `json:"session,omitempty"` // ID
-		Workdir string  `json:"workdir,omitempty"`
-		Tool    string  `json:"tool,omitempty"` // canonical
-		Verdict Verdict `json:"verdict,omitempty"`
-		By      string  `json:"by,omitempty"`
-		Since   string  `json:"since,omitempty"` // RFC 3339
-		Limit   int     `json:"limit,omitempty"` // the newest of them; 0 = all
-
-		// Plans has what became of plans stand among the decisions on calls.
-		Plans bool `json:"plans,omitempty"`
-	}
-
 	// VerifySeals asks for a SealReport on the log of Session.
 	VerifySeals struct {
-		Session string `json:"session"`
-	}
-
-	// VerifyReplay asks for a ReplayReport on the log of Session.
-	VerifyReplay struct {
 		Session string `json:"session"`
 	}
 
@@ -180,46 +146,13 @@ type (
 	ContextUsage struct {
 		Session string `json:"session"`
 	}
-
-	// ListMemory asks for a MemoryReport: of Session while it is open, else of Workdir.
-	ListMemory struct {
-		Session string `json:"session,omitempty"`
-		Workdir string `json:"workdir,omitempty"` // "" = the program's
-
-		// Text asks for the Text of the report, too: what the files say that are active
-		// from the start, of Scope or, with "", of all scopes.
-		Text  bool   `json:"text,omitempty"`
-		Scope string `json:"scope,omitempty"`
-	}
-
-	// PromptPreview asks for a PromptReport on the system prompt that a session would
-	// have. Empty fields stand for what the settings say.
-	PromptPreview struct {
-		Profile string    `json:"profile,omitempty"`
-		Model   string    `json:"model,omitempty"`
-		Workdir string    `json:"workdir,omitempty"`
-		Opened  time.Time `json:"opened,omitzero"` // zero = now
-		Tools   bool      `json:"tools,omitempty"` // with those that the model is offered
-	}
-
-	// Diagnose asks for []Finding about this installation.
-	Diagnose struct{}
 )
 
 // Query returns the name of the query on the wire.
-func (ListSessions) Query() string  { return "sessions" }
-func (FindSession) Query() string   { return "session" }
-func (ListModels) Query() string    { return "models" }
-func (ListProviders) Query() string { return "providers" }
-func (CheckModel) Query() string    { return "models.check" }
-func (UsageReport) Query() string   { return "usage" }
-func (ListDecisions) Query() string { return "decisions" }
-func (VerifySeals) Query() string   { return "verify" }
-func (VerifyReplay) Query() string  { return "replay.verify" }
-func (ListMemory) Query() string    { return "memory" }
-func (PromptPreview) Query() string { return "prompt" }
-func (Diagnose) Query() string      { return "diagnose" }
-func (ContextUsage) Query() string  { return "context" }
+func (ListSessions) Query() string { return "sessions" }
+func (FindSession) Query() string  { return "session" }
+func (VerifySeals) Query() string  { return "verify" }
+func (ContextUsage) Query() string { return "context" }
 
 // SessionInfo is a row of the session list.
 type SessionInfo struct {
@@ -290,13 +223,6 @@ type PlanRecord struct {
 	Body *Plan  `json:"body,omitempty"` // what it says from then on; nil = as before
 }
 
-// Selects reports whether the query asks for a decision, apart from its time.
-func (q ListDecisions) Selects(r DecisionRecord) bool {
-	d := r.CallDecided
-	return (q.Tool == "" || q.Tool == d.Proposal.Call.Tool) && (q.Verdict == Pass || q.Verdict == d.Decision.Verdict) &&
-		(q.By == "" || q.By == d.Decision.By)
-}
-
 // SealReport is the outcome of verifying a log.
 type SealReport struct {
 	Session string `json:"session"`
@@ -360,100 +286,6 @@ type ContextPart struct {
 	// Parts are what it consists of, where that is known: the sections of the system
 	// prompt.
 	Parts []ContextPart `json:"parts,omitempty"`
-}
-
-// MemoryReport is what a model is told by instruction files, and where they are
-// looked for.
-type MemoryReport struct {
-	Root     string        `json:"root"`    // of the project
-	Trusted  bool          `json:"trusted"` // what the project brings may be read
-	Off      bool          `json:"off,omitempty"`
-	Chars    int           `json:"chars"` // of all that is active
-	Files    []MemoryFile  `json:"files"` // from the lowest priority to the highest
-	Places   []MemoryPlace `json:"places"`
-	Findings []Finding     `json:"findings"`
-	Text     string        `json:"text,omitempty"`
-}
-
-// MemoryFile is one instruction file that was found.
-type MemoryFile struct {
-	Path     string   `json:"path"`
-	Scope    string   `json:"scope"` // managed, user, project or local
-	State    string   `json:"state"` // active, waiting, untrusted, excluded, same or refused
-	Why      string   `json:"why,omitempty"`
-	Note     string   `json:"note,omitempty"` // why it is not active
-	Rule     bool     `json:"rule,omitempty"`
-	Name     string   `json:"name,omitempty"`
-	Paths    []string `json:"paths,omitempty"` // that a rule holds for; none = all
-	Chars    int      `json:"chars,omitempty"`
-	Includes []string `json:"includes,omitempty"`
-	Trigger  string   `json:"trigger,omitempty"` // the file whose touch made it active
-}
-
-// MemoryPlace is the file in which a person writes instructions of a scope.
-type MemoryPlace struct {
-	Scope  string `json:"scope"`
-	Path   string `json:"path"`
-	Exists bool   `json:"exists"`
-}
-
-// ProviderInfo is a provider as this installation would reach it.
-type ProviderInfo struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
-	Type  string `json:"type"` // the wire format
-	URL   string `json:"url"`
-	Key   string `json:"key,omitempty"` // where the key comes from; "" = there is none
-	Local bool   `json:"local,omitempty"`
-	Model string `json:"model,omitempty"` // the one to take when none is named
-}
-
-// ModelCheck is the outcome of asking a model for one word.
-type ModelCheck struct {
-	Model    string       `json:"model"`
-	Provider string       `json:"provider"`
-	URL      string       `json:"url"`
-	OK       bool         `json:"ok"`
-	Millis   int64        `json:"ms"`
-	First    int64        `json:"first_ms"` // until the answer began
-	Usage    Usage        `json:"usage"`
-	Cost     *Money       `json:"cost,omitempty"` // nil = unknown
-	Class    FailureClass `json:"class,omitempty"`
-	Error    string       `json:"error,omitempty"`
-}
-
-// Finding is one line of a diagnosis. Detail and Fix are English; front-ends show
-// it in the user's language by Code and Args.
-type Finding struct {
-	Group  string            `json:"group,omitempty"` // configured, reachable, enforced, programs, machine
-	Name   string            `json:"name"`
-	State  string            `json:"state"` // ok, warn, fail
-	Code   string            `json:"code,omitempty"`
-	Detail string            `json:"detail"`
-	Fix    string            `json:"fix,omitempty"`
-	Args   map[string]string `json:"args,omitempty"` // the names involved
-}
-
-// UsageSummary is what models have used, by day, model, project or session.
-type UsageSummary struct {
-	By       string     `json:"by"`
-	Since    string     `json:"since,omitempty"`
-	Rows     []UsageRow `json:"rows"` // days in order, all else the dearest first
-	Total    UsageRow   `json:"total"`
-	Sessions int        `json:"sessions"`          // that have asked a model in that time
-	Skipped  []string   `json:"skipped,omitempty"` // sessions whose logs could not be read to the end
-}
-
-// UsageRow is what the requests of one day, model, project or session used. Every
-// request counts once: those of a child with its first ancestor, and those that a
-// fork has taken over with the session that made them.
-type UsageRow struct {
-	Name     string `json:"name"`            // 2006-01-02, a model, a folder, an ID
-	Title    string `json:"title,omitempty"` // of a session
-	Requests int    `json:"requests"`
-	Usage    Usage  `json:"usage"`
-	Cost     Money  `json:"cost"`               // of the requests whose price is known
-	Unpriced int    `json:"unpriced,omitempty"` // requests whose price is not
 }
 
 // Open asks for a session to be opened, new or stored, and run.

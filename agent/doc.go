@@ -1,5 +1,6 @@
 // Package agent is the vocabulary that every other package speaks: messages,
-// tool calls, decisions, commands, queries and events.
+// tool calls, decisions, commands, events, and the queries that the kernel answers.
+// The other queries are in [dure/agent/query].
 //
 // Everything here with a JSON tag is written to disk and sent to clients, so
 // names are never reused and fields are only added. Values are immutable once

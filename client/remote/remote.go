@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -134,7 +135,7 @@ func (r *Remote) Query(ctx context.Context, q agent.Query) (any, error) {
 	if err := r.call(ctx, "/v1/queries/"+url.PathEscape(q.Query()), q, &data); err != nil {
 		return nil, err
 	}
-	return agent.DecodeAnswer(q.Query(), data)
+	return query.DecodeAnswer(q.Query(), data)
 }
 
 // Close leaves a session that was opened here, as often as it was; the last who uses it ends

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -113,12 +113,12 @@ func (p *program) logout(ctx context.Context, c *cli.CLI, args []string, asJSON 
 }
 
 // provider returns the provider that a person names.
-func (p *program) provider(ctx context.Context, c *cli.CLI, name string) (agent.ProviderInfo, error) {
-	list, err := client.Query[[]agent.ProviderInfo](ctx, c.Client, agent.ListProviders{})
+func (p *program) provider(ctx context.Context, c *cli.CLI, name string) (query.ProviderInfo, error) {
+	list, err := client.Query[[]query.ProviderInfo](ctx, c.Client, query.ListProviders{})
 	if err != nil {
-		return agent.ProviderInfo{}, err
+		return query.ProviderInfo{}, err
 	}
-	i := slices.IndexFunc(list, func(info agent.ProviderInfo) bool { return strings.EqualFold(info.Name, name) })
+	i := slices.IndexFunc(list, func(info query.ProviderInfo) bool { return strings.EqualFold(info.Name, name) })
 	if i >= 0 {
 		return list[i], nil
 	}
@@ -131,11 +131,11 @@ func (p *program) provider(ctx context.Context, c *cli.CLI, name string) (agent.
 		fix = p.text.Say(text.DidYouMean, "name", near) + " " + fix
 	}
 	const shown = 40 // cells: what stands there may be a key
-	return agent.ProviderInfo{}, p.usage(p.text.Say(text.UnknownProvider, "name", text.Cut(text.OneLine(name), shown)), fix)
+	return query.ProviderInfo{}, p.usage(p.text.Say(text.UnknownProvider, "name", text.Cut(text.OneLine(name), shown)), fix)
 }
 
 // readKey reads the key of a provider: a line of standard input.
-func (p *program) readKey(ctx context.Context, provider agent.ProviderInfo) (string, error) {
+func (p *program) readKey(ctx context.Context, provider query.ProviderInfo) (string, error) {
 	return p.readSecret(ctx, p.text.Say(text.LoginPrompt, "provider", text.OneLine(provider.Title)))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
@@ -32,7 +32,7 @@ func (p *program) agentsCommand() *cobra.Command {
 }
 
 func (p *program) validateAgents(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
-	var list []agent.AgentInfo
+	var list []query.AgentInfo
 	for _, path := range args {
 		info, err := p.opened.CheckAgent(path)
 		if err != nil {
@@ -42,7 +42,7 @@ func (p *program) validateAgents(ctx context.Context, c *cli.CLI, args []string,
 	}
 	if len(args) == 0 {
 		var err error
-		if list, err = client.Query[[]agent.AgentInfo](ctx, c.Client, agent.ListAgents{}); err != nil {
+		if list, err = client.Query[[]query.AgentInfo](ctx, c.Client, query.ListAgents{}); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (p *program) newAgentCommand() *cobra.Command {
 // agentNames are the names of agents that can be used.
 func (p *program) agentNames(ctx context.Context) (names []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]agent.AgentInfo](ctx, a.Client(), agent.ListAgents{})
+		list, _ := client.Query[[]query.AgentInfo](ctx, a.Client(), query.ListAgents{})
 		for _, info := range list {
 			if info.State == "active" {
 				names = append(names, info.Name)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -19,7 +20,7 @@ var (
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	var q agent.ListDecisions
+	var q query.ListDecisions
 	verdict, since, format, here := "", "", "", false
 	cmd := p.command("audit [SESSION]", text.HelpAudit, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		from, ok := sinceOf(since, time.Now())

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -63,7 +63,7 @@ func bundlePath(args []string) string {
 }
 
 // bundleEnd is the end of a command that has told what is wrong with a bundle.
-func bundleEnd(info agent.BundleInfo, err error) error {
+func bundleEnd(info query.BundleInfo, err error) error {
 	if err == nil && !info.OK {
 		return &cli.Exited{Code: cli.ExitUsage}
 	}
@@ -132,7 +132,7 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 			}
 			return p.text.Say(text.NeedsSignIn, "what", s.Message, "url", s.URL)
 		},
-		Note: func(n agent.BundleNote) {
+		Note: func(n query.BundleNote) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

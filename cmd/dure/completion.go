@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
@@ -187,7 +188,7 @@ func (p *program) sessionNames(ctx context.Context) (list []cobra.Completion) {
 // modelNames are the models, as provider/model and by their short names.
 func (p *program) modelNames(ctx context.Context) (list []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		infos, err := client.Query[[]agent.ModelInfo](ctx, a.Client(), agent.ListModels{})
+		infos, err := client.Query[[]agent.ModelInfo](ctx, a.Client(), query.ListModels{})
 		if err != nil {
 			return
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/control"
@@ -89,7 +89,7 @@ func (p *program) hooksOfHost(ctx context.Context, a *app.App, defined []byte) e
 	if defined == nil {
 		return nil
 	}
-	report, err := client.Query[agent.HookReport](ctx, a.Client(), agent.ListHooks{})
+	report, err := client.Query[query.HookReport](ctx, a.Client(), query.ListHooks{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -22,9 +22,9 @@ func (p *program) doctorCommand() *cobra.Command {
 const smallTerminal = 50
 
 // terminalFindings says what only the command can see: where its output goes.
-func (p *program) terminalFindings() []agent.Finding {
+func (p *program) terminalFindings() []query.Finding {
 	columns, rows, err := term.GetSize(int(p.out.Fd()))
-	size := agent.Finding{Name: "terminal", State: "ok", Code: "terminal.none"}
+	size := query.Finding{Name: "terminal", State: "ok", Code: "terminal.none"}
 	if err == nil {
 		colour := "plain"
 		if p.terminal().Color {
@@ -37,11 +37,11 @@ func (p *program) terminalFindings() []agent.Finding {
 			size.State, size.Code = "warn", "terminal.small"
 		}
 	}
-	letters := agent.Finding{Name: "locale", State: "ok", Code: "locale.ok", Args: map[string]string{"locale": locale()}}
+	letters := query.Finding{Name: "locale", State: "ok", Code: "locale.ok", Args: map[string]string{"locale": locale()}}
 	if !utf8Locale() {
 		letters.State, letters.Code = "warn", "locale.none"
 	}
-	list := []agent.Finding{size, letters}
+	list := []query.Finding{size, letters}
 	for i := range list {
 		list[i].Group = "machine"
 		_, list[i].Detail, list[i].Fix = text.For("en").Finding(list[i])

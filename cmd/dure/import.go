@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -18,7 +18,7 @@ import (
 var importSources = []string{"auto", "claude", "codex", "opencode", "jsonl"}
 
 func (p *program) importCommand() *cobra.Command {
-	var q agent.ImportSessions
+	var q query.ImportSessions
 	cmd := p.command("import [FILE|FOLDER|ID]", text.HelpImport, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if q.From != "" && !slices.Contains(importSources, q.From) {
 			return p.badValue("--from", q.From, text.WantFrom)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
@@ -55,7 +55,7 @@ func (p *program) calcCommand() *cobra.Command {
 }
 
 func (p *program) emojiCommand() *cobra.Command {
-	var q agent.FindEmoji
+	var q query.FindEmoji
 	cmd := p.command("emoji [WORD...]", text.HelpEmoji, maxWords, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if err := p.few("--limit", q.Limit, 200); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (p *program) snippetCommand() *cobra.Command {
 
 func (p *program) snippetNames(ctx context.Context) (names []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]agent.Snippet](ctx, a.Client(), agent.ListSnippets{}) // completion says nothing of errors
+		list, _ := client.Query[[]query.Snippet](ctx, a.Client(), query.ListSnippets{}) // completion says nothing of errors
 		for _, s := range list {
 			names = append(names, described(s.Name, text.OneLine(s.Description)))
 		}
@@ -122,14 +122,14 @@ func (p *program) showSnippet(ctx context.Context, c *cli.CLI, args []string, as
 	if len(args) == 0 {
 		return p.usage(p.text.Say(text.SnippetWhich), "")
 	}
-	if _, err := client.Query[agent.FilledSnippet](ctx, c.Client, agent.FillSnippet{Name: args[0]}); err != nil {
+	if _, err := client.Query[query.FilledSnippet](ctx, c.Client, query.FillSnippet{Name: args[0]}); err != nil {
 		return err // it is not there, or not whole
 	}
-	list, err := client.Query[[]agent.Snippet](ctx, c.Client, agent.ListSnippets{})
+	list, err := client.Query[[]query.Snippet](ctx, c.Client, query.ListSnippets{})
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(s agent.Snippet) bool { return s.Name == args[0] })
+	i := slices.IndexFunc(list, func(s query.Snippet) bool { return s.Name == args[0] })
 	switch {
 	case i < 0:
 		return p.usage(p.text.Say(text.SnippetWhich), "")
@@ -146,7 +146,7 @@ func (p *program) useSnippet(ctx context.Context, c *cli.CLI, args []string, asJ
 	if len(args) == 0 {
 		return p.usage(p.text.Say(text.SnippetWhich), "")
 	}
-	q := agent.FillSnippet{Name: args[0], Values: map[string]string{}}
+	q := query.FillSnippet{Name: args[0], Values: map[string]string{}}
 	for _, word := range args[1:] {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -154,7 +154,7 @@ func (p *program) useSnippet(ctx context.Context, c *cli.CLI, args []string, asJ
 		}
 		q.Values[name] = value
 	}
-	f, err := client.Query[agent.FilledSnippet](ctx, c.Client, q)
+	f, err := client.Query[query.FilledSnippet](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (p *program) useSnippet(ctx context.Context, c *cli.CLI, args []string, asJ
 		for _, name := range f.Missing {
 			q.Values[name] = c.AskLine(text.OneLine(name) + ": ")
 		}
-		if f, err = client.Query[agent.FilledSnippet](ctx, c.Client, q); err != nil {
+		if f, err = client.Query[query.FilledSnippet](ctx, c.Client, q); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (p *program) linkCommand() *cobra.Command {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.LinkWhich), "")
 		}
-		address, err := client.Query[string](ctx, c.Client, agent.FillLink{Name: args[0], Values: args[1:]})
+		address, err := client.Query[string](ctx, c.Client, query.FillLink{Name: args[0], Values: args[1:]})
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (p *program) linkCommand() *cobra.Command {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.LinkWhat), "")
 		}
-		l := agent.Link{Name: args[0], URL: args[1], Description: strings.Join(args[2:], "")}
+		l := query.Link{Name: args[0], URL: args[1], Description: strings.Join(args[2:], "")}
 		if err := p.opened.SetLink(l); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (p *program) linkCommand() *cobra.Command {
 
 func (p *program) linkNames(ctx context.Context) (names []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]agent.Link](ctx, a.Client(), agent.ListLinks{}) // completion says nothing of errors
+		list, _ := client.Query[[]query.Link](ctx, a.Client(), query.ListLinks{}) // completion says nothing of errors
 		for _, l := range list {
 			names = append(names, described(l.Name, text.OneLine(l.URL)))
 		}
@@ -259,7 +259,7 @@ func (p *program) done(asJSON bool, said text.Key, name string) error {
 // findCommand searches the web. That it may is what its user says by calling it: rules
 // that deny it are stronger.
 func (p *program) findCommand() *cobra.Command {
-	var q agent.SearchWeb
+	var q query.SearchWeb
 	cmd := p.command("find WORD...", text.HelpFind, maxWords, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		return c.FindWeb(ctx, q, asJSON)
 	})
@@ -277,7 +277,7 @@ func (p *program) findCommand() *cobra.Command {
 }
 
 func (p *program) filesCommand() *cobra.Command {
-	var q agent.FindFiles
+	var q query.FindFiles
 	cmd := p.command("files [PART]", text.HelpFiles, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if err := p.few("--limit", q.Limit, 50); err != nil {
 			return err
@@ -316,13 +316,13 @@ func (p *program) paletteCommand() *cobra.Command {
 }
 
 // entries are the commands of the command line, those within others included.
-func entries(at *cobra.Command) (all []agent.PaletteEntry) {
+func entries(at *cobra.Command) (all []query.PaletteEntry) {
 	for _, c := range at.Commands() {
 		if c.Hidden {
 			continue
 		}
 		_, name, _ := strings.Cut(c.CommandPath(), " ")
-		all = append(all, agent.PaletteEntry{Kind: "command", Name: name, Description: c.Short, Use: useOf(c)})
+		all = append(all, query.PaletteEntry{Kind: "command", Name: name, Description: c.Short, Use: useOf(c)})
 		all = append(all, entries(c)...)
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -17,7 +18,7 @@ import (
 // lessonsCommand shows and changes what was learnt from past tasks.
 func (p *program) lessonsCommand() *cobra.Command {
 	cmd := p.command("lessons [TYPE]", text.HelpLessons, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
-		var q agent.ListLessons
+		var q query.ListLessons
 		if len(args) == 1 {
 			q.Type = args[0]
 		}

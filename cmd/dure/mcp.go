@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
@@ -103,7 +103,7 @@ func (p *program) onServer(use string, short text.Key, run func(ctx context.Cont
 // serverNames are the names of the servers that some source names.
 func (p *program) serverNames(ctx context.Context) (names []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		r, err := client.Query[agent.ServerReport](ctx, a.Client(), agent.ListServers{})
+		r, err := client.Query[query.ServerReport](ctx, a.Client(), query.ListServers{})
 		if err != nil {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
@@ -98,7 +98,7 @@ func (p *program) pluginCommand() *cobra.Command {
 // pluginNames are the IDs of the plugins that are installed.
 func (p *program) pluginNames(ctx context.Context) (list []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		all, err := client.Query[[]agent.PluginInfo](ctx, a.Client(), agent.ListPlugins{})
+		all, err := client.Query[[]query.PluginInfo](ctx, a.Client(), query.ListPlugins{})
 		if err != nil {
 			return
 		}

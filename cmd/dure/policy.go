@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -232,7 +232,7 @@ func (p *program) simulateCommand() *cobra.Command {
 		if !ok {
 			return p.badValue("--over", over, text.WantSince)
 		}
-		sim, err := p.opened.Simulate(ctx, strings.Join(args, ""), agent.ListDecisions{Since: since})
+		sim, err := p.opened.Simulate(ctx, strings.Join(args, ""), query.ListDecisions{Since: since})
 		if err != nil {
 			return err
 		}

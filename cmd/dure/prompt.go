@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
 
 func (p *program) promptCommand() *cobra.Command {
-	var q agent.PromptPreview
+	var q query.PromptPreview
 	full := false
 	cmd := p.command("prompt", text.HelpPrompt, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
 		p.notes()

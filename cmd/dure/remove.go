@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -87,7 +88,7 @@ func (p *program) doomed(ctx context.Context, c *cli.CLI, args []string, o delet
 func (p *program) cleanCommand() *cobra.Command {
 	var o cli.RemoveOptions
 	cmd := p.command("clean", text.HelpClean, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-		if _, err := client.Query[int](ctx, c.Client, agent.SweepSessions{}); err != nil {
+		if _, err := client.Query[int](ctx, c.Client, query.SweepSessions{}); err != nil {
 			return err
 		}
 		old, days, err := p.opened.OldSessions(ctx)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -20,7 +20,7 @@ var searchKinds = []string{"input", "answer", "call", "result", "title"}
 
 // searchCommand is both dure search and dure sessions search.
 func (p *program) searchCommand() *cobra.Command {
-	var q agent.Search
+	var q query.Search
 	rebuild := false
 	cmd := p.command("search WORD...", text.HelpSearch, maxSearchWords, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		o := cli.SearchOptions{Query: q, Rebuild: rebuild, JSON: asJSON, Color: p.terminal().Color}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // servedSpec is what a server says of its routes.
@@ -93,7 +93,7 @@ func TestServeAnswers(t *testing.T) {
 		"commit.make":    "guarded", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
 		"sessions.sweep": "guarded", "tools.switch": "guarded",
 	}
-	for _, name := range agent.Queries() {
+	for _, name := range query.Queries() {
 		fields := map[string]any{"session": session, "name": session, "a": session, "b": session, "text": "1+1", "to": 1, "seq": 1}
 		switch name {
 		case "memory":

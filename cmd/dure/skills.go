@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -85,13 +85,13 @@ const maxSkillPaths = 1000
 // checkSkills says of skills whether they are as the standard wants them: of all that do
 // not come with the program where none is named. It fails when one is not.
 func (p *program) checkSkills(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
-	list := []agent.SkillInfo{}
+	list := []query.SkillInfo{}
 	if len(args) == 0 {
-		all, err := client.Query[[]agent.SkillInfo](ctx, p.opened.Client(), agent.ListSkills{Workdir: p.flags.workdir})
+		all, err := client.Query[[]query.SkillInfo](ctx, p.opened.Client(), query.ListSkills{Workdir: p.flags.workdir})
 		if err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(all, func(s agent.SkillInfo) bool { return s.Source == "builtin" })
+		list = slices.DeleteFunc(all, func(s query.SkillInfo) bool { return s.Source == "builtin" })
 		if len(list) == 0 && !asJSON {
 			_, err := fmt.Fprintln(p.out, p.text.Say(text.SkillsNoneOwn))
 			return err
@@ -107,7 +107,7 @@ func (p *program) checkSkills(ctx context.Context, c *cli.CLI, args []string, as
 	if err := c.CheckedSkills(list, asJSON); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(s agent.SkillInfo) bool { return !s.Valid }) {
+	if slices.ContainsFunc(list, func(s query.SkillInfo) bool { return !s.Valid }) {
 		return &cli.Exited{Code: cli.ExitFailed}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (p *program) skillScope(scope string, args []string) (string, error) {
 }
 
 // skillSaid says what was done with a skill.
-func (p *program) skillSaid(s agent.SkillInfo, asJSON bool, said string) error {
+func (p *program) skillSaid(s query.SkillInfo, asJSON bool, said string) error {
 	if asJSON {
 		return p.encode(s)
 	}

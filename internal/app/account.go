@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/keys"
 )
 
 // listProviders returns the providers and where their keys come from.
-func (a *App) listProviders() ([]agent.ProviderInfo, error) {
-	var list []agent.ProviderInfo
+func (a *App) listProviders() ([]query.ProviderInfo, error) {
+	var list []query.ProviderInfo
 	for _, p := range a.providers() {
 		_, from, err := a.key(p)
 		if err != nil {
@@ -21,7 +22,7 @@ func (a *App) listProviders() ([]agent.ProviderInfo, error) {
 		if from == "" && a.bearer(p) != "" {
 			from = a.cfg.Origins["authToken"].String()
 		}
-		list = append(list, agent.ProviderInfo{Name: p.Name, Title: p.Title, Type: p.Type, URL: shown(p.URL), Key: from, Local: p.Local, Model: a.first(p)})
+		list = append(list, query.ProviderInfo{Name: p.Name, Title: p.Title, Type: p.Type, URL: shown(p.URL), Key: from, Local: p.Local, Model: a.first(p)})
 	}
 	return list, nil
 }
@@ -83,19 +84,19 @@ const (
 )
 
 // checkModel asks a model for one word.
-func (a *App) checkModel(ctx context.Context, name string) (agent.ModelCheck, error) {
+func (a *App) checkModel(ctx context.Context, name string) (query.ModelCheck, error) {
 	if name == "" {
 		var err error
 		if name, err = a.usual(a.cfg.Profile); err != nil {
-			return agent.ModelCheck{}, err
+			return query.ModelCheck{}, err
 		}
 	}
 	m, err := a.model(name)
 	if err != nil {
-		return agent.ModelCheck{}, err
+		return query.ModelCheck{}, err
 	}
 	info := m.Info()
-	c := agent.ModelCheck{Model: info.ID, Provider: info.Provider}
+	c := query.ModelCheck{Model: info.ID, Provider: info.Provider}
 	if p, ok := a.provider(info.Provider); ok {
 		c.URL = shown(p.URL)
 	}

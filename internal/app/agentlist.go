@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
 )
 
 // listAgents says what types of agents there are.
-func (a *App) listAgents(q agent.ListAgents) []agent.AgentInfo {
-	list := []agent.AgentInfo{}
+func (a *App) listAgents(q query.ListAgents) []query.AgentInfo {
+	list := []query.AgentInfo{}
 	for _, d := range a.types(cmp.Or(q.Workdir, a.opts.Workdir)).All() {
 		if q.Name != "" && !strings.EqualFold(q.Name, d.Name) {
 			continue
@@ -33,8 +34,8 @@ func (a *App) listAgents(q agent.ListAgents) []agent.AgentInfo {
 	return list
 }
 
-func agentInfo(d swarm.Definition) agent.AgentInfo {
-	return agent.AgentInfo{
+func agentInfo(d swarm.Definition) query.AgentInfo {
+	return query.AgentInfo{
 		Name: d.Name, Description: d.Description, Path: d.Path, Source: string(d.Place.Scope),
 		Valid: len(d.Faults) == 0, State: d.State(), Hidden: d.Hidden,
 		Tools: d.Tools, Without: d.Without, Model: d.Model, Mode: d.Mode, Effort: d.Effort, Steps: d.Steps,
@@ -43,22 +44,22 @@ func agentInfo(d swarm.Definition) agent.AgentInfo {
 	}
 }
 
-func fileFaults(all []frontmatter.Fault) []agent.FileFault {
-	out := make([]agent.FileFault, len(all))
+func fileFaults(all []frontmatter.Fault) []query.FileFault {
+	out := make([]query.FileFault, len(all))
 	for i, f := range all {
-		out[i] = agent.FileFault(f)
+		out[i] = query.FileFault(f)
 	}
 	return out
 }
 
 // CheckAgent reads one file as that of an agent.
-func (a *App) CheckAgent(path string) (agent.AgentInfo, error) {
+func (a *App) CheckAgent(path string) (query.AgentInfo, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(a.opts.Workdir, path)
 	}
 	d, err := swarm.Load(frontmatter.Place{Scope: frontmatter.User, Dir: filepath.Dir(path), Trusted: true}, path)
 	if err != nil {
-		return agent.AgentInfo{}, agentProblem(path, err)
+		return query.AgentInfo{}, agentProblem(path, err)
 	}
 	return agentInfo(d), nil
 }

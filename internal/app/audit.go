@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/guard"
 	"dure/internal/state/journal"
 	"dure/internal/tools/catalog"
@@ -32,7 +33,7 @@ func masked[T any](v T) (shown T, err error) {
 
 // decisions returns the decisions that the logs of all sessions have, as they are
 // there.
-func (a *App) decisions(ctx context.Context, q agent.ListDecisions) ([]agent.DecisionRecord, error) {
+func (a *App) decisions(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
 	since := time.Time{}
 	if q.Since != "" {
 		t, err := time.Parse(time.RFC3339, q.Since)

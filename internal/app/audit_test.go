@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -67,14 +68,14 @@ func TestAuditOfPlans(t *testing.T) {
 	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
 	const proposed, changed, another, approved = "2 proposed  ", "3 edit user ", "4 regenerate user deny", "6 approved hook:x allow"
 	for _, tt := range []struct {
-		query agent.ListDecisions
+		query query.ListDecisions
 		want  []string
 	}{
-		{agent.ListDecisions{}, []string{"5 call user deny"}},
-		{agent.ListDecisions{Plans: true}, []string{proposed, changed, another, "5 call user deny", approved}},
-		{agent.ListDecisions{Plans: true, Tool: "ExitPlanMode", Verdict: agent.Allow}, []string{approved}},
-		{agent.ListDecisions{Plans: true, By: "user", Limit: 2}, []string{another, "5 call user deny"}},
-		{agent.ListDecisions{Plans: true, Tool: "Bash"}, nil},
+		{query.ListDecisions{}, []string{"5 call user deny"}},
+		{query.ListDecisions{Plans: true}, []string{proposed, changed, another, "5 call user deny", approved}},
+		{query.ListDecisions{Plans: true, Tool: "ExitPlanMode", Verdict: agent.Allow}, []string{approved}},
+		{query.ListDecisions{Plans: true, By: "user", Limit: 2}, []string{another, "5 call user deny"}},
+		{query.ListDecisions{Plans: true, Tool: "Bash"}, nil},
 	} {
 		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
 		if err != nil {
@@ -140,16 +141,16 @@ func TestAuditOfChildren(t *testing.T) {
 	}
 	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
 	for _, tt := range []struct {
-		query agent.ListDecisions
+		query query.ListDecisions
 		want  []string
 	}{
-		{agent.ListDecisions{}, []string{
+		{query.ListDecisions{}, []string{
 			"front : deny mine q3", "child tester: allow  ", "child tester: allow  q1 session [Bash(make)]",
 			"grandchild helper: deny not now q2", "grandchild helper: deny not now ",
 		}},
-		{agent.ListDecisions{Session: "grandchild", Limit: 1}, []string{"grandchild helper: deny not now "}},
-		{agent.ListDecisions{Session: "child", By: "user"}, []string{"child tester: allow  q1 session [Bash(make)]"}},
-		{agent.ListDecisions{By: "nobody"}, nil},
+		{query.ListDecisions{Session: "grandchild", Limit: 1}, []string{"grandchild helper: deny not now "}},
+		{query.ListDecisions{Session: "child", By: "user"}, []string{"child tester: allow  q1 session [Bash(make)]"}},
+		{query.ListDecisions{By: "nobody"}, nil},
 	} {
 		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
 		if err != nil {

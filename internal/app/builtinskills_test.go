@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/base/frontmatter"
@@ -152,11 +153,11 @@ func useSkill(t *testing.T, name string, d frontmatter.Doc) {
 // typable reports whether a skill can be typed.
 func typable(t *testing.T, k *talk, name string) bool {
 	t.Helper()
-	list, err := client.Query[[]agent.CommandInfo](t.Context(), k.Client, agent.ListCommands{})
+	list, err := client.Query[[]query.CommandInfo](t.Context(), k.Client, query.ListCommands{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.ContainsFunc(list, func(c agent.CommandInfo) bool { return c.Kind == agent.CommandSkill && c.Name == name && c.Off == "" })
+	return slices.ContainsFunc(list, func(c query.CommandInfo) bool { return c.Kind == query.CommandSkill && c.Name == name && c.Off == "" })
 }
 
 // checkCalls looks at the decisions on calls, and at how they came out.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/toolkit"
 )
@@ -79,10 +80,10 @@ func (a *App) bundleEnv(root *os.Root) func(string) (string, bool) {
 
 // Bundle returns what the bundle of a folder, or of one file, comes to, with all that is
 // wrong with it. Nothing of it is started.
-func (a *App) Bundle(path string) (agent.BundleInfo, error) {
+func (a *App) Bundle(path string) (query.BundleInfo, error) {
 	b, list, root, err := a.loadBundle(path, false)
 	if err != nil {
-		return agent.BundleInfo{}, err
+		return query.BundleInfo{}, err
 	}
 	defer root.Close()
 	info := b.Report(list)
@@ -92,10 +93,10 @@ func (a *App) Bundle(path string) (agent.BundleInfo, error) {
 
 // LockBundle writes down which packages a bundle is made with, unless something else is
 // wrong with it.
-func (a *App) LockBundle(path string) (agent.BundleInfo, string, error) {
+func (a *App) LockBundle(path string) (query.BundleInfo, string, error) {
 	b, list, root, err := a.loadBundle(path, true)
 	if err != nil {
-		return agent.BundleInfo{}, "", err
+		return query.BundleInfo{}, "", err
 	}
 	defer root.Close()
 	info := b.Report(list)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -274,7 +275,7 @@ func TestBundleTerminalSignsIn(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{
-			In: in, Out: out, Note: func(agent.BundleNote) {},
+			In: in, Out: out, Note: func(query.BundleNote) {},
 			SignIn: func(s app.BundleSignIn) string { return "OPEN " + s.URL },
 		})
 	}()

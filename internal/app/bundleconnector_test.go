@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
@@ -62,9 +62,9 @@ spec: { connectorRef: Connector/line, swarmRef: Swarm/desk, secrets: { token: { 
 	a, run := w.swarm(dir, app.Flags{Skip: true})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	notes, ended := make(chan agent.BundleNote, 64), make(chan error, 1)
+	notes, ended := make(chan query.BundleNote, 64), make(chan error, 1)
 	go func() {
-		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{Note: func(n agent.BundleNote) { notes <- n }})
+		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{Note: func(n query.BundleNote) { notes <- n }})
 	}()
 	for failed := 0; failed < 2; {
 		select {

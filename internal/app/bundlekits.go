@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/changeset"
 	"dure/internal/extend/bundle/toolkit"
@@ -21,7 +22,7 @@ func (a *App) kits(c toolConfig, k *BundleCode, e *bundle.Effective) func(entry,
 		Load: func(files fs.FS) []bundle.Problem {
 			root, err := os.OpenRoot(k.dir)
 			if err != nil {
-				return []bundle.Problem{{Code: agent.BundleParse, Severity: agent.BundleError, Message: "the folder of the bundle cannot be read"}}
+				return []bundle.Problem{{Code: query.BundleParse, Severity: query.BundleError, Message: "the folder of the bundle cannot be read"}}
 			}
 			defer root.Close()
 			_, list := bundle.Load(a.bundleOptions(root, files, k.file, false))

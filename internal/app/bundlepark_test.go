@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -67,11 +68,11 @@ func TestBundleGoesOnAfterItsEnd(t *testing.T) {
 	a, run := w.swarm(dir, app.Flags{Skip: true})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	serve := func(ctx context.Context, in string) (string, []agent.BundleNote) {
+	serve := func(ctx context.Context, in string) (string, []query.BundleNote) {
 		var out bytes.Buffer
-		var notes []agent.BundleNote
+		var notes []query.BundleNote
 		err := a.ServeBundle(ctx, dir, "", run, app.BundleIO{
-			In: strings.NewReader(in), Out: &out, Note: func(n agent.BundleNote) { notes = append(notes, n) },
+			In: strings.NewReader(in), Out: &out, Note: func(n query.BundleNote) { notes = append(notes, n) },
 		})
 		if err != nil && ctx.Err() == nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/inbound"
 	"dure/internal/state/journal"
@@ -96,7 +97,7 @@ func (r *resumed) one(ctx context.Context, h halted) (string, error) {
 	if r.visited != nil {
 		r.visited(h.id)
 	}
-	r.with.Note(agent.BundleNote{Continues: h.id})
+	r.with.Note(query.BundleNote{Continues: h.id})
 	d, err := r.router.Continue(ctx, h.id, agent.Open{Workdir: r.a.opts.Workdir}, h.head)
 	text := ""
 	if err == nil {
@@ -107,7 +108,7 @@ func (r *resumed) one(ctx context.Context, h halted) (string, error) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		r.with.Note(agent.BundleNote{Continues: h.id, Error: err.Error()})
+		r.with.Note(query.BundleNote{Continues: h.id, Error: err.Error()})
 	}
 	return text, err
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/cron"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/inbound"
@@ -29,7 +30,7 @@ import (
 // BundleRun is how a swarm of a bundle is run: with types of agents for the program, and what
 // its sessions begin as.
 type BundleRun struct {
-	Info   agent.BundleInfo
+	Info   query.BundleInfo
 	Agents string // see swarm.ParseNamed
 	Entry  string // name of the entry agent among them
 	Steps  int    // of a turn
@@ -194,7 +195,7 @@ type BundleIO struct {
 	// SignIn says what a person has to do before a tool can work for them.
 	SignIn func(BundleSignIn) string
 	// Note is told what begins and what fails. It may be called from several goroutines.
-	Note func(agent.BundleNote)
+	Note func(query.BundleNote)
 }
 
 // ServeBundle runs the connections of a bundle until all have ended or ctx is done; where it
@@ -235,7 +236,7 @@ func (a *App) ServeBundle(ctx context.Context, path, name string, run BundleRun,
 	r := inbound.NewRouter(inbound.Config{
 		Client: a.Client(), Bundle: dir, Logger: a.opts.Logger, Route: route,
 		Progressed: func(session string, p agent.CrewProgressed) {
-			with.Note(agent.BundleNote{Session: session, Progress: &p})
+			with.Note(query.BundleNote{Session: session, Progress: &p})
 		},
 		Open: func(g bundle.Goal) agent.Open {
 			return agent.Open{Workdir: a.opts.Workdir, Agent: agentName(g.Agent), MaxSteps: run.Steps, Title: "bundle " + g.Agent.Name}
@@ -274,16 +275,16 @@ func (r *resumed) serve(ctx context.Context, lines []line) error {
 				if err != nil {
 					return err
 				}
-				r.with.Note(agent.BundleNote{Connection: l.name, Where: where})
+				r.with.Note(query.BundleNote{Connection: l.name, Where: where})
 				return c.Run(ctx, func(ctx context.Context, m bundle.Message) (*inbound.Delivery, error) {
 					d, err := r.router.Deliver(ctx, l.name, m)
 					if err != nil && l.visitors { // whoever has sent it is not told why
-						r.with.Note(agent.BundleNote{Connection: l.name, Undelivered: err.Error()})
+						r.with.Note(query.BundleNote{Connection: l.name, Undelivered: err.Error()})
 					}
 					return d, err
 				})
 			}, func(err error, n int, wait time.Duration) {
-				r.with.Note(agent.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})
+				r.with.Note(query.BundleNote{Connection: l.name, Error: err.Error(), Failures: n, Wait: wait, Disabled: n == l.most})
 			})
 		})
 	}

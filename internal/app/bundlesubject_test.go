@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -59,7 +60,7 @@ func TestBundleGrantsOfConversations(t *testing.T) {
 	defer cancel()
 	where, ended := make(chan string, 8), make(chan error, 1)
 	go func() {
-		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{Note: func(n agent.BundleNote) { where <- n.Where + n.Error }})
+		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{Note: func(n query.BundleNote) { where <- n.Where + n.Error }})
 	}()
 	at := <-where
 	type reply struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -131,7 +132,7 @@ func TestLessons(t *testing.T) {
 					asked++
 				}
 			}
-			list, err := client.Query[[]agent.Lesson](t.Context(), k.Client, agent.ListLessons{})
+			list, err := client.Query[[]query.Lesson](t.Context(), k.Client, query.ListLessons{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +165,7 @@ func TestLessons(t *testing.T) {
 	}
 }
 
-func lessonLine(l agent.Lesson) string {
+func lessonLine(l query.Lesson) string {
 	return strings.Join(append([]string{fmt.Sprintf("%s %v %.2g %s", l.Type, l.Success, l.Score, l.Summary)}, l.Lessons...), " | ")
 }
 
@@ -198,11 +199,11 @@ func TestLessonsOfALongSession(t *testing.T) {
 	if err := k.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := client.Query[[]agent.Lesson](t.Context(), k.Client, agent.ListLessons{Type: "debug"})
+	kept, err := client.Query[[]query.Lesson](t.Context(), k.Client, query.ListLessons{Type: "debug"})
 	if err != nil || len(kept) != 2 || lessonLine(kept[0]) != "debug true 1 Fix more. (1 call, 0 failed)" || lessonLine(kept[1]) != "debug true 1 Looked back. | Look back." {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	use, err := client.Query[agent.UsageSummary](t.Context(), k.Client, agent.UsageReport{})
+	use, err := client.Query[query.UsageSummary](t.Context(), k.Client, query.UsageReport{})
 	if err != nil || use.Total.Requests != 13 {
 		t.Errorf("used %+v, %v", use.Total, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/kernel/replay"
 	"dure/internal/state/checkpoint"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // compare puts two sessions side by side.
-func (a *App) compare(ctx context.Context, q agent.CompareSessions) (agent.Comparison, error) {
+func (a *App) compare(ctx context.Context, q query.CompareSessions) (agent.Comparison, error) {
 	of := func(id string) replay.Config {
 		return replay.Config{Session: id, Events: a.events(ctx, id)}
 	}
@@ -72,7 +73,7 @@ type ending struct {
 func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e *ending) error {
 	e.changed, e.gone, e.own = map[string]bool{}, map[string]bool{}, map[string]agent.FileState{}
 	e.texts, e.empty = map[string][]byte{}, map[string]bool{}
-	stand, err := a.sessionAt(ctx, agent.SessionAt{Session: s.Session, Seq: 1})
+	stand, err := a.sessionAt(ctx, query.SessionAt{Session: s.Session, Seq: 1})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app/config"
 	"dure/internal/frontend/text"
@@ -194,7 +195,7 @@ func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
 	if r.Seals, err = client.Query[agent.SealReport](ctx, c, agent.VerifySeals{Session: r.Session.ID}); err != nil {
 		return r, err
 	}
-	r.Replay, err = client.Query[agent.ReplayReport](ctx, c, agent.VerifyReplay{Session: r.Session.ID})
+	r.Replay, err = client.Query[agent.ReplayReport](ctx, c, query.VerifyReplay{Session: r.Session.ID})
 	return r, err
 }
 

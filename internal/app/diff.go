@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint"
 )
@@ -96,8 +97,8 @@ func (g *gaze) look(ctx context.Context) {
 }
 
 // diff tells what a session changed.
-func (a *App) diff(ctx context.Context, q agent.Diff) (agent.DiffReport, error) {
-	report := agent.DiffReport{Session: q.Session, Files: []agent.FileDiff{}}
+func (a *App) diff(ctx context.Context, q query.Diff) (query.DiffReport, error) {
+	report := query.DiffReport{Session: q.Session, Files: []query.FileDiff{}}
 	err := a.snapshotsOf(ctx, q.Session, q.To == 0, func(g gaze) error {
 		report.Session = g.id
 		from, to := g.snapshotAt(q.From), checkpoint.ID("")
@@ -144,7 +145,7 @@ func selects(root string, paths []string, c checkpoint.Change) bool {
 }
 
 // file is a change that is open, as the wire has it.
-func (g *gaze) file(it checkpoint.Reviewed) agent.FileDiff {
+func (g *gaze) file(it checkpoint.Reviewed) query.FileDiff {
 	d := fileDiff(g.root, it.Change)
 	d.ID, d.Others, d.Tangled = it.ID, it.Others, it.Tangled
 	for i := range d.Hunks {
@@ -163,8 +164,8 @@ func (g *gaze) file(it checkpoint.Reviewed) agent.FileDiff {
 	return d
 }
 
-func fileDiff(root string, c checkpoint.Change) agent.FileDiff {
-	d := agent.FileDiff{
+func fileDiff(root string, c checkpoint.Change) query.FileDiff {
+	d := query.FileDiff{
 		Path: wirePath(root, c.Path), Status: string(c.Status), Added: c.Added, Removed: c.Removed,
 		Mode: c.After.Mode, ModeWas: c.Before.Mode, Link: c.After.Target, LinkWas: c.Before.Target, Size: c.After.Size, SizeWas: c.Before.Size,
 		Binary: c.Binary, Long: c.Cut, Unkept: c.Unkept,
@@ -179,14 +180,14 @@ func fileDiff(root string, c checkpoint.Change) agent.FileDiff {
 		d.KindWas = c.Before.Kind.String()
 	}
 	for _, h := range c.Hunks {
-		d.Hunks = append(d.Hunks, agent.HunkDiff{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines, Lines: h.Lines})
+		d.Hunks = append(d.Hunks, query.HunkDiff{OldStart: h.OldStart, OldLines: h.OldLines, NewStart: h.NewStart, NewLines: h.NewLines, Lines: h.Lines})
 	}
 	return d
 }
 
 // planRewind tells what a rewind would do to files.
-func (a *App) planRewind(ctx context.Context, q agent.PlanRewind) (agent.RewindPlan, error) {
-	report := agent.RewindPlan{Session: q.Session, Files: []agent.RewindItem{}}
+func (a *App) planRewind(ctx context.Context, q query.PlanRewind) (query.RewindPlan, error) {
+	report := query.RewindPlan{Session: q.Session, Files: []query.RewindItem{}}
 	err := a.snapshotsOf(ctx, q.Session, false, func(g gaze) error {
 		report.Session = g.id
 		to := g.snapshotAt(q.To)
@@ -208,7 +209,7 @@ func (a *App) planRewind(ctx context.Context, q agent.PlanRewind) (agent.RewindP
 		}
 		report.To, report.Added, report.Removed = string(to), plan.Totals.Added, plan.Totals.Removed
 		for _, it := range plan.Items {
-			item := agent.RewindItem{FileDiff: fileDiff(g.root, it.Change), Action: string(it.Action), Forced: it.Forced}
+			item := query.RewindItem{FileDiff: fileDiff(g.root, it.Change), Action: string(it.Action), Forced: it.Forced}
 			item.Path = wirePath(g.root, it.Path)
 			if it.Conflict != nil {
 				item.Conflict, item.Why = string(it.Conflict.Code), it.Conflict.Message

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/base/keys"
 	"dure/internal/extend/mcp/servers"
@@ -50,11 +51,11 @@ type args = map[string]string
 type diagnosis struct {
 	app   *App
 	group string
-	list  []agent.Finding
+	list  []query.Finding
 }
 
 // diagnose looks at everything that a run needs.
-func (a *App) diagnose(ctx context.Context) []agent.Finding {
+func (a *App) diagnose(ctx context.Context) []query.Finding {
 	d := &diagnosis{app: a}
 	d.group = "configured"
 	d.settings()
@@ -75,14 +76,14 @@ func (a *App) diagnose(ctx context.Context) []agent.Finding {
 
 // say adds a finding. Its English is that of the catalog.
 func (d *diagnosis) say(name, state, code string, a args) {
-	f := agent.Finding{Group: d.group, Name: name, State: state, Code: code, Args: a}
+	f := query.Finding{Group: d.group, Name: name, State: state, Code: code, Args: a}
 	_, f.Detail, f.Fix = text.For("en").Finding(f)
 	d.list = append(d.list, f)
 }
 
 // fault adds what went wrong.
 func (d *diagnosis) fault(name string, err error) {
-	f := agent.Finding{Group: d.group, Name: name, State: bad, Detail: err.Error()}
+	f := query.Finding{Group: d.group, Name: name, State: bad, Detail: err.Error()}
 	if p := agent.ProblemOf(err); p != nil {
 		f.Code, f.Detail, f.Fix, f.Args = "problem."+string(p.Code), p.Message, p.Fix, p.Args
 	}
@@ -140,7 +141,7 @@ func (d *diagnosis) settings() {
 
 // memory says which instruction files a model gets in this folder.
 func (d *diagnosis) memory() {
-	r := d.app.listMemory(agent.ListMemory{})
+	r := d.app.listMemory(query.ListMemory{})
 	active := 0
 	for _, f := range r.Files {
 		if f.State == string(memory.Active) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/keys"
 	"dure/internal/frontend/text"
 	"dure/internal/safety/trust"
@@ -27,7 +27,7 @@ func (lockedRing) Set(string, string) error   { return errors.New("it is locked"
 func (lockedRing) Delete(string) error        { return errors.New("it is locked") }
 
 // diagnosed is what a diagnosis says, as name and code.
-func diagnosed(t *testing.T, settings string, ring keys.Ring, environ ...string) []agent.Finding {
+func diagnosed(t *testing.T, settings string, ring keys.Ring, environ ...string) []query.Finding {
 	t.Helper()
 	dir := t.TempDir()
 	a, err := New(Options{
@@ -42,7 +42,7 @@ func diagnosed(t *testing.T, settings string, ring keys.Ring, environ ...string)
 	return a.diagnose(t.Context())
 }
 
-func codes(list []agent.Finding, state string) (found []string) {
+func codes(list []query.Finding, state string) (found []string) {
 	for _, f := range list {
 		if state == "" || f.State == state {
 			found = append(found, f.Code)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/safety/workspace"
@@ -17,13 +18,13 @@ import (
 
 // listHooks returns the hooks of a session, or those that one in the working folder would
 // have.
-func (a *App) listHooks(q agent.ListHooks) (agent.HookReport, error) {
+func (a *App) listHooks(q query.ListHooks) (query.HookReport, error) {
 	cfg, workdir := a.cfg, a.opts.Workdir
 	var all []hooks.Hook
 	if q.Session != "" {
 		h := a.hookedOf(q.Session)
 		if h == nil {
-			return agent.HookReport{}, &agent.Problem{
+			return query.HookReport{}, &agent.Problem{
 				Code: agent.ProblemMissing, Message: "no hooks run in the session " + q.Session + ": it is not open", Fix: "open it first",
 				Args: map[string]string{"session": q.Session},
 			}
@@ -38,7 +39,7 @@ func (a *App) listHooks(q agent.ListHooks) (agent.HookReport, error) {
 	if q.Session == "" {
 		all = read
 	}
-	r := agent.HookReport{Hooks: []agent.HookInfo{}}
+	r := query.HookReport{Hooks: []query.HookInfo{}}
 	for _, h := range all {
 		r.Hooks = append(r.Hooks, hookInfo(h))
 		for _, f := range hooks.Check([]hooks.Hook{h}) {
@@ -46,19 +47,19 @@ func (a *App) listHooks(q agent.ListHooks) (agent.HookReport, error) {
 		}
 	}
 	for _, f := range faults {
-		r.Faults = append(r.Faults, agent.HookFault{Source: config.PlaceOf(f.File, f.At), At: f.At, Message: f.Message, Fix: f.Fix})
+		r.Faults = append(r.Faults, query.HookFault{Source: config.PlaceOf(f.File, f.At), At: f.At, Message: f.Message, Fix: f.Fix})
 	}
 	r.Off = a.hooksOff(cfg, a.moreHooks(workdir), sources)
 	return r, nil
 }
 
 // hooksOff returns the sources whose hooks do not run.
-func (a *App) hooksOff(cfg config.Config, more, on []hookSource) (off []agent.HooksOff) {
+func (a *App) hooksOff(cfg config.Config, more, on []hookSource) (off []query.HooksOff) {
 	for _, i := range cfg.Inert {
 		if i.Key != "hooks" {
 			continue
 		}
-		o := agent.HooksOff{Source: i.Origin.Where, Why: string(i.Why)}
+		o := query.HooksOff{Source: i.Origin.Where, Why: string(i.Why)}
 		if f, err := a.Folder(a.opts.Workdir); err == nil && i.Why == config.Untrusted && f.Stale() != nil {
 			o.Why, o.Changed = "changed", f.Stale()
 		}
@@ -76,15 +77,15 @@ func (a *App) hooksOff(cfg config.Config, more, on []hookSource) (off []agent.Ho
 	silent.Off, silent.ManagedOff, silent.ManagedOnly = false, false, false
 	for _, s := range hookSources(config.Config{Hooks: silent}, more...) {
 		if !running[s.String()] {
-			off = append(off, agent.HooksOff{Source: s.String(), Why: why})
+			off = append(off, query.HooksOff{Source: s.String(), Why: why})
 		}
 	}
 	return off
 }
 
 // hookInfo is a hook as it is listed.
-func hookInfo(h hooks.Hook) agent.HookInfo {
-	return agent.HookInfo{
+func hookInfo(h hooks.Hook) query.HookInfo {
+	return query.HookInfo{
 		Event: string(h.Event), Matcher: h.Matcher, Type: string(h.Type),
 		Run:  cmp.Or(h.Command, h.URL, h.Prompt, h.Callback, strings.TrimSpace(h.Server+" "+h.Tool)),
 		Args: h.Args, If: h.If, Seconds: h.Limit().Seconds(), Status: h.Status, Once: h.Once, Async: h.Async, Rewake: h.Rewake, Block: h.Block,
@@ -104,16 +105,16 @@ const MaxTold = 4 << 20
 // TryHooks fires an event without a session: told is what hooks are to be told, an object
 // as they get it. Commands run, confined as they are in a session, and servers are asked;
 // what only a session can ask is not. With dry, nothing runs.
-func (a *App) TryHooks(ctx context.Context, event string, told []byte, dry bool) (agent.HookTrial, error) {
+func (a *App) TryHooks(ctx context.Context, event string, told []byte, dry bool) (query.HookTrial, error) {
 	e, ok := hooks.EventOf(event)
 	if !ok {
-		return agent.HookTrial{}, &agent.Problem{
+		return query.HookTrial{}, &agent.Problem{
 			Code: agent.ProblemUsage, Message: event + " is no event of hooks", Fix: "see them with: dure hooks events", Args: map[string]string{"event": event},
 		}
 	}
 	fields, err := toldFields(told)
 	if err != nil {
-		return agent.HookTrial{}, err
+		return query.HookTrial{}, err
 	}
 	m := hooks.MomentOf(e, fields)
 	if m.Proposal != nil && m.Proposal.Call.Tool != "" {
@@ -125,16 +126,16 @@ func (a *App) TryHooks(ctx context.Context, event string, told []byte, dry bool)
 	sources := hookSources(a.cfg, a.moreHooks(a.opts.Workdir)...)
 	set, done, err := a.trialSet(sources)
 	if err != nil {
-		return agent.HookTrial{}, err
+		return query.HookTrial{}, err
 	}
 	defer done()
 	trials, out, err := set.Try(ctx, m, func(h hooks.Hook) bool { return !dry && (h.Type == hooks.Command || h.Type == hooks.HTTP) })
 	if err != nil {
-		return agent.HookTrial{}, err
+		return query.HookTrial{}, err
 	}
-	t := agent.HookTrial{Event: string(e), Match: m.Match, Hooks: []agent.TriedHook{}, Off: a.hooksOff(a.cfg, a.moreHooks(a.opts.Workdir), sources), Effect: effectOf(e, out)}
+	t := query.HookTrial{Event: string(e), Match: m.Match, Hooks: []query.TriedHook{}, Off: a.hooksOff(a.cfg, a.moreHooks(a.opts.Workdir), sources), Effect: effectOf(e, out)}
 	if t.Told, err = set.Told(m); err != nil {
-		return agent.HookTrial{}, err
+		return query.HookTrial{}, err
 	}
 	for _, tr := range trials {
 		t.Hooks = append(t.Hooks, triedHook(tr, dry))
@@ -191,8 +192,8 @@ func (a *App) trialSet(sources []hookSource) (*hooks.Set, func(), error) {
 }
 
 // triedHook is a trial as it is shown.
-func triedHook(tr hooks.Trial, dry bool) agent.TriedHook {
-	t := agent.TriedHook{HookInfo: hookInfo(tr.Hook), Skip: string(tr.Skip), Why: tr.Why}
+func triedHook(tr hooks.Trial, dry bool) query.TriedHook {
+	t := query.TriedHook{HookInfo: hookInfo(tr.Hook), Skip: string(tr.Skip), Why: tr.Why}
 	a := tr.Answer
 	switch {
 	case tr.Skip != "":
@@ -219,12 +220,12 @@ func nonEmpty(all ...string) (kept []string) {
 }
 
 // effectOf is what would come of the answers at an event.
-func effectOf(e hooks.Event, out hooks.Outcome) agent.HookEffect {
-	x := agent.HookEffect{
+func effectOf(e hooks.Event, out hooks.Outcome) query.HookEffect {
+	x := query.HookEffect{
 		Verdict: out.Verdict, Reasons: out.Reasons, Stop: out.Stop, StopReason: out.Because, Context: out.Context, Input: out.Input, Output: out.Output,
 	}
 	if out.Block || out.Verdict == agent.Deny {
-		x.Does, x.Input = cmp.Or(e.Blocks(), agent.HookDenies), nil
+		x.Does, x.Input = cmp.Or(e.Blocks(), query.HookDenies), nil
 	}
 	if e != hooks.PreToolUse && e != hooks.PermissionRequest && e != hooks.PreModelSwitch {
 		x.Verdict = ""

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -92,7 +93,7 @@ func TestHooksHoldEverywhere(t *testing.T) {
 			k := w.talkTo(a, tt.open)
 			k.turn("Do the whole.")
 			denials := func() int {
-				list, err := client.Query[[]agent.DecisionRecord](t.Context(), a.Client(), agent.ListDecisions{})
+				list, err := client.Query[[]agent.DecisionRecord](t.Context(), a.Client(), query.ListDecisions{})
 				if err != nil {
 					t.Fatal(err)
 				}

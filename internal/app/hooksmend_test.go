@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -90,7 +91,7 @@ func TestHeldSettings(t *testing.T) {
 	user["maxSteps"] = 50
 	w.chooses(user)
 	k.turn("bite")
-	if _, err := client.Query[agent.HookReport](t.Context(), a.Client(), agent.ListHooks{Session: k.Info.ID}); err != nil {
+	if _, err := client.Query[query.HookReport](t.Context(), a.Client(), query.ListHooks{Session: k.Info.ID}); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("bite")
@@ -125,7 +126,7 @@ func TestHeldRules(t *testing.T) {
 	k.turn("hello")
 	w.file(project, "{}")
 	k.turn("have it done")
-	if _, err := client.Query[agent.RuleReport](t.Context(), a.Client(), agent.ListRules{Session: k.Info.ID}); err != nil {
+	if _, err := client.Query[query.RuleReport](t.Context(), a.Client(), query.ListRules{Session: k.Info.ID}); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("bite")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/extend/mcp"
@@ -53,16 +54,16 @@ func (a *App) CallTool(ctx context.Context, session, tool string, input json.Raw
 }
 
 // ServersNow says how it stands with the servers of a session that is open.
-func (a *App) ServersNow(session string) []agent.ServerNow {
-	list := []agent.ServerNow{}
+func (a *App) ServersNow(session string) []query.ServerNow {
+	list := []query.ServerNow{}
 	c := a.serversOf(session)
 	if c == nil {
 		return list
 	}
-	tools := map[string][]agent.ServerToolNow{}
+	tools := map[string][]query.ServerToolNow{}
 	for _, t := range c.set.Tools() {
 		if own, ok := t.(*mcp.Tool); ok {
-			tools[own.Server()] = append(tools[own.Server()], agent.ServerToolNow{Name: own.Remote(), Description: own.Spec().Description, ReadOnly: own.Traits().ReadOnly})
+			tools[own.Server()] = append(tools[own.Server()], query.ServerToolNow{Name: own.Remote(), Description: own.Spec().Description, ReadOnly: own.Traits().ReadOnly})
 		}
 	}
 	for _, s := range c.set.Status() {
@@ -70,7 +71,7 @@ func (a *App) ServersNow(session string) []agent.ServerNow {
 		if i := strings.LastIndexByte(title, ' '); i >= 0 {
 			title, version = title[:i], title[i+1:]
 		}
-		n := agent.ServerNow{
+		n := query.ServerNow{
 			Name: s.Server.Name, State: string(s.State), Problem: s.Problem, Title: title, Version: version, Scope: s.Server.Scope, Type: s.Server.Type, Tools: tools[s.Server.Name],
 		}
 		if s.Server.Type != servers.SDK {
@@ -118,8 +119,8 @@ func (a *App) ReconnectServer(ctx context.Context, session, name string) error {
 
 // SetServers has a session use servers, beside those that it has begun with, in the place
 // of those that were set before. What the administrator forbids is not used.
-func (a *App) SetServers(ctx context.Context, session string, defs json.RawMessage) (agent.ServersSet, error) {
-	out := agent.ServersSet{Added: []string{}, Removed: []string{}, Errors: map[string]string{}}
+func (a *App) SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error) {
+	out := query.ServersSet{Added: []string{}, Removed: []string{}, Errors: map[string]string{}}
 	c, err := a.connectedIn(session)
 	if err != nil {
 		return out, err
@@ -180,7 +181,7 @@ func notUsed(k servers.Known) string {
 }
 
 // settle waits a little for servers that were added, and notes those that fail.
-func (c *connected) settle(ctx context.Context, out agent.ServersSet) {
+func (c *connected) settle(ctx context.Context, out query.ServersSet) {
 	ctx, cancel := context.WithTimeout(ctx, awaitServers)
 	defer cancel()
 	_ = c.set.Wait(ctx) // what comes later is there for a later request
@@ -247,21 +248,21 @@ func (a *App) within(session, path string) (*decider, workspace.File, string, er
 
 // ReadFile reads at most most bytes of a file in the folders of a session that is open; 0
 // is what is usual, 10 MiB.
-func (a *App) ReadFile(session, path string, most int64) (agent.FileText, error) {
+func (a *App) ReadFile(session, path string, most int64) (query.FileText, error) {
 	if most <= 0 || most > maxHostRead {
 		most = maxHostRead
 	}
 	_, f, resolved, err := a.within(session, path)
 	if err != nil {
-		return agent.FileText{}, err
+		return query.FileText{}, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return agent.FileText{}, err
+		return query.FileText{}, err
 	}
 	cut := int64(len(data)) > most
-	return agent.FileText{Path: resolved, Data: data[:min(int64(len(data)), most)], Cut: cut}, nil
+	return query.FileText{Path: resolved, Data: data[:min(int64(len(data)), most)], Cut: cut}, nil
 }
 
 // tracks begins to remember what the session sees of files; past is what it has seen.
@@ -337,14 +338,14 @@ func (a *App) ReloadPlugins() {
 }
 
 // SettingsNow returns the settings that have a value, without secrets.
-func (a *App) SettingsNow() ([]agent.SettingNow, error) {
-	list := []agent.SettingNow{}
+func (a *App) SettingsNow() ([]query.SettingNow, error) {
+	list := []query.SettingNow{}
 	all, err := config.All(a.settingsSource(), false)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range all {
-		list = append(list, agent.SettingNow{Key: s.Key, Value: json.RawMessage(a.patterns.Redact(string(s.Value))), Layer: string(s.Origin.Layer)})
+		list = append(list, query.SettingNow{Key: s.Key, Value: json.RawMessage(a.patterns.Redact(string(s.Value))), Layer: string(s.Origin.Layer)})
 	}
 	return list, nil
 }

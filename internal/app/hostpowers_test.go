@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -29,7 +30,7 @@ func TestSetServers(t *testing.T) {
 		reqs := w.model.Requests()
 		return strings.Contains(string(reqs[len(reqs)-1].Body), tool)
 	}
-	set := func(defs string) agent.ServersSet {
+	set := func(defs string) query.ServersSet {
 		t.Helper()
 		out, err := a.SetServers(t.Context(), k.Info.ID, json.RawMessage(defs))
 		if err != nil {

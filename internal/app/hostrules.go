@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/safety/policy"
 )
@@ -28,7 +29,7 @@ const switchedOff = "it is switched off for this session"
 // with a scope they are written into the settings of that too; what others have written there is
 // not for this to take away. Of rules that allow, only those are taken away that were allowed
 // for good.
-func (a *App) ChangeRules(ctx context.Context, session string, c agent.RuleChange) error {
+func (a *App) ChangeRules(ctx context.Context, session string, c query.RuleChange) error {
 	file := c.Scope != "" && c.Scope != string(policy.Session)
 	if file && !slices.Contains([]string{string(policy.User), string(policy.Project), string(policy.Local)}, c.Scope) {
 		return errRuleScope
@@ -47,11 +48,11 @@ func (a *App) ChangeRules(ctx context.Context, session string, c agent.RuleChang
 	if err := a.members.restrict(session, c); err != nil {
 		return err
 	}
-	if !file || c.Change == agent.RulesRemoved {
+	if !file || c.Change == query.RulesRemoved {
 		return nil
 	}
 	for _, rule := range c.Rules {
-		if _, err := a.EditRule(ctx, agent.RuleEdit{Session: session, Rule: rule, Verdict: c.Verdict, Scope: c.Scope}); err != nil {
+		if _, err := a.EditRule(ctx, query.RuleEdit{Session: session, Rule: rule, Verdict: c.Verdict, Scope: c.Scope}); err != nil {
 			return fmt.Errorf("%s holds for this session, and is not written: %w", rule, err)
 		}
 	}
@@ -101,12 +102,12 @@ func (a *App) Below(session, path string) error {
 }
 
 // disallow takes away what was allowed for good in the folder, and what a scope allows.
-func (a *App) disallow(ctx context.Context, session string, c agent.RuleChange, file bool) error {
+func (a *App) disallow(ctx context.Context, session string, c query.RuleChange, file bool) error {
 	d := a.members.decider(session)
 	switch {
 	case d == nil:
 		return notOpen(session)
-	case !file || c.Change != agent.RulesRemoved:
+	case !file || c.Change != query.RulesRemoved:
 		return errors.New("rules that allow are taken away here, where they were allowed for good")
 	}
 	for _, rule := range c.Rules {
@@ -123,7 +124,7 @@ func (a *App) disallow(ctx context.Context, session string, c agent.RuleChange, 
 
 // restrict has rules that deny or ask hold for a session and for those that work for it, or
 // takes those away that were added so.
-func (m *members) restrict(id string, c agent.RuleChange) error {
+func (m *members) restrict(id string, c query.RuleChange) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one := m.all[id]
@@ -144,25 +145,25 @@ func (m *members) restrict(id string, c agent.RuleChange) error {
 
 // restrict changes what the embedding program forbids in a session. What cannot be read leaves
 // all as it was.
-func (d *decider) restrict(c agent.RuleChange) error {
+func (d *decider) restrict(c query.RuleChange) error {
 	var next []policy.Rule
 	rule := func(text string) policy.Rule {
 		return policy.Rule{Text: text, Verdict: c.Verdict, Source: policy.Source{Layer: policy.Session, Dir: d.workdir}}
 	}
 	for _, text := range c.Rules {
-		if wrong, unknown := d.pol.Check(rule(text)); wrong != "" && !unknown && c.Change != agent.RulesRemoved {
+		if wrong, unknown := d.pol.Check(rule(text)); wrong != "" && !unknown && c.Change != query.RulesRemoved {
 			return fmt.Errorf("%q: %s", text, wrong)
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.strict {
-		gone := r.Verdict == c.Verdict && (c.Change == agent.RulesReplaced || slices.Contains(c.Rules, r.Text))
+		gone := r.Verdict == c.Verdict && (c.Change == query.RulesReplaced || slices.Contains(c.Rules, r.Text))
 		if !gone {
 			next = append(next, r)
 		}
 	}
-	if c.Change != agent.RulesRemoved {
+	if c.Change != query.RulesRemoved {
 		for _, text := range c.Rules {
 			next = append(next, rule(text))
 		}

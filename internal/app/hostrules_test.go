@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -26,7 +27,7 @@ func TestHostForbids(t *testing.T) {
 	), script.Options{})
 	a := w.embedded(&app.Host{}, app.Flags{Skip: true, Deny: []string{"Bash(touch five)"}})
 	k := w.talkTo(a, agent.Open{})
-	change := func(c agent.RuleChange) {
+	change := func(c query.RuleChange) {
 		t.Helper()
 		if err := a.ChangeRules(t.Context(), k.Info.ID, c); err != nil {
 			t.Fatal(err)
@@ -39,23 +40,23 @@ func TestHostForbids(t *testing.T) {
 		return err == nil
 	}
 	rule := []string{"Bash(touch *)"}
-	deny := agent.RuleChange{Verdict: agent.Deny, Change: agent.RulesAdded, Rules: rule}
+	deny := query.RuleChange{Verdict: agent.Deny, Change: query.RulesAdded, Rules: rule}
 	if change(deny); made("one") {
 		t.Error("it is done although the host forbids it")
 	}
 	if got, err := w.rules(a, k.Info.ID); err != nil || !strings.Contains(got, "Bash(touch *) deny session") {
 		t.Errorf("the rules: %s, %v", got, err)
 	}
-	if change(agent.RuleChange{Verdict: agent.Deny, Change: agent.RulesRemoved, Rules: rule}); !made("two") {
+	if change(query.RuleChange{Verdict: agent.Deny, Change: query.RulesRemoved, Rules: rule}); !made("two") {
 		t.Error("it is forbidden although that was taken back")
 	}
-	if change(agent.RuleChange{Verdict: agent.AskUser, Change: agent.RulesAdded, Rules: rule}); made("three") {
+	if change(query.RuleChange{Verdict: agent.AskUser, Change: query.RulesAdded, Rules: rule}); made("three") {
 		t.Error("it is done although nobody was asked")
 	}
-	if change(agent.RuleChange{Verdict: agent.AskUser, Change: agent.RulesReplaced, Rules: []string{"Bash(rm *)"}}); !made("four") {
+	if change(query.RuleChange{Verdict: agent.AskUser, Change: query.RulesReplaced, Rules: []string{"Bash(rm *)"}}); !made("four") {
 		t.Error("others took the place of that rule, and it counts")
 	}
-	if change(agent.RuleChange{Verdict: agent.Deny, Change: agent.RulesRemoved, Rules: []string{"Bash(touch five)"}}); made("five") {
+	if change(query.RuleChange{Verdict: agent.Deny, Change: query.RulesRemoved, Rules: []string{"Bash(touch five)"}}); made("five") {
 		t.Error("a rule of the command line was taken away")
 	}
 	deny.Scope = "local"
@@ -66,11 +67,11 @@ func TestHostForbids(t *testing.T) {
 	if err != nil || !strings.Contains(string(settings), "Bash(touch *)") {
 		t.Errorf("the settings: %s, %v", settings, err)
 	}
-	for _, bad := range []agent.RuleChange{
-		{Verdict: agent.Deny, Change: agent.RulesAdded, Rules: []string{"Read", "("}},
-		{Verdict: agent.Deny, Change: agent.RulesAdded, Rules: []string{"Read"}, Scope: "managed"},
-		{Verdict: agent.Allow, Change: agent.RulesAdded, Rules: []string{"Bash"}},
-		{Verdict: "never", Change: agent.RulesAdded, Rules: []string{"Bash"}},
+	for _, bad := range []query.RuleChange{
+		{Verdict: agent.Deny, Change: query.RulesAdded, Rules: []string{"Read", "("}},
+		{Verdict: agent.Deny, Change: query.RulesAdded, Rules: []string{"Read"}, Scope: "managed"},
+		{Verdict: agent.Allow, Change: query.RulesAdded, Rules: []string{"Bash"}},
+		{Verdict: "never", Change: query.RulesAdded, Rules: []string{"Bash"}},
 	} {
 		if err := a.ChangeRules(t.Context(), k.Info.ID, bad); err == nil {
 			t.Errorf("%+v was taken over", bad)
@@ -86,7 +87,7 @@ func TestHostForbids(t *testing.T) {
 
 // rules are those of a session, one a line.
 func (w *world) rules(a *app.App, session string) (string, error) {
-	r, err := client.Query[agent.RuleReport](w.t.Context(), a.Client(), agent.ListRules{Session: session})
+	r, err := client.Query[query.RuleReport](w.t.Context(), a.Client(), query.ListRules{Session: session})
 	if err != nil {
 		return "", err
 	}

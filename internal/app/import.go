@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/workspace"
 	others "dure/internal/state/archive/foreign"
 	"dure/internal/state/journal"
@@ -49,8 +50,8 @@ type place struct {
 }
 
 // importSessions looks for sessions and imports those that are asked for.
-func (a *App) importSessions(ctx context.Context, q agent.ImportSessions) (agent.ImportReport, error) {
-	report := agent.ImportReport{Found: []agent.ImportedSession{}}
+func (a *App) importSessions(ctx context.Context, q query.ImportSessions) (query.ImportReport, error) {
+	report := query.ImportReport{Found: []query.ImportedSession{}}
 	places, err := a.places(q)
 	defer func() {
 		for _, p := range places {
@@ -74,7 +75,7 @@ func (a *App) importSessions(ctx context.Context, q agent.ImportSessions) (agent
 			return report, err
 		}
 	}
-	slices.SortStableFunc(report.Found, func(x, y agent.ImportedSession) int { return cmp.Compare(y.Updated, x.Updated) })
+	slices.SortStableFunc(report.Found, func(x, y query.ImportedSession) int { return cmp.Compare(y.Updated, x.Updated) })
 	if n := len(report.Found) - maxImported; n > 0 {
 		report.Found, report.Left = report.Found[:maxImported], n
 	}
@@ -85,7 +86,7 @@ func (a *App) importSessions(ctx context.Context, q agent.ImportSessions) (agent
 }
 
 // importFrom lists the sessions of a place, and imports those that are asked for.
-func (a *App) importFrom(ctx context.Context, p place, q agent.ImportSessions, have map[string]bool) ([]agent.ImportedSession, error) {
+func (a *App) importFrom(ctx context.Context, p place, q query.ImportSessions, have map[string]bool) ([]query.ImportedSession, error) {
 	listed := []others.Listed{{Source: p.Source, Path: p.file}}
 	if p.file == "" {
 		var err error
@@ -93,7 +94,7 @@ func (a *App) importFrom(ctx context.Context, p place, q agent.ImportSessions, h
 			return nil, importProblem(p.dir, err)
 		}
 	}
-	var rows []agent.ImportedSession
+	var rows []query.ImportedSession
 	for _, l := range listed {
 		if q.Only != "" && !strings.HasPrefix(l.ID, q.Only) {
 			continue
@@ -119,8 +120,8 @@ func (a *App) importFrom(ctx context.Context, p place, q agent.ImportSessions, h
 	return rows, nil
 }
 
-func foundRow(p place, l others.Listed) agent.ImportedSession {
-	row := agent.ImportedSession{
+func foundRow(p place, l others.Listed) query.ImportedSession {
+	row := query.ImportedSession{
 		Source: string(l.Source), ID: l.ID, Path: filepath.Join(p.dir, filepath.FromSlash(l.Path)), Title: l.Title, Workdir: l.Workdir,
 		Bytes: l.Bytes, State: "new", Session: importedID(l),
 	}
@@ -143,7 +144,7 @@ func importedID(l others.Listed) string {
 }
 
 // importOne reads a session and stores it, unless it is there already.
-func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool, row *agent.ImportedSession) error {
+func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool, row *query.ImportedSession) error {
 	s, err := p.Open(l.Path)
 	if err != nil {
 		return err
@@ -223,7 +224,7 @@ func (a *App) forget(ctx context.Context, id string) error {
 }
 
 // storeImported writes the log of a session that was held elsewhere.
-func (a *App) storeImported(ctx context.Context, row *agent.ImportedSession, s others.Session) (err error) {
+func (a *App) storeImported(ctx context.Context, row *query.ImportedSession, s others.Session) (err error) {
 	host, _ := os.Hostname() // for messages only
 	events := others.Events(s, agent.SessionOpened{
 		Session: row.Session, Workdir: s.Workdir, Dialect: a.cfg.Dialect, Profile: a.cfg.Profile, Lane: "main",
@@ -258,7 +259,7 @@ func (a *App) storeImported(ctx context.Context, row *agent.ImportedSession, s o
 }
 
 // places are where to look. Those of the user that do not exist are left out.
-func (a *App) places(q agent.ImportSessions) ([]place, error) {
+func (a *App) places(q query.ImportSessions) ([]place, error) {
 	from, ok := sourceNames[q.From]
 	if q.From != "" && q.From != "auto" && !ok {
 		return nil, importProblem(q.From, errors.New("no such product: claude, codex, opencode or jsonl"))

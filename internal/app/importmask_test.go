@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -31,7 +32,7 @@ func TestImportIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
-	rep, err := client.Query[agent.ImportReport](t.Context(), c, agent.ImportSessions{Path: path})
+	rep, err := client.Query[query.ImportReport](t.Context(), c, query.ImportSessions{Path: path})
 	if err != nil || len(rep.Found) != 1 || rep.Found[0].State != "imported" || strings.Contains(rep.Found[0].Title, key) {
 		t.Fatalf("%+v, %v", rep, err)
 	}
@@ -43,10 +44,10 @@ func TestImportIsMasked(t *testing.T) {
 	if log := string(data); err != nil || strings.Contains(log, key) || !strings.Contains(log, "It is ") {
 		t.Errorf("%v: %s", err, log)
 	}
-	if _, err := client.Query[agent.ImportReport](t.Context(), c, agent.ImportSessions{Path: pipe}); agent.ProblemOf(err) == nil {
+	if _, err := client.Query[query.ImportReport](t.Context(), c, query.ImportSessions{Path: pipe}); agent.ProblemOf(err) == nil {
 		t.Errorf("a pipe: %v", err)
 	}
-	rep, err = client.Query[agent.ImportReport](t.Context(), c, agent.ImportSessions{Path: pipe, From: "claude"})
+	rep, err = client.Query[query.ImportReport](t.Context(), c, query.ImportSessions{Path: pipe, From: "claude"})
 	if err != nil || len(rep.Found) != 1 || rep.Found[0].State != "failed" {
 		t.Errorf("a pipe of a product: %+v, %v", rep, err)
 	}

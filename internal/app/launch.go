@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/calc"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/launch"
@@ -28,26 +29,26 @@ import (
 // launched answers what is launched from the prompt; nil = the query is none of these.
 func (a *App) launched(ctx context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.Calculate:
+	case query.Calculate:
 		return calculate(q.Text)
-	case agent.FindEmoji:
+	case query.FindEmoji:
 		return launch.Emojis(q.Text, q.Limit), nil
-	case agent.ListSnippets:
+	case query.ListSnippets:
 		list, err := a.snippets().List()
 		return list, launchProblem(a.snippets().Dir, err)
-	case agent.FillSnippet:
+	case query.FillSnippet:
 		return a.fillSnippet(q)
-	case agent.ListLinks:
+	case query.ListLinks:
 		return a.links()
-	case agent.FillLink:
+	case query.FillLink:
 		return a.fillLink(q)
-	case agent.FindFiles:
+	case query.FindFiles:
 		return a.findFiles(ctx, q)
-	case agent.DescribeSystem:
+	case query.DescribeSystem:
 		return a.system(), nil
-	case agent.ListPalette:
+	case query.ListPalette:
 		return a.palette(q)
-	case agent.SearchWeb:
+	case query.SearchWeb:
 		return a.searchWeb(ctx, q)
 	}
 	return nil, nil
@@ -56,12 +57,12 @@ func (a *App) launched(ctx context.Context, q agent.Query) (any, error) {
 // calculateFix is said with each mistake in a calculation.
 const calculateFix = "write it like: dure calc '(1 + 2) * 3', '5 ft 3 in to cm', '200 + 10%', '255 in hex'"
 
-func calculate(s string) (agent.Calculation, error) {
+func calculate(s string) (query.Calculation, error) {
 	r, err := calc.Eval(s)
 	if e, ok := errors.AsType[*calc.Error](err); ok {
-		return agent.Calculation{}, &agent.Problem{Code: agent.ProblemUsage, Message: mistake(e), Fix: calculateFix}
+		return query.Calculation{}, &agent.Problem{Code: agent.ProblemUsage, Message: mistake(e), Fix: calculateFix}
 	}
-	return agent.Calculation{Text: s, Result: r.Text, Exact: r.Exact, Fraction: r.Fraction}, err
+	return query.Calculation{Text: s, Result: r.Text, Exact: r.Exact, Fraction: r.Fraction}, err
 }
 
 // mistake says in a sentence what is wrong with a calculation. internal/frontend/text has them in
@@ -92,7 +93,7 @@ func (a *App) snippets() launch.Snippets {
 	return launch.Snippets{Dir: filepath.Join(a.cfg.Home, "snippets"), Workdir: a.opts.Workdir, User: user, Now: time.Now}
 }
 
-func (a *App) fillSnippet(q agent.FillSnippet) (f agent.FilledSnippet, err error) {
+func (a *App) fillSnippet(q query.FillSnippet) (f query.FilledSnippet, err error) {
 	sn, err := a.snippets().Find(q.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -134,17 +135,17 @@ func launchProblem(path string, err error) error {
 // linkFile is where the user's links stand.
 func (a *App) linkFile() string { return filepath.Join(a.cfg.Home, "links.json") }
 
-func (a *App) links() ([]agent.Link, error) {
+func (a *App) links() ([]query.Link, error) {
 	list, err := launch.Links(a.linkFile())
 	return list, launchProblem(a.linkFile(), err)
 }
 
-func (a *App) fillLink(q agent.FillLink) (string, error) {
+func (a *App) fillLink(q query.FillLink) (string, error) {
 	list, err := a.links()
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(list, func(l agent.Link) bool { return l.Name == q.Name })
+	i := slices.IndexFunc(list, func(l query.Link) bool { return l.Name == q.Name })
 	if i < 0 {
 		return "", &agent.Problem{Code: agent.ProblemUsage, Message: fmt.Sprintf("there is no link %q", q.Name), Fix: "see which there are with: dure link list"}
 	}
@@ -156,7 +157,7 @@ func (a *App) fillLink(q agent.FillLink) (string, error) {
 }
 
 // SetLink writes a link into the user's file, in the place of one of its name.
-func (a *App) SetLink(l agent.Link) error {
+func (a *App) SetLink(l query.Link) error {
 	err := launch.SetLink(a.linkFile(), l)
 	if _, broken := launch.Links(a.linkFile()); err != nil && broken == nil {
 		return &agent.Problem{Code: agent.ProblemUsage, Message: fmt.Sprintf("the link %q: %v", l.Name, err), Fix: "write it like: dure link add docs 'https://example.com/search?q={query}'", Err: err}
@@ -170,14 +171,14 @@ func (a *App) RemoveLink(name string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list, func(l agent.Link) bool { return l.Name == name }) {
+	if !slices.ContainsFunc(list, func(l query.Link) bool { return l.Name == name }) {
 		return &agent.Problem{Code: agent.ProblemUsage, Message: fmt.Sprintf("there is no link %q", name), Fix: "see which there are with: dure link list"}
 	}
 	return launchProblem(a.linkFile(), launch.RemoveLink(a.linkFile(), name))
 }
 
 // findFiles looks for files in a folder.
-func (a *App) findFiles(ctx context.Context, q agent.FindFiles) ([]string, error) {
+func (a *App) findFiles(ctx context.Context, q query.FindFiles) ([]string, error) {
 	dir := cmp.Or(q.Workdir, a.opts.Workdir)
 	ws, err := workspace.New(workspace.Config{Root: dir})
 	if err != nil {
@@ -194,9 +195,9 @@ func (a *App) findFiles(ctx context.Context, q agent.FindFiles) ([]string, error
 }
 
 // system says what the program runs on.
-func (a *App) system() agent.System {
+func (a *App) system() query.System {
 	m := shell.LookAt(a.opts.Workdir)
-	return agent.System{
+	return query.System{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Name: m.Name, Version: a.opts.Version, CPUs: runtime.NumCPU(),
 		Memory: m.Memory, MemoryFree: m.MemoryFree, DiskFree: m.DiskFree, Workdir: a.opts.Workdir,
 		Home: a.cfg.Home, Data: a.cfg.Data, Time: time.Now().Format("2006-01-02 15:04 MST"), Language: a.cfg.Language,
@@ -205,48 +206,48 @@ func (a *App) system() agent.System {
 
 // palette lists what can be launched. A file that cannot be read is left out: the lists
 // of its kind say what is wrong with it.
-func (a *App) palette(q agent.ListPalette) ([]agent.PaletteEntry, error) {
-	all := []agent.PaletteEntry{}
-	for _, c := range a.listCommands(agent.ListCommands{Workdir: q.Workdir, Language: a.cfg.Language}) {
+func (a *App) palette(q query.ListPalette) ([]query.PaletteEntry, error) {
+	all := []query.PaletteEntry{}
+	for _, c := range a.listCommands(query.ListCommands{Workdir: q.Workdir, Language: a.cfg.Language}) {
 		if c.Off != "" {
 			continue
 		}
 		kind := "command"
-		if c.Kind == agent.CommandSkill {
+		if c.Kind == query.CommandSkill {
 			kind = "skill"
 		}
-		all = append(all, agent.PaletteEntry{Kind: kind, Name: c.Name, Description: c.Description, Use: strings.TrimSpace("/" + c.Name + " " + c.Hint)})
+		all = append(all, query.PaletteEntry{Kind: kind, Name: c.Name, Description: c.Description, Use: strings.TrimSpace("/" + c.Name + " " + c.Hint)})
 	}
 	all = append(all, a.bundledSkills(all)...)
 	for _, name := range bundled(presets.Files, "*.md") {
 		d := fields(presets.Files, name+".md")
-		all = append(all, agent.PaletteEntry{Kind: "agent", Name: name, Description: ownAbout(a.cfg.Language, d["name"], d["description"]), Use: "dure --agent " + name})
+		all = append(all, query.PaletteEntry{Kind: "agent", Name: name, Description: ownAbout(a.cfg.Language, d["name"], d["description"]), Use: "dure --agent " + name})
 	}
 	snippets, _ := a.snippets().List()
 	for _, s := range snippets {
 		if s.Error == "" {
-			all = append(all, agent.PaletteEntry{Kind: "snippet", Name: s.Name, Description: cmp.Or(s.Description, firstLine(s.Text)), Use: "dure snippet use " + s.Name})
+			all = append(all, query.PaletteEntry{Kind: "snippet", Name: s.Name, Description: cmp.Or(s.Description, firstLine(s.Text)), Use: "dure snippet use " + s.Name})
 		}
 	}
 	links, _ := a.links()
 	for _, l := range links {
-		all = append(all, agent.PaletteEntry{Kind: "link", Name: l.Name, Description: cmp.Or(l.Description, l.URL), Use: strings.TrimSpace("dure link open " + l.Name + " " + strings.ToUpper(strings.Join(l.Parameters, " ")))})
+		all = append(all, query.PaletteEntry{Kind: "link", Name: l.Name, Description: cmp.Or(l.Description, l.URL), Use: strings.TrimSpace("dure link open " + l.Name + " " + strings.ToUpper(strings.Join(l.Parameters, " ")))})
 	}
 	return all, nil
 }
 
 // bundledSkills are the skills that come with the program and are not listed, nor is a
 // command of their name: what is typed would mean that.
-func (a *App) bundledSkills(listed []agent.PaletteEntry) (all []agent.PaletteEntry) {
+func (a *App) bundledSkills(listed []query.PaletteEntry) (all []query.PaletteEntry) {
 	if a.cfg.Extend.NoBundledSkills {
 		return nil
 	}
 	for _, name := range bundled(builtin.Files, "*/SKILL.md") {
-		if slices.ContainsFunc(listed, func(e agent.PaletteEntry) bool { return e.Name == name && e.Kind != "agent" }) {
+		if slices.ContainsFunc(listed, func(e query.PaletteEntry) bool { return e.Name == name && e.Kind != "agent" }) {
 			continue
 		}
 		d := fields(builtin.Files, name+"/SKILL.md")
-		all = append(all, agent.PaletteEntry{Kind: "skill", Name: name, Description: ownAbout(a.cfg.Language, name, d["description"]), Use: strings.TrimSpace("/" + name + " " + d["argument-hint"])})
+		all = append(all, query.PaletteEntry{Kind: "skill", Name: name, Description: ownAbout(a.cfg.Language, name, d["description"]), Use: strings.TrimSpace("/" + name + " " + d["argument-hint"])})
 	}
 	return all
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/mcpserve"
@@ -248,7 +249,7 @@ func TestLentSessionsAreSealed(t *testing.T) {
 	if err != nil || !seals.OK || seals.Seals != 1 || seals.Open != 0 {
 		t.Errorf("the seals: %+v, %v", seals, err)
 	}
-	again, err := client.Query[agent.ReplayReport](t.Context(), a.Client(), agent.VerifyReplay{Session: l.ID()})
+	again, err := client.Query[agent.ReplayReport](t.Context(), a.Client(), query.VerifyReplay{Session: l.ID()})
 	if err != nil || !again.OK {
 		t.Errorf("the replay: %+v, %v", again, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/knowledge/memory/lessons"
 )
 
@@ -22,7 +23,7 @@ func LessonTypes() (names []string) {
 }
 
 // Lessons returns what was learnt from past tasks, the newest first.
-func (a *App) Lessons(q agent.ListLessons) ([]agent.Lesson, error) {
+func (a *App) Lessons(q query.ListLessons) ([]query.Lesson, error) {
 	types := lessons.Types
 	if q.Type != "" {
 		types = []lessons.Type{lessons.Type(q.Type)}
@@ -31,20 +32,20 @@ func (a *App) Lessons(q agent.ListLessons) ([]agent.Lesson, error) {
 	if limit <= 0 {
 		limit = lessons.MaxEntries
 	}
-	list := []agent.Lesson{}
+	list := []query.Lesson{}
 	for _, t := range types {
 		all, err := a.lessonStore().Recent(limit, t)
 		if err != nil {
 			return nil, lessonProblem(q.Type, err)
 		}
 		for _, e := range all {
-			list = append(list, agent.Lesson{
+			list = append(list, query.Lesson{
 				ID: e.ID, Type: string(e.Type), Summary: e.Summary, Success: e.Success, Score: e.Score,
 				Weaknesses: e.Weaknesses, Strengths: e.Strengths, Lessons: e.Lessons, Created: e.Created, Session: e.Session,
 			})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b agent.Lesson) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(list, func(a, b query.Lesson) int { return b.Created.Compare(a.Created) })
 	return list, nil
 }
 
@@ -68,7 +69,7 @@ func (a *App) DeleteLessons(what string) (n int, err error) {
 	if !slices.Contains(lessons.Types, lessons.Type(what)) {
 		kind = ""
 	}
-	list, err := a.Lessons(agent.ListLessons{Type: kind})
+	list, err := a.Lessons(query.ListLessons{Type: kind})
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -33,11 +34,11 @@ func TestLevelsFall(t *testing.T) {
 		o := options(w.work, w.home, w.model.URL(), app.Flags{Allow: []string{"Bash(make *)"}})
 		o.Mechanisms = tt.mechanisms
 		k := w.talkWith(o, agent.Open{Approver: true})
-		list, err := client.Query[[]agent.Finding](t.Context(), k.Client, agent.Diagnose{})
+		list, err := client.Query[[]query.Finding](t.Context(), k.Client, query.Diagnose{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(list, func(f agent.Finding) bool { return f.Name == "sandbox" })
+		i := slices.IndexFunc(list, func(f query.Finding) bool { return f.Name == "sandbox" })
 		if i < 0 || list[i].Code != "sandbox."+tt.level {
 			if !prooftest.Required("sandbox") {
 				t.Logf("with %v this machine confines otherwise: %+v", tt.mechanisms, list[i])

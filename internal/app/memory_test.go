@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/knowledge/memory/notes"
@@ -177,7 +178,7 @@ func TestMemoryOfAnUntrustedFolder(t *testing.T) {
 	if got, want := told(t, w.model.Requests()[0]), "instructions: Mine.\nuser: Hello.\n"; got != want {
 		t.Errorf("it was told\n%s\nwant\n%s", got, want)
 	}
-	r, err := client.Query[agent.MemoryReport](t.Context(), k.Client, agent.ListMemory{Session: k.Info.ID})
+	r, err := client.Query[query.MemoryReport](t.Context(), k.Client, query.ListMemory{Session: k.Info.ID})
 	if err != nil || r.Trusted || len(r.Findings) != 1 || r.Findings[0].Code != "memory-untrusted" || r.Findings[0].Args["n"] != "3" {
 		t.Errorf("the report is %+v, %v", r, err)
 	}

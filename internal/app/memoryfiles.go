@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/knowledge/memory"
 	"dure/internal/safety/sandbox"
 )
@@ -24,7 +25,7 @@ var errChanged = errors.New("it has changed since")
 // MakeMemory returns the file in which a person writes instructions of a scope (user,
 // project, local or managed) for a folder, "" = this one. What is not there is made
 // from a template.
-func (a *App) MakeMemory(workdir, scope string) (agent.MemoryPlace, error) {
+func (a *App) MakeMemory(workdir, scope string) (query.MemoryPlace, error) {
 	p, err := a.MemoryPlace(workdir, scope)
 	if err == nil && p.Exists {
 		err = staysInside(p)
@@ -43,7 +44,7 @@ var errLinked = errors.New("it is a link that leads out of its folder")
 
 // staysInside keeps a person's words out of files that a repository has linked to: what
 // is written to AGENTS.md must not end up in a script of the person's shell.
-func staysInside(p agent.MemoryPlace) error {
+func staysInside(p query.MemoryPlace) error {
 	if p.Scope != string(memory.Project) && p.Scope != string(memory.Local) {
 		return nil // those are the person's own, who may link them as they like
 	}
@@ -61,13 +62,13 @@ func staysInside(p agent.MemoryPlace) error {
 }
 
 // MemoryPlace is [App.MakeMemory] without making anything.
-func (a *App) MemoryPlace(workdir, scope string) (agent.MemoryPlace, error) {
-	for _, p := range a.listMemory(agent.ListMemory{Workdir: workdir}).Places {
+func (a *App) MemoryPlace(workdir, scope string) (query.MemoryPlace, error) {
+	for _, p := range a.listMemory(query.ListMemory{Workdir: workdir}).Places {
 		if p.Scope == scope {
 			return p, nil
 		}
 	}
-	return agent.MemoryPlace{}, &agent.Problem{
+	return query.MemoryPlace{}, &agent.Problem{
 		Code: agent.ProblemUsage, Message: fmt.Sprintf("there are no instructions of the scope %q", scope), Fix: "name one of: user, project, local, managed",
 	}
 }

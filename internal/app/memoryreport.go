@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
 )
@@ -27,7 +27,7 @@ func (a *App) remember(id string, in *instructions) {
 }
 
 // listMemory tells what instruction files there are for a session or a folder.
-func (a *App) listMemory(q agent.ListMemory) agent.MemoryReport {
+func (a *App) listMemory(q query.ListMemory) query.MemoryReport {
 	a.mu.Lock()
 	in := a.known[q.Session]
 	a.mu.Unlock()
@@ -41,16 +41,16 @@ func (a *App) listMemory(q agent.ListMemory) agent.MemoryReport {
 	return in.report(q)
 }
 
-func (in *instructions) report(q agent.ListMemory) agent.MemoryReport {
+func (in *instructions) report(q query.ListMemory) query.MemoryReport {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c := in.cfg
-	r := agent.MemoryReport{
-		Root: c.Root, Trusted: c.Trusted, Off: in.off, Files: []agent.MemoryFile{}, Findings: []agent.Finding{}, Places: in.places(),
+	r := query.MemoryReport{
+		Root: c.Root, Trusted: c.Trusted, Off: in.off, Files: []query.MemoryFile{}, Findings: []query.Finding{}, Places: in.places(),
 	}
 	if !in.load() {
 		if in.err != nil {
-			r.Findings = append(r.Findings, agent.Finding{
+			r.Findings = append(r.Findings, query.Finding{
 				Group: "memory", Name: "memory", State: warn, Code: memory.FindingRefused, Detail: in.err.Error(),
 				Args: args{"path": c.Root, "error": in.err.Error()},
 			})
@@ -62,7 +62,7 @@ func (in *instructions) report(q agent.ListMemory) agent.MemoryReport {
 	}
 	untrusted := 0
 	for _, f := range in.set.Files() {
-		r.Files = append(r.Files, agent.MemoryFile{
+		r.Files = append(r.Files, query.MemoryFile{
 			Path: f.Path, Scope: string(f.Scope), State: string(f.State), Why: f.Why, Note: f.Note,
 			Rule: f.Rule, Name: f.Name, Paths: f.Paths, Chars: f.Chars, Includes: f.Includes, Trigger: f.Trigger,
 		})
@@ -98,8 +98,8 @@ func (in *instructions) report(q agent.ListMemory) agent.MemoryReport {
 }
 
 // untold are instruction files that are not read because nobody trusts their folder.
-func untold(dir string, n int) agent.Finding {
-	return agent.Finding{
+func untold(dir string, n int) query.Finding {
+	return query.Finding{
 		Group: "memory", Name: dir, State: warn, Code: "memory-untrusted", Args: args{"path": dir, "n": strconv.Itoa(n)},
 	}
 }
@@ -121,10 +121,10 @@ func above(root string) (n int) {
 
 // places are the files in which a person writes instructions: those that are there,
 // else the preferred ones.
-func (in *instructions) places() (list []agent.MemoryPlace) {
+func (in *instructions) places() (list []query.MemoryPlace) {
 	c := in.cfg
 	add := func(scope memory.Scope, paths ...string) {
-		p := agent.MemoryPlace{Scope: string(scope), Path: paths[0]}
+		p := query.MemoryPlace{Scope: string(scope), Path: paths[0]}
 		for _, path := range paths {
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				p.Path, p.Exists = path, true

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/commands"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/mention"
@@ -98,7 +99,7 @@ func (m *mentions) added(ctx context.Context, in agent.InputAdded) []agent.Conte
 	left := agent.ContextAdded{Source: "mention", Key: in.Input + " left", Title: "left", Text: mention.Notes(found, m.reason)}
 	for _, a := range found {
 		switch s := describe(a); s.State {
-		case agent.MentionAttached, agent.MentionCut:
+		case query.MentionAttached, query.MentionCut:
 			read.From = append(read.From, label(s)+" ("+weight(s.Bytes)+")")
 			m.saw(a)
 		default:
@@ -109,9 +110,9 @@ func (m *mentions) added(ctx context.Context, in agent.InputAdded) []agent.Conte
 }
 
 // query answers what a front-end asks about an input before it sends it.
-func (m *mentions) query(ctx context.Context, q agent.Mentions) []agent.Mentioned {
+func (m *mentions) query(ctx context.Context, q query.Mentions) []query.Mentioned {
 	found := m.resolve(ctx, q.Text, q.Without, len(q.Text))
-	list := []agent.Mentioned{}
+	list := []query.Mentioned{}
 	m.media(ctx, found)
 	for _, a := range found {
 		list = append(list, describe(a))
@@ -280,7 +281,7 @@ func (m *mentions) lists(ctx context.Context, rel string) bool {
 }
 
 // complete returns what may stand behind an @.
-func (m *mentions) complete(ctx context.Context, q agent.CompleteMention) []string {
+func (m *mentions) complete(ctx context.Context, q query.CompleteMention) []string {
 	const most = 50
 	limit := q.Limit
 	if limit <= 0 || limit > most {
@@ -507,27 +508,27 @@ func (m *mentions) saw(a mention.Attachment) {
 }
 
 // describe is an attachment as front-ends have it.
-func describe(a mention.Attachment) agent.Mentioned {
-	d := agent.Mentioned{
+func describe(a mention.Attachment) query.Mentioned {
+	d := query.Mentioned{
 		ID: a.ID, Kind: string(a.Kind), Text: a.Mention.Text, Name: a.Name, Path: a.Path, First: a.First, Last: a.Last,
-		Bytes: a.Bytes, Media: a.Media, State: agent.MentionAttached, Reason: a.Refused,
+		Bytes: a.Bytes, Media: a.Media, State: query.MentionAttached, Reason: a.Refused,
 	}
 	if a.Media == "" && a.Refused == "" {
 		d.Lines = strings.Count(strings.TrimSuffix(a.Text, "\n"), "\n") + 1
 	}
 	switch {
 	case a.Refused != "":
-		d.State = agent.MentionLeft
+		d.State = query.MentionLeft
 	case a.Path == "" && a.Text == "":
-		d.State, d.Lines = agent.MentionNamed, 0
+		d.State, d.Lines = query.MentionNamed, 0
 	case a.Truncated:
-		d.State = agent.MentionCut
+		d.State = query.MentionCut
 	}
 	return d
 }
 
 // label is what a person reads of a mention.
-func label(d agent.Mentioned) string {
+func label(d query.Mentioned) string {
 	name := cmp.Or(d.Path, d.Name)
 	switch {
 	case d.Kind == string(mention.Session):

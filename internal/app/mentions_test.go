@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -99,7 +100,7 @@ func TestMentions(t *testing.T) {
 				t.Fatalf("git: %v, %s", err, out)
 			}
 			k := w.unasked(app.Flags{Deny: []string{"Read(./kept/**)"}, Settings: seeing}, agent.Open{})
-			asked, err := client.Query[[]agent.Mentioned](t.Context(), k.Client, agent.Mentions{Session: k.Info.ID, Text: tt.text, Without: tt.without})
+			asked, err := client.Query[[]query.Mentioned](t.Context(), k.Client, query.Mentions{Session: k.Info.ID, Text: tt.text, Without: tt.without})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,12 +216,12 @@ func TestMentionsOfSessionsAndCompletion(t *testing.T) {
 		t.Errorf("added was %+v", added)
 	}
 	for typed, want := range map[string]string{"uti": "src/util2.go", "src": "src/", "session:" + first[:4]: "session:" + first, "문": "문서.md"} {
-		got, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: k.Info.ID, Typed: typed, Limit: 5})
+		got, err := client.Query[[]string](t.Context(), k.Client, query.CompleteMention{Session: k.Info.ID, Typed: typed, Limit: 5})
 		if err != nil || len(got) == 0 || got[0] != want {
 			t.Errorf("@%s completes to %q, %v", typed, got, err)
 		}
 	}
-	if _, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: first}); err == nil {
+	if _, err := client.Query[[]string](t.Context(), k.Client, query.CompleteMention{Session: first}); err == nil {
 		t.Error("a session that is closed completes")
 	}
 }
@@ -271,7 +272,7 @@ func TestMentionsOfSessionsOfOthers(t *testing.T) {
 		}
 		for owner, id := range ids {
 			may := slices.Contains(sees, owner)
-			got, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: k.Info.ID, Typed: "session:" + id, Limit: 1})
+			got, err := client.Query[[]string](t.Context(), k.Client, query.CompleteMention{Session: k.Info.ID, Typed: "session:" + id, Limit: 1})
 			if err != nil || slices.Contains(got, "session:"+id) != may {
 				t.Errorf("%s completes the session of %s to %q, %v", who, owner, got, err)
 			}

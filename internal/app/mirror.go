@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/workspace"
@@ -263,8 +264,8 @@ func (a *App) AdoptTranscript(ctx context.Context, id string) (bool, error) {
 }
 
 // adopt imports a transcript under the ID that it has.
-func (a *App) adopt(ctx context.Context, path, id string) (row agent.ImportedSession, err error) {
-	places, err := a.places(agent.ImportSessions{From: "claude", Path: path})
+func (a *App) adopt(ctx context.Context, path, id string) (row query.ImportedSession, err error) {
+	places, err := a.places(query.ImportSessions{From: "claude", Path: path})
 	if err != nil {
 		return row, err
 	}

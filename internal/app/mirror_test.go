@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -172,14 +173,14 @@ func TestMirrorGoesWithItsSession(t *testing.T) {
 		t.Fatal(w.mirrors())
 	}
 	a := w.program(w.hosted(app.Flags{}))
-	found, err := client.Query[agent.ImportReport](t.Context(), a.Client(), agent.ImportSessions{From: "claude", Dry: true, All: true})
+	found, err := client.Query[query.ImportReport](t.Context(), a.Client(), query.ImportSessions{From: "claude", Dry: true, All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if list := found.Found; len(list) != 1 || list[0].State != "exists" || list[0].Session != mirroredID {
 		t.Errorf("%+v", list)
 	}
-	if _, err := client.Query[agent.RemovedSession](t.Context(), a.Client(), agent.RemoveSession{Session: mirroredID}); err != nil {
+	if _, err := client.Query[query.RemovedSession](t.Context(), a.Client(), query.RemoveSession{Session: mirroredID}); err != nil {
 		t.Fatal(err)
 	}
 	if files := w.mirrors(); len(files) > 0 {
@@ -197,7 +198,7 @@ func TestMirrorGoesAfterItsSession(t *testing.T) {
 	files := w.mirrors()
 	a := w.program(w.hosted(app.Flags{}))
 	remove := func() error {
-		_, err := client.Query[agent.RemovedSession](t.Context(), a.Client(), agent.RemoveSession{Session: mirroredID})
+		_, err := client.Query[query.RemovedSession](t.Context(), a.Client(), query.RemoveSession{Session: mirroredID})
 		return err
 	}
 	if err := remove(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -30,7 +31,7 @@ func TestMirrorIsSweptLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := w.program(w.hosted(app.Flags{}))
-	if _, err := client.Query[agent.RemovedSession](t.Context(), a.Client(), agent.RemoveSession{Session: mirroredID}); err == nil {
+	if _, err := client.Query[query.RemovedSession](t.Context(), a.Client(), query.RemoveSession{Session: mirroredID}); err == nil {
 		t.Error("nobody is told")
 	}
 	if err := os.Remove(projects); err != nil {
@@ -39,7 +40,7 @@ func TestMirrorIsSweptLater(t *testing.T) {
 	if err := os.Rename(projects+".away", projects); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := client.Query[int](t.Context(), a.Client(), agent.SweepSessions{}); n != 1 || err != nil {
+	if n, err := client.Query[int](t.Context(), a.Client(), query.SweepSessions{}); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if files := w.mirrors(); len(files) > 0 {

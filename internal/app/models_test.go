@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -142,7 +143,7 @@ func TestModelsOfThisMachine(t *testing.T) {
 	if err != nil || m.Info().ID != "ollama/qwen3:8b" || m.Info().Window != 40960 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	list, err := client.Query[[]agent.ModelInfo](t.Context(), a.Client(), agent.ListModels{Local: true})
+	list, err := client.Query[[]agent.ModelInfo](t.Context(), a.Client(), query.ListModels{Local: true})
 	if err != nil || list[len(list)-1].ID != "qwen3:8b" || list[len(list)-1].Provider != "ollama" {
 		t.Errorf("%v", err)
 	}
@@ -160,7 +161,7 @@ func TestLogin(t *testing.T) {
 	if key, from, err := a.key(p); key != "sk-1" || from != "file" || err != nil {
 		t.Errorf("%q from %q, %v", key, from, err)
 	}
-	list, err := client.Query[[]agent.ProviderInfo](t.Context(), a.Client(), agent.ListProviders{})
+	list, err := client.Query[[]query.ProviderInfo](t.Context(), a.Client(), query.ListProviders{})
 	if err != nil || list[1].Name != "openai" || list[1].Key != "file" {
 		t.Errorf("%+v, %v", list, err)
 	}

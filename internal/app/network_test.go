@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/models/script"
 )
@@ -150,7 +151,7 @@ func TestEveryRouteToEveryProvider(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer a.Close()
-				got, err := client.Query[agent.ModelCheck](t.Context(), a.Client(), agent.CheckModel{Model: "p/script"})
+				got, err := client.Query[query.ModelCheck](t.Context(), a.Client(), query.CheckModel{Model: "p/script"})
 				if err != nil || !got.OK || got.Model != "p/script" || used.Load() != route.used {
 					t.Errorf("%+v, %v, through the proxy %d times", got, err, used.Load())
 				}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/plugins"
 )
@@ -120,11 +120,11 @@ func (a *App) findBeside(name string) (plugins.Loaded, bool) {
 }
 
 // listBeside describes the plugins that lie in folders of skills.
-func (a *App) listBeside(workdir string, choices plugins.Choices) (all []agent.PluginInfo) {
+func (a *App) listBeside(workdir string, choices plugins.Choices) (all []query.PluginInfo) {
 	s := a.pluginStore()
 	for _, one := range a.beside(workdir) {
 		l, err := s.LoadBeside(one.dir, one.covers)
-		info := agent.PluginInfo{ID: l.ID, Name: strings.TrimSuffix(l.ID, "@"+plugins.SkillsDir), Source: one.dir}
+		info := query.PluginInfo{ID: l.ID, Name: strings.TrimSuffix(l.ID, "@"+plugins.SkillsDir), Source: one.dir}
 		if err != nil {
 			info.Problem = err.Error()
 		}

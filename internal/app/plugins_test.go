@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -43,7 +44,7 @@ func (w *world) takes(a *app.App, source string) app.PluginCandidate {
 }
 
 // plugin is what is known of the one that is installed.
-func (w *world) plugin(a *app.App) agent.PluginInfo {
+func (w *world) plugin(a *app.App) query.PluginInfo {
 	w.t.Helper()
 	all, err := a.ListPlugins("")
 	if err != nil || len(all) != 1 {
@@ -119,13 +120,13 @@ func (w *world) hooksOf(a *app.App) (list []string) {
 }
 
 // used are the plugins that are on and load.
-func (w *world) used(a *app.App) []agent.PluginInfo {
+func (w *world) used(a *app.App) []query.PluginInfo {
 	w.t.Helper()
 	all, err := a.ListPlugins("")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(p agent.PluginInfo) bool { return !p.Enabled || p.Problem != "" })
+	return slices.DeleteFunc(all, func(p query.PluginInfo) bool { return !p.Enabled || p.Problem != "" })
 }
 
 // An update that can do more is shown with what is new, and does not count before somebody
@@ -420,7 +421,7 @@ func TestWhatComesWithUsInKorean(t *testing.T) {
 	hangul := func(s string) bool {
 		return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
 	}
-	skills, err := client.Query[[]agent.SkillInfo](t.Context(), a.Client(), agent.ListSkills{})
+	skills, err := client.Query[[]query.SkillInfo](t.Context(), a.Client(), query.ListSkills{})
 	if err != nil || len(skills) == 0 {
 		t.Fatal(skills, err)
 	}
@@ -429,7 +430,7 @@ func TestWhatComesWithUsInKorean(t *testing.T) {
 			t.Errorf("the skill %s: %s", s.Name, s.Description)
 		}
 	}
-	kinds, err := client.Query[[]agent.AgentInfo](t.Context(), a.Client(), agent.ListAgents{})
+	kinds, err := client.Query[[]query.AgentInfo](t.Context(), a.Client(), query.ListAgents{})
 	if err != nil || len(kinds) == 0 {
 		t.Fatal(kinds, err)
 	}
@@ -438,7 +439,7 @@ func TestWhatComesWithUsInKorean(t *testing.T) {
 			t.Errorf("the agent %s: %s", k.Name, k.Description)
 		}
 	}
-	commands, err := client.Query[[]agent.CommandInfo](t.Context(), a.Client(), agent.ListCommands{Language: "ko"})
+	commands, err := client.Query[[]query.CommandInfo](t.Context(), a.Client(), query.ListCommands{Language: "ko"})
 	if err != nil || len(commands) == 0 {
 		t.Fatal(commands, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/keys"
@@ -421,13 +422,13 @@ func pluginProblem(name string, err error) error {
 }
 
 // ListPlugins returns the plugins that are installed or named for this run.
-func (a *App) ListPlugins(workdir string) ([]agent.PluginInfo, error) {
+func (a *App) ListPlugins(workdir string) ([]query.PluginInfo, error) {
 	workdir = cmp.Or(workdir, a.opts.Workdir)
 	s := a.pluginStore()
-	all := []agent.PluginInfo{}
+	all := []query.PluginInfo{}
 	for _, n := range a.namedPlugins() {
 		l, err := s.LoadFolder(n.dir)
-		info := agent.PluginInfo{ID: l.ID, Source: n.dir, Enabled: true, By: "flag"}
+		info := query.PluginInfo{ID: l.ID, Source: n.dir, Enabled: true, By: "flag"}
 		if err != nil {
 			info.Name, info.Problem = filepath.Base(n.dir), err.Error()
 		}
@@ -440,7 +441,7 @@ func (a *App) ListPlugins(workdir string) ([]agent.PluginInfo, error) {
 	choices := a.pluginChoices()
 	for _, in := range list {
 		l, err := s.Look(in)
-		info := agent.PluginInfo{ID: in.ID, Name: in.Name(), Version: in.Now.Version, Source: in.Now.Source.String(), SHA256: in.Now.Tree}
+		info := query.PluginInfo{ID: in.ID, Name: in.Name(), Version: in.Now.Version, Source: in.Now.Source.String(), SHA256: in.Now.Tree}
 		if in.Before != nil {
 			info.Before = in.Before.Version
 		}
@@ -465,8 +466,8 @@ func (a *App) ListPlugins(workdir string) ([]agent.PluginInfo, error) {
 }
 
 // described adds what a plugin says of itself.
-func (a *App) described(info agent.PluginInfo, l plugins.Loaded, own map[string]json.RawMessage) agent.PluginInfo {
-	info.Capabilities, info.Left = []agent.PluginCapability{}, []string{}
+func (a *App) described(info query.PluginInfo, l plugins.Loaded, own map[string]json.RawMessage) query.PluginInfo {
+	info.Capabilities, info.Left = []query.PluginCapability{}, []string{}
 	if info.Problem != "" {
 		return info
 	}
@@ -475,7 +476,7 @@ func (a *App) described(info agent.PluginInfo, l plugins.Loaded, own map[string]
 	info.Version = cmp.Or(info.Version, p.Version)
 	info.Missing = a.missing(l, own)
 	for _, c := range p.Can {
-		info.Capabilities = append(info.Capabilities, agent.PluginCapability{Kind: string(c.Kind), Name: c.Name, Detail: c.Detail})
+		info.Capabilities = append(info.Capabilities, query.PluginCapability{Kind: string(c.Kind), Name: c.Name, Detail: c.Detail})
 	}
 	for _, one := range p.Left {
 		info.Left = append(info.Left, one.What+": "+one.Why)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
@@ -159,7 +160,7 @@ type Simulation struct {
 
 // Simulate decides the recorded calls that q selects again, by the policy in a file
 // on top of none, or by that of the settings with "".
-func (a *App) Simulate(ctx context.Context, policyFile string, q agent.ListDecisions) (Simulation, error) {
+func (a *App) Simulate(ctx context.Context, policyFile string, q query.ListDecisions) (Simulation, error) {
 	if _, err := a.open(); err != nil {
 		return Simulation{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/compact"
@@ -298,10 +299,10 @@ func shellName(ws *workspace.Workspace) string {
 
 // promptReport says what the system prompt of a session would be. Nothing is started
 // for it, and no model is needed.
-func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
+func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 	w, err := a.work(cmp.Or(q.Profile, a.cfg.Profile))
 	if err != nil {
-		return agent.PromptReport{}, err
+		return query.PromptReport{}, err
 	}
 	s := setting{work: w, dir: cmp.Or(q.Workdir, a.opts.Workdir)}
 	if s.work.Model = q.Model; q.Model == "" {
@@ -310,26 +311,26 @@ func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
 	if s.work.Model != "" {
 		info, err := a.info(s.work.Model)
 		if err != nil {
-			return agent.PromptReport{}, err
+			return query.PromptReport{}, err
 		}
 		s.work.Model = info.ID
 	}
 	if s.ws, err = workspace.New(workspace.Config{Root: s.dir}); err != nil {
-		return agent.PromptReport{}, workdirProblem(s.dir, err)
+		return query.PromptReport{}, workdirProblem(s.dir, err)
 	}
 	cat, has, err := a.offeredTools(s.ws, w)
 	if err != nil {
-		return agent.PromptReport{}, err
+		return query.PromptReport{}, err
 	}
 	d, err := a.newDecider(cat, s.ws, s.dir, "", w.Mode, nil, nil)
 	if err != nil {
-		return agent.PromptReport{}, err
+		return query.PromptReport{}, err
 	}
 	step := cat.Step(both(has, d.gives))
 	s.tools = step.Specs()
 	compose, err := a.composer(s)
 	if err != nil {
-		return agent.PromptReport{}, err
+		return query.PromptReport{}, err
 	}
 	opened := q.Opened
 	if opened.IsZero() {
@@ -337,9 +338,9 @@ func (a *App) promptReport(q agent.PromptPreview) (agent.PromptReport, error) {
 	}
 	p, err := compose(opened)
 	if err != nil && p.Sections == nil { // what does not fit is shown all the same
-		return agent.PromptReport{}, err
+		return query.PromptReport{}, err
 	}
-	r := agent.PromptReport{
+	r := query.PromptReport{
 		Profile: w.Name, Kind: w.Kind, Model: s.work.Model, Path: filepath.Join(a.cfg.Home, "prompts", w.Name+".md"),
 		Budget: p.Budget, Tokens: p.Tokens, Hash: prompt.Hash(p.System()), Sections: p.Sections,
 	}
@@ -365,12 +366,12 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog
 }
 
 // promptTools are the tools of a step as the model is told of them.
-func (a *App) promptTools(step *catalog.Step, model string) (list []agent.PromptTool) {
+func (a *App) promptTools(step *catalog.Step, model string) (list []query.PromptTool) {
 	info, _ := a.info(model)
 	est, names := compact.NewEstimator(info.Provider), step.Names()
 	for _, s := range step.Specs() {
 		name := cmp.Or(names[s.Name], s.Name)
-		list = append(list, agent.PromptTool{Name: name, Description: s.Description, Tokens: est.Fixed(nil, []agent.Spec{s})})
+		list = append(list, query.PromptTool{Name: name, Description: s.Description, Tokens: est.Fixed(nil, []agent.Spec{s})})
 	}
 	return list
 }

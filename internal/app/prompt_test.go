@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -86,7 +87,7 @@ func TestTheSamePrefix(t *testing.T) {
 		opened = e.Time
 		break
 	}
-	report, err := client.Query[agent.PromptReport](t.Context(), again.Client, agent.PromptPreview{Opened: opened, Tools: true})
+	report, err := client.Query[query.PromptReport](t.Context(), again.Client, query.PromptPreview{Opened: opened, Tools: true})
 	if err != nil || report.Hash != all[agent.ModelRequested](again.seen)[0].System {
 		t.Errorf("the preview is %s of another prompt, %v", report.Hash, err)
 	}
@@ -210,7 +211,7 @@ func TestSmallWindow(t *testing.T) {
 	w := newWorld(t, script.Script{}, hello())
 	w.settings("settings.json", `{"models":[{"id":"script","provider":"anthropic","window":4000,"max_output":100}]}`)
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	r, err := client.Query[agent.PromptReport](t.Context(), a.Client(), agent.PromptPreview{})
+	r, err := client.Query[query.PromptReport](t.Context(), a.Client(), query.PromptPreview{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,72 +5,73 @@ import (
 	"fmt"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // query answers what the sessions do not.
 func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.Search:
+	case query.Search:
 		return a.search(ctx, q)
-	case agent.IndexSessions:
+	case query.IndexSessions:
 		return a.indexSessions(ctx, q)
-	case agent.ListModels:
+	case query.ListModels:
 		return a.listModels(ctx, q), nil
-	case agent.ListProviders:
+	case query.ListProviders:
 		return a.listProviders()
-	case agent.CompareSessions:
+	case query.CompareSessions:
 		return a.compare(ctx, q)
-	case agent.SessionAt:
+	case query.SessionAt:
 		return a.sessionAt(ctx, q)
-	case agent.CheckModel:
+	case query.CheckModel:
 		return a.checkModel(ctx, q.Model)
-	case agent.UsageReport:
+	case query.UsageReport:
 		return a.usage(ctx, q)
-	case agent.ListDecisions:
+	case query.ListDecisions:
 		list, err := a.decisions(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		return masked(list)
-	case agent.VerifyReplay:
+	case query.VerifyReplay:
 		return a.verifyReplay(ctx, q.Session)
-	case agent.ListPlugins:
+	case query.ListPlugins:
 		return a.ListPlugins(q.Workdir)
-	case agent.ListTools:
+	case query.ListTools:
 		return a.listTools(q)
-	case agent.SwitchTool:
+	case query.SwitchTool:
 		return a.switchTool(q)
-	case agent.ListServers:
+	case query.ListServers:
 		return a.listServers(q), nil
-	case agent.ChangeServer:
+	case query.ChangeServer:
 		return a.changeServer(ctx, q)
-	case agent.ListMemory:
+	case query.ListMemory:
 		return a.listMemory(q), nil
-	case agent.Diff:
+	case query.Diff:
 		return a.diff(ctx, q)
-	case agent.PlanRewind:
+	case query.PlanRewind:
 		return a.planRewind(ctx, q)
-	case agent.PromptPreview:
+	case query.PromptPreview:
 		return a.promptReport(q)
-	case agent.ListAgents:
+	case query.ListAgents:
 		return a.listAgents(q), nil
-	case agent.ListHooks:
+	case query.ListHooks:
 		return a.listHooks(q)
-	case agent.ListLessons:
+	case query.ListLessons:
 		return a.Lessons(q)
-	case agent.Mentions:
+	case query.Mentions:
 		m, err := a.mentionsOf(q.Session)
 		if err != nil {
 			return nil, err
 		}
 		return m.query(ctx, q), nil
-	case agent.CompleteMention:
+	case query.CompleteMention:
 		m, err := a.mentionsOf(q.Session)
 		if err != nil {
 			return nil, err
 		}
 		return append([]string{}, m.complete(ctx, q)...), nil
-	case agent.Diagnose:
+	case query.Diagnose:
 		return a.diagnose(ctx), nil
 	}
 	if v, ok, err := a.typables(ctx, q); ok {
@@ -85,25 +86,25 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 // typables answers what is asked about what can be typed; ok says that it was.
 func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err error) {
 	switch q := q.(type) {
-	case agent.ListSkills:
+	case query.ListSkills:
 		return a.listSkills(q.Workdir), true, nil
-	case agent.ListRules:
+	case query.ListRules:
 		v, err = a.listRules(q)
 		return v, true, err
-	case agent.ListCommands:
+	case query.ListCommands:
 		return a.listCommands(q), true, nil
-	case agent.ReadCommand:
+	case query.ReadCommand:
 		return a.readCommand(ctx, q), true, nil
-	case agent.CompletePrompt:
+	case query.CompletePrompt:
 		return a.serversOf(q.Session).completePrompt(ctx, q.Text), true, nil
-	case agent.PrepareCommit:
+	case query.PrepareCommit:
 		t, err := a.typedIn(q.Session)
 		if err != nil {
 			return nil, true, err
 		}
 		v, err = t.prepareCommit(ctx, q.Hunks)
 		return v, true, err
-	case agent.MakeCommit:
+	case query.MakeCommit:
 		t, err := a.typedIn(q.Session)
 		if err != nil {
 			return nil, true, err
@@ -114,7 +115,7 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 	return nil, false, nil
 }
 
-func (a *App) listModels(ctx context.Context, q agent.ListModels) []agent.ModelInfo {
+func (a *App) listModels(ctx context.Context, q query.ListModels) []agent.ModelInfo {
 	list := a.models.All()
 	if q.Local {
 		list = append(list, a.localModels(ctx)...)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/transcript"
@@ -41,7 +42,7 @@ func (a *App) ExplainRecorded(ctx context.Context, session, call string) (Record
 	if _, err := a.open(); err != nil {
 		return Recorded{}, err
 	}
-	list, err := a.decisions(ctx, agent.ListDecisions{Session: session})
+	list, err := a.decisions(ctx, query.ListDecisions{Session: session})
 	if err != nil {
 		return Recorded{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -98,7 +99,7 @@ func TestExplainRecorded(t *testing.T) {
 			}
 		}
 	}
-	list, err := client.Query[[]agent.DecisionRecord](t.Context(), k.Client, agent.ListDecisions{Session: k.Info.ID})
+	list, err := client.Query[[]agent.DecisionRecord](t.Context(), k.Client, query.ListDecisions{Session: k.Info.ID})
 	if err != nil || len(list) != len(steps) {
 		t.Fatalf("%d decisions on %d calls: %v", len(list), len(steps), err)
 	}
@@ -128,7 +129,7 @@ func TestExplainRecorded(t *testing.T) {
 
 	// A replay makes the decisions again, but for the one that rules of since have made
 	// another one.
-	rep, err := client.Query[agent.ReplayReport](t.Context(), k.Client, agent.VerifyReplay{Session: k.Info.ID})
+	rep, err := client.Query[agent.ReplayReport](t.Context(), k.Client, query.VerifyReplay{Session: k.Info.ID})
 	if err != nil || !rep.OK || rep.Decisions != len(steps) || rep.Redecided != len(steps)-1 || rep.Folds == 0 {
 		t.Errorf("%+v, %v", rep, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/journal"
@@ -22,11 +23,11 @@ func (a *App) checkpointsOf(id string) string { return filepath.Join(a.cfg.Data,
 // archive answers what brings sessions, and takes them away.
 func (a *App) archive(ctx context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.ImportSessions:
+	case query.ImportSessions:
 		return a.importSessions(ctx, q)
-	case agent.RemoveSession:
+	case query.RemoveSession:
 		return a.removeSession(ctx, q)
-	case agent.SweepSessions:
+	case query.SweepSessions:
 		return a.store.Sweep(ctx, a.forgetFiles)
 	}
 	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())
@@ -34,8 +35,8 @@ func (a *App) archive(ctx context.Context, q agent.Query) (any, error) {
 
 // removeSession deletes a session, and the children that served calls of it before
 // it. What they held is removed once all of them are gone.
-func (a *App) removeSession(ctx context.Context, q agent.RemoveSession) (agent.RemovedSession, error) {
-	gone := agent.RemovedSession{Session: q.Session}
+func (a *App) removeSession(ctx context.Context, q query.RemoveSession) (query.RemovedSession, error) {
+	gone := query.RemovedSession{Session: q.Session}
 	metas := map[string]journal.Meta{}
 	for m, err := range a.store.List(ctx, journal.Query{}) {
 		if err != nil {
@@ -186,7 +187,7 @@ func (a *App) Overdue(ctx context.Context) Overdue {
 		return o
 	}
 	for _, s := range old {
-		if _, err := a.removeSession(ctx, agent.RemoveSession{Session: s.ID}); err != nil {
+		if _, err := a.removeSession(ctx, query.RemoveSession{Session: s.ID}); err != nil {
 			a.opts.Logger.Warn("deleting an old session", "session", s.ID, "error", err)
 			continue
 		}

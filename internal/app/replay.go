@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/kernel/replay"
 	"dure/internal/safety/policy"
 	"dure/internal/state/journal"
@@ -87,7 +88,7 @@ func (d *redecider) decide(ctx context.Context, r agent.DecisionRecord, granted 
 }
 
 // sessionAt returns how a session stood at an event of it.
-func (a *App) sessionAt(ctx context.Context, q agent.SessionAt) (agent.SessionStand, error) {
+func (a *App) sessionAt(ctx context.Context, q query.SessionAt) (agent.SessionStand, error) {
 	stand, ok, err := replay.At(ctx, replay.Config{Session: q.Session, Events: a.events(ctx, q.Session)}, q.Seq)
 	if err == nil && !ok {
 		seq, head := fmt.Sprint(q.Seq), fmt.Sprint(stand.Head)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -196,7 +197,7 @@ func TestReplaysOfGeneratedSessions(t *testing.T) {
 			ids = append(ids, b.Child)
 		}
 		for _, id := range ids {
-			rep, err := client.Query[agent.ReplayReport](t.Context(), prog.Client(), agent.VerifyReplay{Session: id})
+			rep, err := client.Query[agent.ReplayReport](t.Context(), prog.Client(), query.VerifyReplay{Session: id})
 			if err != nil || !rep.OK {
 				t.Fatalf("session %d, %s: %+v, %v\n%s", i, id, rep, err, names(k.seen))
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/kernel/session"
@@ -17,12 +18,12 @@ import (
 )
 
 // diff asks what a session changed.
-func (k *talk) diff(q agent.Diff) agent.DiffReport {
+func (k *talk) diff(q query.Diff) query.DiffReport {
 	k.t.Helper()
 	if q.Session == "" {
 		q.Session = k.Info.ID
 	}
-	report, err := client.Query[agent.DiffReport](k.t.Context(), k.Client, q)
+	report, err := client.Query[query.DiffReport](k.t.Context(), k.Client, q)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func (k *talk) diff(q agent.Diff) agent.DiffReport {
 }
 
 // listed is a report as text.
-func listed(r agent.DiffReport) string {
+func listed(r query.DiffReport) string {
 	var b strings.Builder
 	for _, f := range r.Files {
 		fmt.Fprintf(&b, "%s %s", f.Status, f.Path)
@@ -68,26 +69,26 @@ func TestReviewOfASession(t *testing.T) {
 	w.write("old.txt", "l1\nl2\nl3\n")
 	w.write("mine.txt", "mine\n")
 	k := w.talk(app.Flags{Skip: true}, agent.Open{})
-	if got := k.diff(agent.Diff{}); len(got.Files) != 0 || got.From != "" {
+	if got := k.diff(query.Diff{}); len(got.Files) != 0 || got.From != "" {
 		t.Errorf("at the beginning: %+v", got)
 	}
 	before := looks(t, w.work)
 	k.turn("Change it.")
 	w.write("mine.txt", "mine, changed\n")
-	report := k.diff(agent.Diff{})
+	report := k.diff(query.Diff{})
 	const all = "added a.txt +2 -0\nadded b.txt +1 -0 command\nrenamed moved.txt from old.txt +1 -0 command\n"
 	if got := listed(report); got != all || report.Added != 4 {
 		t.Errorf("the changes are\n%swant\n%s", got, all)
 	}
-	if got := listed(k.diff(agent.Diff{Paths: []string{"b.txt"}})); got != "added b.txt +1 -0 command\n" {
+	if got := listed(k.diff(query.Diff{Paths: []string{"b.txt"}})); got != "added b.txt +1 -0 command\n" {
 		t.Errorf("of one file: %s", got)
 	}
 
 	k.send(agent.Accept{At: report.To, Files: []agent.Pick{{Path: "a.txt", ID: report.Files[0].ID}}})
-	if got := listed(k.diff(agent.Diff{})); got != strings.SplitAfterN(all, "\n", 2)[1] {
+	if got := listed(k.diff(query.Diff{})); got != strings.SplitAfterN(all, "\n", 2)[1] {
 		t.Errorf("what is left is\n%s", got)
 	}
-	if got := listed(k.diff(agent.Diff{All: true})); got != all {
+	if got := listed(k.diff(query.Diff{All: true})); got != all {
 		t.Errorf("with what was accepted:\n%s", got)
 	}
 	k.send(agent.Reject{At: report.To, Files: []agent.Pick{{Path: "moved.txt", From: "old.txt", ID: report.Files[2].ID}}})
@@ -109,7 +110,7 @@ func TestReviewOfASession(t *testing.T) {
 		t.Errorf("the model was asked\n%s", last)
 	}
 
-	plan, err := client.Query[agent.RewindPlan](t.Context(), k.Client, agent.PlanRewind{Session: k.Info.ID, To: 1})
+	plan, err := client.Query[query.RewindPlan](t.Context(), k.Client, query.PlanRewind{Session: k.Info.ID, To: 1})
 	now := looks(t, w.work)
 	if err != nil || len(plan.Files) != 3 || plan.Files[0].Action != "delete" || plan.Files[1].Conflict != "outside" || plan.Leaves != 2 {
 		t.Errorf("the plan is %+v, %v", plan, err)
@@ -120,7 +121,7 @@ func TestReviewOfASession(t *testing.T) {
 	if got := looks(t, w.work); got != before || now == before {
 		t.Errorf("at the start the workspace has\n%s\nwant\n%s", got, before)
 	}
-	if got := listed(k.diff(agent.Diff{})); got != "" {
+	if got := listed(k.diff(query.Diff{})); got != "" {
 		t.Errorf("what is left at the start:\n%s", got)
 	}
 	k.sound()
@@ -135,7 +136,7 @@ func TestDiffFromOutside(t *testing.T) {
 	ask := func(when string) {
 		t.Helper()
 		other := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-		report, err := client.Query[agent.DiffReport](t.Context(), other.Client(), agent.Diff{Session: k.Info.ID})
+		report, err := client.Query[query.DiffReport](t.Context(), other.Client(), query.Diff{Session: k.Info.ID})
 		if err != nil || listed(report) != "added a.txt +1 -0\n" {
 			t.Errorf("%s: %v\n%s", when, err, listed(report))
 		}
@@ -171,7 +172,7 @@ func TestChildrenShareSnapshots(t *testing.T) {
 		if id != k.Info.ID {
 			want = strings.ReplaceAll(all, " child\n", "\n")
 		}
-		if got := listed(k.diff(agent.Diff{Session: id})); got != want {
+		if got := listed(k.diff(query.Diff{Session: id})); got != want {
 			t.Errorf("the changes of %s are\n%swant\n%s", id, got, want)
 		}
 	}

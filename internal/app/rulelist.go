@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
@@ -35,12 +36,12 @@ func (a *App) deciderOf(session string) (*decider, error) {
 
 // listRules returns the permission rules with where they stand, those too that do not
 // count.
-func (a *App) listRules(q agent.ListRules) (agent.RuleReport, error) {
+func (a *App) listRules(q query.ListRules) (query.RuleReport, error) {
 	d, err := a.deciderOf(q.Session)
 	if err != nil {
-		return agent.RuleReport{}, err
+		return query.RuleReport{}, err
 	}
-	r := agent.RuleReport{Mode: d.pol.Mode(), Rules: []agent.RuleInfo{}}
+	r := query.RuleReport{Mode: d.pol.Mode(), Rules: []query.RuleInfo{}}
 	for _, l := range d.pol.Rules() {
 		r.Rules = append(r.Rules, ruleInfo(l))
 	}
@@ -53,8 +54,8 @@ func (a *App) listRules(q agent.ListRules) (agent.RuleReport, error) {
 	return r, nil
 }
 
-func ruleInfo(l policy.Listed) agent.RuleInfo {
-	i := agent.RuleInfo{
+func ruleInfo(l policy.Listed) query.RuleInfo {
+	i := query.RuleInfo{
 		Rule: l.Written(), Verdict: l.Verdict, Layer: string(l.Source.Layer), File: l.Source.File, Line: l.Source.Line, Column: l.Source.Column,
 		Reason: l.Reason, Priority: l.Priority, Off: l.Off, Note: l.Note,
 	}
@@ -71,14 +72,14 @@ func ruleInfo(l policy.Listed) agent.RuleInfo {
 }
 
 // inertRule is a rule of a file that is not in force.
-func inertRule(i config.Inert, verdict agent.Verdict) agent.RuleInfo {
+func inertRule(i config.Inert, verdict agent.Verdict) query.RuleInfo {
 	why := map[config.Reason]string{
 		config.Untrusted: "the folder is not trusted", config.Foreign: "no repository may decide it", config.Locked: "the administrator leaves it to nobody else",
 	}[i.Why]
 	if !slices.Contains([]agent.Verdict{agent.Allow, agent.AskUser, agent.Deny}, verdict) {
 		verdict = agent.Allow // in a list of rules of all kinds; only those that allow are left out
 	}
-	r := agent.RuleInfo{Rule: i.What, Verdict: verdict, Layer: string(i.Origin.Layer), File: i.Origin.Where, Off: true, Note: cmp.Or(why, string(i.Why))}
+	r := query.RuleInfo{Rule: i.What, Verdict: verdict, Layer: string(i.Origin.Layer), File: i.Origin.Where, Off: true, Note: cmp.Or(why, string(i.Why))}
 	for _, to := range []*int{&r.Column, &r.Line} { // file:line:column
 		at := strings.LastIndex(r.File, ":")
 		n, err := strconv.Atoi(r.File[at+1:])
@@ -92,10 +93,10 @@ func inertRule(i config.Inert, verdict agent.Verdict) agent.RuleInfo {
 
 // EditRule adds a rule to the settings of a scope, or takes it out of them, and out of
 // what was allowed for good in the folder.
-func (a *App) EditRule(ctx context.Context, e agent.RuleEdit) (agent.RuleEdited, error) {
+func (a *App) EditRule(ctx context.Context, e query.RuleEdit) (query.RuleEdited, error) {
 	d, err := a.deciderOf(e.Session)
 	if err != nil {
-		return agent.RuleEdited{}, err
+		return query.RuleEdited{}, err
 	}
 	e.Rule = strings.TrimSpace(e.Rule)
 	if e.Verdict == agent.Pass {
@@ -103,19 +104,19 @@ func (a *App) EditRule(ctx context.Context, e agent.RuleEdit) (agent.RuleEdited,
 	}
 	wrong, unknown := d.pol.Check(policy.Rule{Text: e.Rule, Verdict: e.Verdict})
 	if wrong != "" && !unknown {
-		return agent.RuleEdited{}, &agent.Problem{
+		return query.RuleEdited{}, &agent.Problem{
 			Code: agent.ProblemUsage, Message: strings.TrimPrefix(wrong, "skipped: "), Fix: "write it as in Bash(go test *), Read(~/notes/**) or WebFetch(domain:example.com)",
 		}
 	}
 	c, err := a.SetSetting(ctx, cmp.Or(e.Scope, "local"), "permissions."+string(e.Verdict), e.Rule)
 	if err != nil {
-		return agent.RuleEdited{}, err
+		return query.RuleEdited{}, err
 	}
-	done := agent.RuleEdited{Paths: []string{}, Note: wrong}
+	done := query.RuleEdited{Paths: []string{}, Note: wrong}
 	if !c.Same {
 		done.Paths = append(done.Paths, c.Path)
 	}
-	r, err := a.listRules(agent.ListRules{Session: e.Session})
+	r, err := a.listRules(query.ListRules{Session: e.Session})
 	for _, have := range r.Rules {
 		if have.File != "" && have.Off && have.Rule == e.Rule && have.Verdict == e.Verdict && strings.HasPrefix(have.File, c.Path) {
 			done.Off, done.Note = true, have.Note
@@ -125,8 +126,8 @@ func (a *App) EditRule(ctx context.Context, e agent.RuleEdit) (agent.RuleEdited,
 }
 
 // removeRule takes a rule out of a scope, or with "" of all that may be written.
-func (a *App) removeRule(ctx context.Context, d *decider, e agent.RuleEdit) (agent.RuleEdited, error) {
-	done := agent.RuleEdited{Paths: []string{}}
+func (a *App) removeRule(ctx context.Context, d *decider, e query.RuleEdit) (query.RuleEdited, error) {
+	done := query.RuleEdited{Paths: []string{}}
 	scopes := SettingScopes()
 	if e.Scope != "" {
 		scopes = []string{e.Scope}
@@ -155,7 +156,7 @@ func (a *App) removeRule(ctx context.Context, d *decider, e agent.RuleEdit) (age
 			return done, err
 		}
 	}
-	r, err := a.listRules(agent.ListRules{Session: e.Session})
+	r, err := a.listRules(query.ListRules{Session: e.Session})
 	for _, have := range r.Rules {
 		if have.Rule == e.Rule {
 			done.Left = append(done.Left, cmp.Or(have.File, have.Layer))

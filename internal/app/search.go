@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/safety/guard"
 	"dure/internal/state/archive/index"
 )
@@ -24,7 +25,7 @@ func (a *App) index(ctx context.Context) (*index.Index, error) {
 
 // search looks for a text in all sessions. What is found to be damaged is made again
 // first.
-func (a *App) search(ctx context.Context, q agent.Search) (res agent.SearchResult, err error) {
+func (a *App) search(ctx context.Context, q query.Search) (res query.SearchResult, err error) {
 	x, err := a.index(ctx)
 	if err != nil {
 		return res, a.indexProblem(err)
@@ -47,7 +48,7 @@ func (a *App) search(ctx context.Context, q agent.Search) (res agent.SearchResul
 }
 
 // indexSessions brings the index closer to the logs.
-func (a *App) indexSessions(ctx context.Context, q agent.IndexSessions) (rep agent.IndexReport, err error) {
+func (a *App) indexSessions(ctx context.Context, q query.IndexSessions) (rep query.IndexReport, err error) {
 	x, err := a.index(ctx)
 	if err != nil {
 		return rep, a.indexProblem(err)
@@ -65,7 +66,7 @@ func (a *App) indexSessions(ctx context.Context, q agent.IndexSessions) (rep age
 		}
 	}
 	if errors.Is(err, index.ErrBusy) && !q.Rebuild {
-		rep, err = agent.IndexReport{Busy: true}, nil
+		rep, err = query.IndexReport{Busy: true}, nil
 	}
 	return rep, a.indexProblem(errors.Join(err, x.Close()))
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/near"
@@ -193,14 +193,14 @@ func (a *App) hasServer(scope, file, name string) bool {
 // ApproveServer records whether a server of the project of the working folder may be used,
 // with the definition that it has now; and of any server, that its tools may be what they
 // say now.
-func (a *App) ApproveServer(name string, yes bool) (agent.ServerInfo, error) {
+func (a *App) ApproveServer(name string, yes bool) (query.ServerInfo, error) {
 	return a.approveServer(a.opts.Workdir, name, yes)
 }
 
-func (a *App) approveServer(workdir, name string, yes bool) (agent.ServerInfo, error) {
+func (a *App) approveServer(workdir, name string, yes bool) (query.ServerInfo, error) {
 	k, err := a.findServer(workdir, name)
 	if err != nil {
-		return agent.ServerInfo{}, err
+		return query.ServerInfo{}, err
 	}
 	n := 0
 	if yes {
@@ -244,14 +244,14 @@ func (a *App) agreeToTools(workdir, name string) (n int, err error) {
 }
 
 // SwitchServer records whether a server is used in this folder.
-func (a *App) SwitchServer(name string, on bool) (agent.ServerInfo, error) {
+func (a *App) SwitchServer(name string, on bool) (query.ServerInfo, error) {
 	return a.switchServer(a.opts.Workdir, name, on)
 }
 
-func (a *App) switchServer(workdir, name string, on bool) (agent.ServerInfo, error) {
+func (a *App) switchServer(workdir, name string, on bool) (query.ServerInfo, error) {
 	k, err := a.findServer(workdir, name)
 	if err != nil {
-		return agent.ServerInfo{}, err
+		return query.ServerInfo{}, err
 	}
 	if err := a.serverStore().Change(workdir, func(c *servers.Choices) error { c.Switch(name, on); return nil }); err != nil {
 		return serverInfo(k), serverProblem(name, err, "dure mcp list")

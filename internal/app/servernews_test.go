@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -48,7 +49,7 @@ func TestNewsOfServers(t *testing.T) {
 	k := one(`{"command": "sh", "args": ["server.sh"]}`) // which is not there yet
 	k.hears("the server one is not connected: ")
 	w.write("server.sh", echoes)
-	if _, err := client.Query[agent.ServerInfo](t.Context(), k.Client, agent.ChangeServer{Session: k.Info.ID, Do: "reconnect", Server: "one"}); err != nil {
+	if _, err := client.Query[query.ServerInfo](t.Context(), k.Client, query.ChangeServer{Session: k.Info.ID, Do: "reconnect", Server: "one"}); err != nil {
 		t.Fatal(err)
 	}
 	k.hears("the server one is connected now")

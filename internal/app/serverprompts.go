@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
 	"dure/internal/extend/mcp"
@@ -34,12 +35,12 @@ type served struct {
 }
 
 // prompts are the prompts of the servers, as commands.
-func (c *connected) prompts() (all []agent.CommandInfo) {
+func (c *connected) prompts() (all []query.CommandInfo) {
 	if c == nil {
 		return nil
 	}
 	for _, p := range c.set.Prompts() {
-		info := agent.CommandInfo{Name: p.Command, Description: p.Description, Hint: promptHint(p), Kind: agent.CommandPrompt, Scope: p.Server}
+		info := query.CommandInfo{Name: p.Command, Description: p.Description, Hint: promptHint(p), Kind: query.CommandPrompt, Scope: p.Server}
 		if info.Description == "" {
 			info.Description = p.Title
 		}
@@ -111,8 +112,8 @@ func (a *App) promptLater(session, workdir, text string) bool {
 const maxTyped = 4096
 
 // completePrompt asks a server how the last argument of a prompt may go on.
-func (c *connected) completePrompt(ctx context.Context, text string) agent.PromptValues {
-	none := agent.PromptValues{Values: []string{}}
+func (c *connected) completePrompt(ctx context.Context, text string) query.PromptValues {
+	none := query.PromptValues{Values: []string{}}
 	name, line, ok := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	if c == nil || !ok || !isPrompt(text) || len(text) > maxTyped {
 		return none
@@ -129,7 +130,7 @@ func (c *connected) completePrompt(ctx context.Context, text string) agent.Promp
 	if err != nil {
 		c.app.opts.Logger.Info("completing an argument", "server", p.Server, "error", err)
 	}
-	return agent.PromptValues{Argument: w.Argument, Typed: typed, Value: w.Value, Values: append([]string{}, list...)}
+	return query.PromptValues{Argument: w.Argument, Typed: typed, Value: w.Value, Values: append([]string{}, list...)}
 }
 
 // wantedOf is the argument of a prompt that a line ends in, and the end of the line that it

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -20,16 +21,16 @@ func TestPromptsOfServers(t *testing.T) {
 	w.chooses(fields{"hooks": fields{"UserPromptExpansion": "cat >> heard; echo >> heard"}})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
 	k.server()
-	list, err := client.Query[[]agent.CommandInfo](t.Context(), k.Client, agent.ListCommands{Session: k.Info.ID})
-	i := slices.IndexFunc(list, func(c agent.CommandInfo) bool { return c.Name == "mcp__sh__greet" })
-	if err != nil || i < 0 || list[i].Kind != agent.CommandPrompt || list[i].Hint != "WHO [HOW]" || list[i].Description != "Greets somebody" {
+	list, err := client.Query[[]query.CommandInfo](t.Context(), k.Client, query.ListCommands{Session: k.Info.ID})
+	i := slices.IndexFunc(list, func(c query.CommandInfo) bool { return c.Name == "mcp__sh__greet" })
+	if err != nil || i < 0 || list[i].Kind != query.CommandPrompt || list[i].Hint != "WHO [HOW]" || list[i].Description != "Greets somebody" {
 		t.Fatalf("%v: %+v", err, list)
 	}
-	for text, want := range map[string]agent.CommandRead{
-		"/mcp__sh__greet Bob": {Is: agent.ReadSend, Kind: agent.CommandPrompt, Name: "mcp__sh__greet", Arguments: "Bob"},
-		"/mcp__sh__grete Bob": {Is: agent.ReadUnknown, Name: "mcp__sh__grete", Arguments: "Bob", Near: []string{"mcp__sh__greet"}},
+	for text, want := range map[string]query.CommandRead{
+		"/mcp__sh__greet Bob": {Is: query.ReadSend, Kind: query.CommandPrompt, Name: "mcp__sh__greet", Arguments: "Bob"},
+		"/mcp__sh__grete Bob": {Is: query.ReadUnknown, Name: "mcp__sh__grete", Arguments: "Bob", Near: []string{"mcp__sh__greet"}},
 	} {
-		got, err := client.Query[agent.CommandRead](t.Context(), k.Client, agent.ReadCommand{Session: k.Info.ID, Text: text})
+		got, err := client.Query[query.CommandRead](t.Context(), k.Client, query.ReadCommand{Session: k.Info.ID, Text: text})
 		if err != nil || got.Is != want.Is || got.Kind != want.Kind || got.Name != want.Name || !slices.Equal(got.Near, want.Near) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
@@ -61,7 +62,7 @@ func TestArgumentsOfPrompts(t *testing.T) {
 	w.write("server.sh", server)
 	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}})), agent.Open{})
 	k.server()
-	for line, want := range map[string]agent.PromptValues{
+	for line, want := range map[string]query.PromptValues{
 		"/mcp__sh__greet ":                             {Argument: "who", Values: []string{"who |"}},
 		"/mcp__sh__greet Bo":                           {Argument: "who", Typed: "Bo", Value: "Bo", Values: []string{"who Bo|"}},
 		`/mcp__sh__greet  "Bob S`:                      {Argument: "who", Typed: `"Bob S`, Value: "Bob S", Values: []string{"who Bob S|"}},
@@ -73,7 +74,7 @@ func TestArgumentsOfPrompts(t *testing.T) {
 		"/mcp__sh__greet Bo\x00":                       {},
 		"/mcp__sh__greet " + strings.Repeat("x", 5000): {},
 	} {
-		got, err := client.Query[agent.PromptValues](t.Context(), k.Client, agent.CompletePrompt{Session: k.Info.ID, Text: line})
+		got, err := client.Query[query.PromptValues](t.Context(), k.Client, query.CompletePrompt{Session: k.Info.ID, Text: line})
 		if err != nil || got.Argument != want.Argument || got.Typed != want.Typed || got.Value != want.Value || !slices.Equal(got.Values, want.Values) {
 			t.Errorf("%.40q: %+v, %v, want %+v", line, got, err, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -22,7 +23,7 @@ func TestResourcesThatInputsName(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
 	k.server()
-	got, err := client.Query[[]string](t.Context(), k.Client, agent.CompleteMention{Session: k.Info.ID, Typed: "sh:no"})
+	got, err := client.Query[[]string](t.Context(), k.Client, query.CompleteMention{Session: k.Info.ID, Typed: "sh:no"})
 	if err != nil || !slices.Contains(got, "sh:note://one") {
 		t.Errorf("%v, %v", got, err)
 	}

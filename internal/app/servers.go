@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
 )
@@ -235,11 +236,11 @@ func (a *App) serverVar(s *serverSources, d servers.Definition, workdir, name st
 }
 
 // listServers answers what servers there are.
-func (a *App) listServers(q agent.ListServers) agent.ServerReport {
+func (a *App) listServers(q query.ListServers) query.ServerReport {
 	c := a.serversOf(q.Session)
 	workdir := cmp.Or(q.Workdir, a.folderOf(q.Session, q.Workdir))
 	known, faults := a.serversIn(workdir)
-	r := agent.ServerReport{Servers: []agent.ServerInfo{}}
+	r := query.ServerReport{Servers: []query.ServerInfo{}}
 	for _, k := range known {
 		r.Servers = append(r.Servers, serverInfo(k))
 	}
@@ -249,18 +250,18 @@ func (a *App) listServers(q agent.ListServers) agent.ServerReport {
 		if f.Line > 0 {
 			at = fmt.Sprintf("%s:%d:%d", f.Path, f.Line, f.Column)
 		}
-		r.Faults = append(r.Faults, agent.ServerFault{Source: at, Server: f.Server, Message: f.What, Fix: f.Fix})
+		r.Faults = append(r.Faults, query.ServerFault{Source: at, Server: f.Server, Message: f.What, Fix: f.Fix})
 	}
 	return r
 }
 
-func serverInfo(k servers.Known) agent.ServerInfo {
+func serverInfo(k servers.Known) query.ServerInfo {
 	env, headers := k.Names()
 	at := k.Source
 	if k.Line > 0 && filepath.IsAbs(at) {
 		at = fmt.Sprintf("%s:%d:%d", at, k.Line, k.Column)
 	}
-	return agent.ServerInfo{
+	return query.ServerInfo{
 		Name: k.Name, Type: k.Type, Run: k.Shown(), Env: env, Headers: headers, Vars: k.Vars,
 		Scope: k.Scope, Source: at, Hash: k.Hash, State: string(k.State), Why: k.Why,
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -21,7 +22,7 @@ func (w *world) serverStates(f app.Flags, env ...string) string {
 	w.t.Helper()
 	o := options(w.work, w.home, w.model.URL(), f)
 	o.Environ = append(o.Environ, env...)
-	r, err := client.Query[agent.ServerReport](w.t.Context(), w.program(o).Client(), agent.ListServers{})
+	r, err := client.Query[query.ServerReport](w.t.Context(), w.program(o).Client(), query.ListServers{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestServersInDiagnosis(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := client.Query[[]agent.Finding](t.Context(), a.Client(), agent.Diagnose{})
+	list, err := client.Query[[]query.Finding](t.Context(), a.Client(), query.Diagnose{})
 	if err != nil {
 		t.Fatal(err)
 	}

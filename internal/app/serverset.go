@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
@@ -385,7 +386,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // changeServer does what somebody has typed in a session. What is not connected there, as
 // it was not used when the session began, is used from the next session on.
-func (a *App) changeServer(ctx context.Context, q agent.ChangeServer) (agent.ServerInfo, error) {
+func (a *App) changeServer(ctx context.Context, q query.ChangeServer) (query.ServerInfo, error) {
 	c, workdir := a.serversOf(q.Session), a.folderOf(q.Session, "")
 	has := c != nil && slices.ContainsFunc(c.set.Status(), func(s mcp.Status) bool { return s.Server.Name == q.Server })
 	var err error
@@ -413,24 +414,24 @@ func (a *App) changeServer(ctx context.Context, q agent.ChangeServer) (agent.Ser
 		err = serverProblem(q.Server, fmt.Errorf("nothing is called %q", servers.Clip(q.Do)), "write enable, disable, reconnect or approve")
 	}
 	if err != nil {
-		return agent.ServerInfo{}, err
+		return query.ServerInfo{}, err
 	}
-	r := a.listServers(agent.ListServers{Session: q.Session})
-	if i := slices.IndexFunc(r.Servers, func(s agent.ServerInfo) bool { return s.Name == q.Server }); i >= 0 {
+	r := a.listServers(query.ListServers{Session: q.Session})
+	if i := slices.IndexFunc(r.Servers, func(s query.ServerInfo) bool { return s.Name == q.Server }); i >= 0 {
 		return r.Servers[i], nil
 	}
-	return agent.ServerInfo{}, noServer(q.Server, nil)
+	return query.ServerInfo{}, noServer(q.Server, nil)
 }
 
 // states says how it stands with the connections.
-func (c *connected) states(list []agent.ServerInfo) {
+func (c *connected) states(list []query.ServerInfo) {
 	if c == nil {
 		return
 	}
 	c.takeAll()
 	words := map[mcp.State]string{mcp.Pending: "connecting", mcp.Connected: "connected", mcp.Failed: "failed", mcp.NeedsAuth: "login", mcp.Disabled: "off"}
 	for _, st := range c.set.Status() {
-		i := slices.IndexFunc(list, func(s agent.ServerInfo) bool { return s.Name == st.Server.Name })
+		i := slices.IndexFunc(list, func(s query.ServerInfo) bool { return s.Name == st.Server.Name })
 		if i < 0 {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -45,12 +46,12 @@ func (w *world) echoing(about string) *app.App {
 }
 
 // server waits until the server of a session is connected, and says how it stands with it.
-func (k *talk) server() agent.ServerInfo {
+func (k *talk) server() query.ServerInfo {
 	k.t.Helper()
 	look, over := time.NewTicker(20*time.Millisecond), time.After(patience)
 	defer look.Stop()
 	for {
-		r, err := client.Query[agent.ServerReport](k.t.Context(), k.Client, agent.ListServers{Session: k.Info.ID})
+		r, err := client.Query[query.ServerReport](k.t.Context(), k.Client, query.ListServers{Session: k.Info.ID})
 		if err != nil || len(r.Servers) != 1 {
 			k.t.Fatalf("%+v, %v", r, err)
 		}
@@ -166,14 +167,14 @@ func TestServersOfTheFolderOfASession(t *testing.T) {
 	k := w.talkTo(a, agent.Open{Workdir: other})
 	state := func(dir string) string {
 		t.Helper()
-		r, err := client.Query[agent.ServerReport](t.Context(), k.Client, agent.ListServers{Workdir: dir})
+		r, err := client.Query[query.ServerReport](t.Context(), k.Client, query.ListServers{Workdir: dir})
 		if err != nil || len(r.Servers) != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		return r.Servers[0].State
 	}
 	for _, do := range []struct{ what, want string }{{"approve", "ready"}, {"disable", "off"}, {"enable", "ready"}} {
-		s, err := client.Query[agent.ServerInfo](t.Context(), k.Client, agent.ChangeServer{Session: k.Info.ID, Server: "one", Do: do.what})
+		s, err := client.Query[query.ServerInfo](t.Context(), k.Client, query.ChangeServer{Session: k.Info.ID, Server: "one", Do: do.what})
 		if err != nil || s.Run != "evil" || s.State != do.want || state(other) != do.want || state(w.work) != "waiting" {
 			t.Errorf("%s: %+v, %v; there %s, here %s", do.what, s, err, state(other), state(w.work))
 		}

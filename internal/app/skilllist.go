@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/skills"
 	"dure/internal/extend/skills/builtin"
@@ -17,8 +18,8 @@ import (
 )
 
 // listSkills returns the skills of a folder, "" = the program's.
-func (a *App) listSkills(workdir string) []agent.SkillInfo {
-	list := []agent.SkillInfo{}
+func (a *App) listSkills(workdir string) []query.SkillInfo {
+	list := []query.SkillInfo{}
 	for _, s := range a.skillsIn(cmp.Or(workdir, a.opts.Workdir)).List() {
 		info := skillInfo(s)
 		if s.Place.Scope == frontmatter.BuiltIn {
@@ -29,8 +30,8 @@ func (a *App) listSkills(workdir string) []agent.SkillInfo {
 	return list
 }
 
-func skillInfo(s skills.Skill) agent.SkillInfo {
-	return agent.SkillInfo{
+func skillInfo(s skills.Skill) query.SkillInfo {
+	return query.SkillInfo{
 		Name: s.Name, Description: s.Description, Path: s.File, Source: s.Source(), Valid: s.Valid, Warnings: s.Warnings(),
 		Usable: s.Off == "", Off: s.Off, Hint: s.Hint, Paths: s.Paths, Fork: s.Fork, Tools: s.Allowed, Typed: !s.NoUser, Called: !s.NoModel,
 	}
@@ -59,11 +60,11 @@ func (a *App) findSkill(set *skills.Set, name string) (skills.Skill, error) {
 }
 
 // Skill returns a skill of a folder with its text, by its name or its folder.
-func (a *App) Skill(workdir, name string) (agent.SkillInfo, error) {
+func (a *App) Skill(workdir, name string) (query.SkillInfo, error) {
 	set := a.skillsIn(cmp.Or(workdir, a.opts.Workdir))
 	s, err := a.findSkill(set, name)
 	if err != nil {
-		return agent.SkillInfo{}, err
+		return query.SkillInfo{}, err
 	}
 	info := skillInfo(s)
 	if s.Place.Scope == frontmatter.BuiltIn {
@@ -76,10 +77,10 @@ func (a *App) Skill(workdir, name string) (agent.SkillInfo, error) {
 }
 
 // CheckSkill reads the skill of a folder.
-func (a *App) CheckSkill(path string) (agent.SkillInfo, error) {
+func (a *App) CheckSkill(path string) (query.SkillInfo, error) {
 	s, err := skills.Read(path)
 	if err != nil {
-		return agent.SkillInfo{}, skillProblem(path, err)
+		return query.SkillInfo{}, skillProblem(path, err)
 	}
 	s.Place.Scope = frontmatter.Flag
 	return skillInfo(s), nil
@@ -95,7 +96,7 @@ func (a *App) skillHome(workdir, scope string) string {
 }
 
 // NewSkill makes a skill from a template. A folder that is trusted stays so.
-func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
+func (a *App) NewSkill(workdir, name, scope string) (query.SkillInfo, error) {
 	home := a.skillHome(workdir, scope)
 	again := a.trustedApart(filepath.Join(home, name, skills.File))
 	file, err := shelf.Create(home, name)
@@ -105,7 +106,7 @@ func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
 			right := cmp.Or(skills.RightName(name), "my-skill")
 			problem.Args["right"], problem.Fix = right, "dure skills new "+right
 		}
-		return agent.SkillInfo{}, problem
+		return query.SkillInfo{}, problem
 	}
 	again()
 	return a.kept(file, scope)
@@ -113,37 +114,37 @@ func (a *App) NewSkill(workdir, name, scope string) (agent.SkillInfo, error) {
 
 // ImportSkill takes over the skill of a folder: a copy of it, with the names of tools that
 // it has. It returns those that nobody knows here.
-func (a *App) ImportSkill(workdir, path, scope string) (agent.SkillInfo, []string, error) {
+func (a *App) ImportSkill(workdir, path, scope string) (query.SkillInfo, []string, error) {
 	s, err := skills.Read(path)
 	if err != nil {
-		return agent.SkillInfo{}, nil, skillProblem(path, err)
+		return query.SkillInfo{}, nil, skillProblem(path, err)
 	}
 	file, unknown, err := shelf.Copy(s, builtin.Files, a.skillHome(workdir, scope), toolNames())
 	if err != nil {
-		return agent.SkillInfo{}, nil, skillProblem(s.Name, err)
+		return query.SkillInfo{}, nil, skillProblem(s.Name, err)
 	}
 	info, err := a.kept(file, scope)
 	return info, unknown, err
 }
 
 // ExportSkill copies a skill into a folder.
-func (a *App) ExportSkill(workdir, name, into string) (agent.SkillInfo, error) {
+func (a *App) ExportSkill(workdir, name, into string) (query.SkillInfo, error) {
 	set := a.skillsIn(cmp.Or(workdir, a.opts.Workdir))
 	s, err := a.findSkill(set, name)
 	if err != nil {
-		return agent.SkillInfo{}, err
+		return query.SkillInfo{}, err
 	}
 	file, _, err := shelf.Copy(s, builtin.Files, into, toolNames())
 	if err != nil {
-		return agent.SkillInfo{}, skillProblem(name, err)
+		return query.SkillInfo{}, skillProblem(name, err)
 	}
 	return a.kept(file, string(frontmatter.Flag))
 }
 
-func (a *App) kept(file, scope string) (agent.SkillInfo, error) {
+func (a *App) kept(file, scope string) (query.SkillInfo, error) {
 	s, err := skills.Read(file)
 	if err != nil {
-		return agent.SkillInfo{}, skillProblem(file, err)
+		return query.SkillInfo{}, skillProblem(file, err)
 	}
 	s.Place.Scope = frontmatter.Scope(scope)
 	return skillInfo(s), nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
 	"dure/internal/extend/hooks"
@@ -294,7 +295,7 @@ type skillFolder struct {
 }
 
 // typableSkills are the skills that can be typed in a folder.
-func (a *App) typableSkills(workdir string) (all []agent.CommandInfo) {
+func (a *App) typableSkills(workdir string) (all []query.CommandInfo) {
 	command := commands.Lookup(a.customCommands(workdir))
 	for _, s := range a.skillFolder(workdir).List() {
 		if _, ok := command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
@@ -306,8 +307,8 @@ func (a *App) typableSkills(workdir string) (all []agent.CommandInfo) {
 		if s.NoUser && s.Off == "" {
 			s.Off = "it is for the model alone"
 		}
-		all = append(all, agent.CommandInfo{
-			Name: s.Name, Description: s.Description, Hint: s.Hint, Kind: agent.CommandSkill, Scope: s.Source(), Path: s.File, Off: s.Off,
+		all = append(all, query.CommandInfo{
+			Name: s.Name, Description: s.Description, Hint: s.Hint, Kind: query.CommandSkill, Scope: s.Source(), Path: s.File, Off: s.Off,
 		})
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
 	"dure/internal/frontend/text"
@@ -92,7 +93,7 @@ func (a *App) customCommands(workdir string) []commands.Command {
 
 // typable is what can be typed in a folder besides what is built in, and in a session that
 // is open there.
-func (a *App) typable(session, workdir string) (all []agent.CommandInfo) {
+func (a *App) typable(session, workdir string) (all []query.CommandInfo) {
 	all = a.typableSkills(workdir) // of two of a name, the skill counts
 	for _, c := range a.customCommands(workdir) {
 		all = append(all, c.Info())
@@ -111,7 +112,7 @@ func (a *App) folderOf(session, workdir string) string {
 }
 
 // listCommands returns what can be typed.
-func (a *App) listCommands(q agent.ListCommands) []agent.CommandInfo {
+func (a *App) listCommands(q query.ListCommands) []query.CommandInfo {
 	all := commands.List(text.For(q.Language).Command)
 	for i := range all {
 		if all[i].Name == "model" {
@@ -124,17 +125,17 @@ func (a *App) listCommands(q agent.ListCommands) []agent.CommandInfo {
 		if _, taken := commands.Find(c.Name); taken {
 			c.Off = "a built-in command has its name"
 		}
-		if c.Kind == agent.CommandSkill && c.Scope == string(frontmatter.BuiltIn) {
+		if c.Kind == query.CommandSkill && c.Scope == string(frontmatter.BuiltIn) {
 			c.Description = ownAbout(q.Language, c.Name, c.Description)
 		}
 		all = append(all, c)
 	}
-	slices.SortStableFunc(all, func(x, y agent.CommandInfo) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(all, func(x, y query.CommandInfo) int { return cmp.Compare(x.Name, y.Name) })
 	return all
 }
 
 // readCommand says what an input is.
-func (a *App) readCommand(ctx context.Context, q agent.ReadCommand) agent.CommandRead {
+func (a *App) readCommand(ctx context.Context, q query.ReadCommand) query.CommandRead {
 	dir := a.folderOf(q.Session, q.Workdir)
 	a.serversOf(q.Session).ready(ctx, q.Text)
 	r := commands.Read(q.Text, commands.Known{
@@ -145,8 +146,8 @@ func (a *App) readCommand(ctx context.Context, q agent.ReadCommand) agent.Comman
 			return err == nil
 		},
 	})
-	if r.Is == agent.ReadUnknown && a.promptLater(q.Session, dir, q.Text) {
-		return agent.CommandRead{Is: agent.ReadSend}
+	if r.Is == query.ReadUnknown && a.promptLater(q.Session, dir, q.Text) {
+		return query.CommandRead{Is: query.ReadSend}
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/session"
@@ -49,28 +50,28 @@ func (a *App) toolsOfSession(session string) (t toolsIn, err error) {
 }
 
 // listTools returns the tools of a session with how it stands with each.
-func (a *App) listTools(q agent.ListTools) (agent.ToolReport, error) {
+func (a *App) listTools(q query.ListTools) (query.ToolReport, error) {
 	t, err := a.toolsOfSession(q.Session)
 	if err != nil {
-		return agent.ToolReport{}, err
+		return query.ToolReport{}, err
 	}
 	if q.Tool != "" {
 		_, means, err := t.means(q.Tool)
 		if err != nil {
-			return agent.ToolReport{}, err
+			return query.ToolReport{}, err
 		}
 		return t.report(means), nil
 	}
 	r := t.report(t.cat.List())
 	for _, l := range t.cat.Refused() {
-		r.Left = append(r.Left, agent.ToolLeft{Name: l.Name, Source: string(l.Source), From: l.From, Why: l.Err.Error()})
+		r.Left = append(r.Left, query.ToolLeft{Name: l.Name, Source: string(l.Source), From: l.From, Why: l.Err.Error()})
 	}
 	return r, nil
 }
 
 // report is what is told of tools.
-func (t toolsIn) report(list []catalog.Entry) agent.ToolReport {
-	r := agent.ToolReport{Tools: []agent.ToolInfo{}}
+func (t toolsIn) report(list []catalog.Entry) query.ToolReport {
+	r := query.ToolReport{Tools: []query.ToolInfo{}}
 	step, states := t.cat.Step(both(t.has, t.d.gives)), map[string]string{}
 	for _, s := range step.Specs() {
 		states[s.Name] = "on"
@@ -79,7 +80,7 @@ func (t toolsIn) report(list []catalog.Entry) agent.ToolReport {
 		states[s.Name] = "named"
 	}
 	for _, e := range list {
-		i := agent.ToolInfo{
+		i := query.ToolInfo{
 			Name: e.Spec.Name, Shown: t.cat.Shown(e.Spec.Name), Description: e.Spec.Description, Input: e.Spec.Input, Group: e.Spec.Group,
 			Class: cmp.Or(e.Spec.Class, agent.Unsafe), Risk: cmp.Or(e.Spec.Risk, agent.RiskMedium),
 			Source: string(e.Source), From: e.From, State: cmp.Or(states[e.Spec.Name], "off"),
@@ -99,7 +100,7 @@ func (t toolsIn) report(list []catalog.Entry) agent.ToolReport {
 }
 
 // why says why the model does not have a tool.
-func (t toolsIn) why(i *agent.ToolInfo, s agent.Spec) {
+func (t toolsIn) why(i *query.ToolInfo, s agent.Spec) {
 	by, withheld := t.d.withholds(s)
 	switch {
 	case withheld && by.Source == string(policy.Session):
@@ -116,17 +117,17 @@ func (t toolsIn) why(i *agent.ToolInfo, s agent.Spec) {
 }
 
 // switchTool takes tools from a session, or gives them back.
-func (a *App) switchTool(q agent.SwitchTool) (agent.ToolReport, error) {
+func (a *App) switchTool(q query.SwitchTool) (query.ToolReport, error) {
 	t, err := a.toolsOfSession(q.Session)
 	if err != nil {
-		return agent.ToolReport{}, err
+		return query.ToolReport{}, err
 	}
 	name, means, err := t.means(q.Tool)
 	if err != nil {
-		return agent.ToolReport{}, err
+		return query.ToolReport{}, err
 	}
 	if err := t.d.switchTool(name, q.On); err != nil {
-		return agent.ToolReport{}, err
+		return query.ToolReport{}, err
 	}
 	r := t.report(means)
 	if q.On && len(r.Tools) == 1 && r.Tools[0].Why == "session" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -42,7 +43,7 @@ func TestToolsAreSwitchedOff(t *testing.T) {
 	k := w.talkTo(a, agent.Open{})
 	change := func(tool string, on bool) {
 		t.Helper()
-		if _, err := client.Query[agent.ToolReport](t.Context(), k.Client, agent.SwitchTool{Session: k.Info.ID, Tool: tool, On: on}); err != nil {
+		if _, err := client.Query[query.ToolReport](t.Context(), k.Client, query.SwitchTool{Session: k.Info.ID, Tool: tool, On: on}); err != nil {
 			t.Fatal(err)
 		}
 	}

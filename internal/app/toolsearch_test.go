@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -52,7 +53,7 @@ func (k *talk) await(want string) {
 	look, over := time.NewTicker(20*time.Millisecond), time.After(patience)
 	defer look.Stop()
 	for {
-		r, err := client.Query[agent.ServerReport](k.t.Context(), k.Client, agent.ListServers{Session: k.Info.ID})
+		r, err := client.Query[query.ServerReport](k.t.Context(), k.Client, query.ListServers{Session: k.Info.ID})
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func (k *talk) await(want string) {
 // change does something to a server of a session.
 func (k *talk) change(do, server string) {
 	k.t.Helper()
-	if _, err := client.Query[agent.ServerInfo](k.t.Context(), k.Client, agent.ChangeServer{Session: k.Info.ID, Do: do, Server: server}); err != nil {
+	if _, err := client.Query[query.ServerInfo](k.t.Context(), k.Client, query.ChangeServer{Session: k.Info.ID, Do: do, Server: server}); err != nil {
 		k.t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/commands"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/session"
@@ -114,7 +115,7 @@ func (t *typed) command() func(name string) (commands.Command, bool) {
 	find, taken := commands.Lookup(t.app.customCommands(t.workdir)), t.app.typableSkills(t.workdir)
 	return func(name string) (commands.Command, bool) {
 		c, ok := find(name)
-		if ok && slices.ContainsFunc(taken, func(s agent.CommandInfo) bool { return strings.EqualFold(s.Name, c.Name) }) {
+		if ok && slices.ContainsFunc(taken, func(s query.CommandInfo) bool { return strings.EqualFold(s.Name, c.Name) }) {
 			return commands.Command{}, false
 		}
 		return c, ok

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/commands"
 	"dure/internal/knowledge/mention"
 	"dure/internal/state/hunks"
@@ -168,14 +169,14 @@ func (t *typed) reviewPull(ctx context.Context, n int) (string, error) {
 
 // draft is a commit that was shown.
 type draft struct {
-	agent.CommitDraft
+	query.CommitDraft
 	paths []string
 	all   string // the ID of all that is staged or changed
 }
 
 // prepareCommit shows what would be committed, all or some hunks of it, and what the model
 // would say of it.
-func (t *typed) prepareCommit(ctx context.Context, names []string) (agent.CommitDraft, error) {
+func (t *typed) prepareCommit(ctx context.Context, names []string) (query.CommitDraft, error) {
 	d, err := t.changed(ctx)
 	if err != nil || len(d.Files) == 0 {
 		return d.CommitDraft, err
@@ -188,7 +189,7 @@ func (t *typed) prepareCommit(ctx context.Context, names []string) (agent.Commit
 		return d.CommitDraft, err
 	}
 	if err = d.choose(names); err != nil {
-		return agent.CommitDraft{}, err
+		return query.CommitDraft{}, err
 	}
 	if t.app.cfg.NoAI {
 		d.Why = "the settings forbid asking a model"
@@ -233,7 +234,7 @@ func (d *draft) choose(names []string) error {
 		return !slices.ContainsFunc(picked, func(p hunks.Part) bool { return p.File == path })
 	}
 	d.Diff = diff
-	d.Files = slices.DeleteFunc(d.Files, func(f agent.CommitFile) bool { return left(f.Path) })
+	d.Files = slices.DeleteFunc(d.Files, func(f query.CommitFile) bool { return left(f.Path) })
 	d.Secrets = slices.DeleteFunc(d.Secrets, left)
 	if len(d.Files) == 0 {
 		return commitProblem("the files of the hunks cannot be told", fix)
@@ -249,7 +250,7 @@ func (d *draft) choose(names []string) error {
 // changed is what is staged, or else what is changed in tracked files. Its ID stands for
 // the content of all of it.
 func (t *typed) changed(ctx context.Context) (draft, error) {
-	d := draft{CommitDraft: agent.CommitDraft{Files: []agent.CommitFile{}}}
+	d := draft{CommitDraft: query.CommitDraft{Files: []query.CommitFile{}}}
 	raw, err := t.git(ctx, "builtin:commit", "diff", "--cached", "--raw", "--abbrev=40", "--no-renames")
 	if err != nil {
 		return d, err
@@ -319,22 +320,22 @@ func hashInto(w io.Writer, path string) error {
 }
 
 // makeCommit commits what was shown.
-func (t *typed) makeCommit(ctx context.Context, q agent.MakeCommit) (agent.CommitMade, error) {
+func (t *typed) makeCommit(ctx context.Context, q query.MakeCommit) (query.CommitMade, error) {
 	t.mu.Lock()
 	shown := t.draft
 	t.mu.Unlock()
 	if shown == nil || shown.ID != q.ID {
-		return agent.CommitMade{}, commitProblem("there is no such draft", "look at the changes again: /commit")
+		return query.CommitMade{}, commitProblem("there is no such draft", "look at the changes again: /commit")
 	}
 	if strings.TrimSpace(q.Message) == "" || len(q.Message) > maxMessage {
-		return agent.CommitMade{}, commitProblem("the message is empty or longer than 64 KiB", "write one")
+		return query.CommitMade{}, commitProblem("the message is empty or longer than 64 KiB", "write one")
 	}
 	now, err := t.changed(ctx)
 	if err != nil {
-		return agent.CommitMade{}, commitProblem(err.Error(), "mend what it says, then try again: /commit")
+		return query.CommitMade{}, commitProblem(err.Error(), "mend what it says, then try again: /commit")
 	}
 	if now.ID != shown.all {
-		return agent.CommitMade{}, commitProblem("the changes are not any more as they were shown", "look at them again: /commit")
+		return query.CommitMade{}, commitProblem("the changes are not any more as they were shown", "look at them again: /commit")
 	}
 	in := map[string]any{"message": q.Message}
 	if len(shown.Chosen) > 0 {
@@ -349,12 +350,12 @@ func (t *typed) makeCommit(ctx context.Context, q agent.MakeCommit) (agent.Commi
 	}
 	said, err := t.invoke(ctx, confirmed+"commit", gitCommitTool, in)
 	if err != nil {
-		return agent.CommitMade{}, commitProblem(err.Error(), "mend what it says, then try again: /commit")
+		return query.CommitMade{}, commitProblem(err.Error(), "mend what it says, then try again: /commit")
 	}
 	t.mu.Lock()
 	t.draft = nil
 	t.mu.Unlock()
-	return agent.CommitMade{Said: said}, nil
+	return query.CommitMade{Said: said}, nil
 }
 
 func commitProblem(message, fix string) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/state/journal"
 )
 
@@ -62,8 +63,8 @@ func notTime(given string, err error) error {
 }
 
 // usage adds up what the logs of all sessions say was used.
-func (a *App) usage(ctx context.Context, q agent.UsageReport) (agent.UsageSummary, error) {
-	sum := agent.UsageSummary{By: cmp.Or(q.By, "day"), Since: q.Since, Rows: []agent.UsageRow{}}
+func (a *App) usage(ctx context.Context, q query.UsageReport) (query.UsageSummary, error) {
+	sum := query.UsageSummary{By: cmp.Or(q.By, "day"), Since: q.Since, Rows: []query.UsageRow{}}
 	since := time.Time{}
 	if q.Since != "" {
 		t, err := time.Parse(time.RFC3339, q.Since)
@@ -80,7 +81,7 @@ func (a *App) usage(ctx context.Context, q agent.UsageReport) (agent.UsageSummar
 		metas[m.ID] = m
 	}
 	cache, changed := a.readUsage(), false
-	rows := map[string]*agent.UsageRow{}
+	rows := map[string]*query.UsageRow{}
 	for _, id := range slices.Sorted(maps.Keys(metas)) {
 		m := metas[id]
 		use, fresh, err := a.useOf(ctx, m, cache.Sessions[id], metas)
@@ -118,7 +119,7 @@ func (a *App) usage(ctx context.Context, q agent.UsageReport) (agent.UsageSummar
 	for _, r := range rows {
 		sum.Rows = append(sum.Rows, *r)
 	}
-	slices.SortFunc(sum.Rows, func(x, y agent.UsageRow) int {
+	slices.SortFunc(sum.Rows, func(x, y query.UsageRow) int {
 		if sum.By == "day" {
 			return cmp.Compare(x.Name, y.Name)
 		}
@@ -179,7 +180,7 @@ func (u *sessionUse) take(at time.Time, b agent.ModelAnswered) {
 	}
 }
 
-func add(r agent.UsageRow, s spent) agent.UsageRow {
+func add(r query.UsageRow, s spent) query.UsageRow {
 	r.Requests += s.Requests
 	r.Usage = r.Usage.Add(s.Usage)
 	r.Cost += s.Cost
@@ -209,10 +210,10 @@ func rowName(by string, at time.Time, model string, m journal.Meta, metas map[st
 	return m.ID
 }
 
-func rowOf(rows map[string]*agent.UsageRow, name string, metas map[string]journal.Meta) *agent.UsageRow {
+func rowOf(rows map[string]*query.UsageRow, name string, metas map[string]journal.Meta) *query.UsageRow {
 	r, ok := rows[name]
 	if !ok {
-		r = &agent.UsageRow{Name: name, Title: metas[name].Title}
+		r = &query.UsageRow{Name: name, Title: metas[name].Title}
 		rows[name] = r
 	}
 	return r

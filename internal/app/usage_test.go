@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -71,22 +72,22 @@ func fill(t *testing.T, store *journal.Local, id, parent, workdir string, answer
 }
 
 // report asks a program of its own.
-func report(t *testing.T, w *world, q agent.UsageReport) agent.UsageSummary {
+func report(t *testing.T, w *world, q query.UsageReport) query.UsageSummary {
 	t.Helper()
 	a, err := app.New(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	sum, err := client.Query[agent.UsageSummary](t.Context(), a.Client(), q)
+	sum, err := client.Query[query.UsageSummary](t.Context(), a.Client(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sum
 }
 
-func row(name string, requests, unpriced int) agent.UsageRow {
-	return agent.UsageRow{
+func row(name string, requests, unpriced int) query.UsageRow {
+	return query.UsageRow{
 		Name: name, Requests: requests, Unpriced: unpriced, Cost: agent.Money(10_000_000 * (requests - unpriced)),
 		Usage: agent.Usage{Input: 100 * requests, Output: 10 * requests, CacheRead: 1000 * requests},
 	}
@@ -97,14 +98,14 @@ func TestUsage(t *testing.T) {
 	dir := filepath.Join(w.home, "dure")
 	filled(t, dir, 4, 4)
 	for _, tt := range []struct {
-		q        agent.UsageReport
-		rows     []agent.UsageRow
+		q        query.UsageReport
+		rows     []query.UsageRow
 		sessions int
 	}{
-		{agent.UsageReport{By: "model"}, []agent.UsageRow{row("m", 12, 0), row("unpriced", 4, 4)}, 4},
-		{agent.UsageReport{By: "project"}, []agent.UsageRow{row("/p0", 8, 2), row("/p1", 8, 2)}, 4},
-		{agent.UsageReport{By: "session", Since: "2026-01-01T14:00:00Z"}, []agent.UsageRow{row("s0002", 4, 1), row("s0003", 4, 1)}, 2},
-		{agent.UsageReport{}, []agent.UsageRow{row(time.Date(2026, 1, 1, 13, 0, 0, 0, time.UTC).Local().Format(time.DateOnly), 16, 4)}, 4},
+		{query.UsageReport{By: "model"}, []query.UsageRow{row("m", 12, 0), row("unpriced", 4, 4)}, 4},
+		{query.UsageReport{By: "project"}, []query.UsageRow{row("/p0", 8, 2), row("/p1", 8, 2)}, 4},
+		{query.UsageReport{By: "session", Since: "2026-01-01T14:00:00Z"}, []query.UsageRow{row("s0002", 4, 1), row("s0003", 4, 1)}, 2},
+		{query.UsageReport{}, []query.UsageRow{row(time.Date(2026, 1, 1, 13, 0, 0, 0, time.UTC).Local().Format(time.DateOnly), 16, 4)}, 4},
 	} {
 		for _, how := range []string{"from the logs", "from the cache"} {
 			got := report(t, w, tt.q)
@@ -131,12 +132,12 @@ func TestUsageCountsOnce(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := report(t, w, agent.UsageReport{By: "session"})
-	if d := cmp.Diff([]agent.UsageRow{row("s0000", 5, 1)}, got.Rows); d != "" {
+	got := report(t, w, query.UsageReport{By: "session"})
+	if d := cmp.Diff([]query.UsageRow{row("s0000", 5, 1)}, got.Rows); d != "" {
 		t.Error(d)
 	}
-	got = report(t, w, agent.UsageReport{By: "project"})
-	if d := cmp.Diff([]agent.UsageRow{row("/p0", 5, 1)}, got.Rows); d != "" {
+	got = report(t, w, query.UsageReport{By: "project"})
+	if d := cmp.Diff([]query.UsageRow{row("/p0", 5, 1)}, got.Rows); d != "" {
 		t.Error(d)
 	}
 }
@@ -147,12 +148,12 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{})
 	dir := filepath.Join(w.home, "dure")
 	filled(t, dir, 2, 4)
-	before := report(t, w, agent.UsageReport{By: "session"})
+	before := report(t, w, query.UsageReport{By: "session"})
 	for _, junk := range []string{"", "{", `{"v":1,"sessions":{"s0000":null}}`, `{"v":99,"sessions":{}}`} {
 		if err := os.WriteFile(filepath.Join(dir, "usage.json"), []byte(junk), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(before, report(t, w, agent.UsageReport{By: "session"})); d != "" {
+		if d := cmp.Diff(before, report(t, w, query.UsageReport{By: "session"})); d != "" {
 			t.Errorf("with the cache %q: %s", junk, d)
 		}
 	}
@@ -178,7 +179,7 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "usage.json")); err != nil {
 		t.Fatal(err)
 	}
-	got := report(t, w, agent.UsageReport{By: "session"})
+	got := report(t, w, query.UsageReport{By: "session"})
 	if !slices.Equal(got.Skipped, []string{"s0001"}) || got.Total.Requests >= 8 || got.Total.Requests < 4 {
 		t.Errorf("skipped %v, %d requests", got.Skipped, got.Total.Requests)
 	}
@@ -191,7 +192,7 @@ func TestUsageOfManySessions(t *testing.T) {
 	filled(t, filepath.Join(w.home, "dure"), sessions, 20)
 	for _, how := range []string{"from the logs", "from the cache"} {
 		begun := time.Now()
-		got := report(t, w, agent.UsageReport{By: "model"})
+		got := report(t, w, query.UsageReport{By: "model"})
 		took := time.Since(begun)
 		t.Logf("%s: %v", how, took)
 		if got.Total.Requests != sessions*20 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/launch"
 	"dure/internal/kernel/session"
 )
@@ -39,7 +40,7 @@ func (a *App) reaches(id string, r *agent.Reach) {
 
 // searchWeb searches for a person, in a session that is made for it: its log says what
 // was sent where, its gate decides, and its budget bounds the summary.
-func (a *App) searchWeb(ctx context.Context, q agent.SearchWeb) (w agent.WebAnswer, err error) {
+func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnswer, err error) {
 	if a.cfg.Search.Kind == "" {
 		return w, &agent.Problem{
 			Code: agent.ProblemUsage, Message: "no search engine is configured",
@@ -64,7 +65,7 @@ func (a *App) searchWeb(ctx context.Context, q agent.SearchWeb) (w agent.WebAnsw
 	a.mu.Lock()
 	reach := a.reach[info.ID]
 	a.mu.Unlock()
-	w = agent.WebAnswer{Session: info.ID, Query: q.Text, Results: []agent.WebHit{}}
+	w = query.WebAnswer{Session: info.ID, Query: q.Text, Results: []query.WebHit{}}
 	if err := find(ctx, reach, q, &w); err != nil || q.Plain || len(w.Results) == 0 {
 		return w, err
 	}
@@ -79,7 +80,7 @@ func (a *App) searchWeb(ctx context.Context, q agent.SearchWeb) (w agent.WebAnsw
 
 // openToFind opens the session. Without a model there is no summary, and noModel says
 // why; the search works all the same.
-func (a *App) openToFind(ctx context.Context, reg *session.Registry, q agent.SearchWeb) (info agent.SessionInfo, noModel, err error) {
+func (a *App) openToFind(ctx context.Context, reg *session.Registry, q query.SearchWeb) (info agent.SessionInfo, noModel, err error) {
 	const most = 60 // bytes of the title
 	title := "find: " + strings.ToValidUTF8(q.Text[:min(len(q.Text), most)], "")
 	o := agent.Open{Title: title, Workdir: a.opts.Workdir, Edit: q.Plain || a.cfg.NoAI, Mode: a.cfg.Mode}
@@ -96,7 +97,7 @@ func (a *App) openToFind(ctx context.Context, reg *session.Registry, q agent.Sea
 }
 
 // find makes the call.
-func find(ctx context.Context, reach agent.Reach, q agent.SearchWeb, w *agent.WebAnswer) error {
+func find(ctx context.Context, reach agent.Reach, q query.SearchWeb, w *query.WebAnswer) error {
 	in := map[string]any{"query": q.Text}
 	if q.Count > 0 {
 		in["count"] = q.Count
@@ -117,7 +118,7 @@ func find(ctx context.Context, reach agent.Reach, q agent.SearchWeb, w *agent.We
 		return &agent.Problem{Code: agent.ProblemNetwork, Message: "nothing was searched for: " + why, Fix: "dure audit shows what decided it"}
 	}
 	var out struct {
-		Results []agent.WebHit `json:"results"`
+		Results []query.WebHit `json:"results"`
 	}
 	if err := json.Unmarshal(r.Output, &out); err != nil {
 		return err
@@ -127,7 +128,7 @@ func find(ctx context.Context, reach agent.Reach, q agent.SearchWeb, w *agent.We
 }
 
 // sumUp asks a small model what the results say.
-func (a *App) sumUp(ctx context.Context, reach agent.Reach, model string, w *agent.WebAnswer) error {
+func (a *App) sumUp(ctx context.Context, reach agent.Reach, model string, w *query.WebAnswer) error {
 	language := map[string]string{"ko": "Korean"}[a.cfg.Language]
 	answer, err := reach.Ask(ctx, agent.Question{
 		Purpose: "find", Model: a.small(model), System: launch.AboutResults, MaxTokens: findTokens,

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -45,25 +46,25 @@ func (w wire) Events(ctx context.Context, id string, after int64) iter.Seq2[agen
 // without the store, so that a diagnosis works when it cannot be opened.
 func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	switch q.(type) {
-	case agent.ListModels, agent.ListProviders, agent.CheckModel, agent.Diagnose, agent.PromptPreview,
-		agent.ListSkills, agent.ListCommands, agent.ReadCommand,
-		agent.Calculate, agent.FindEmoji, agent.ListSnippets, agent.FillSnippet, agent.ListLinks, agent.FillLink,
-		agent.FindFiles, agent.DescribeSystem, agent.ListPalette:
+	case query.ListModels, query.ListProviders, query.CheckModel, query.Diagnose, query.PromptPreview,
+		query.ListSkills, query.ListCommands, query.ReadCommand,
+		query.Calculate, query.FindEmoji, query.ListSnippets, query.FillSnippet, query.ListLinks, query.FillLink,
+		query.FindFiles, query.DescribeSystem, query.ListPalette:
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(agent.ListServers); ok && list.Session == "" {
+	if list, ok := q.(query.ListServers); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(agent.ListTools); ok && list.Session == "" {
+	if list, ok := q.(query.ListTools); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
-	if _, ok := q.(agent.ListPlugins); ok {
+	if _, ok := q.(query.ListPlugins); ok {
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(agent.ListHooks); ok && list.Session == "" {
+	if list, ok := q.(query.ListHooks); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(agent.ListRules); ok && list.Session == "" {
+	if list, ok := q.(query.ListRules); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
 	reg, err := w.open()

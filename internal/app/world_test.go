@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
@@ -287,7 +288,7 @@ func verified(ctx context.Context, c client.Client, id string) []string {
 	if err != nil || !seals.OK || seals.Seals == 0 {
 		problems = append(problems, fmt.Sprintf("the seals: %+v, %v", seals, err))
 	}
-	again, err := client.Query[agent.ReplayReport](ctx, c, agent.VerifyReplay{Session: id})
+	again, err := client.Query[agent.ReplayReport](ctx, c, query.VerifyReplay{Session: id})
 	if err != nil || !again.OK || again.Requests == 0 {
 		problems = append(problems, fmt.Sprintf("the replay: %+v, %v", again, err))
 	}

@@ -92,11 +92,11 @@ func eventKinds(t *Tree) map[string][]string {
 	return kinds
 }
 
-// vocabulary returns the declarations of package agent.
+// vocabulary returns the declarations of package agent and of those below it.
 func vocabulary(t *Tree) []ast.Decl {
 	var decls []ast.Decl
 	for _, f := range t.Go {
-		if f.Dir == "agent" && !f.Test {
+		if below(f.Dir, Vocabulary) && !f.Test {
 			decls = append(decls, f.AST.Decls...)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -51,7 +52,7 @@ func TestFilledSessionIsSound(t *testing.T) {
 	if err != nil || !seals.OK || seals.Seals != 4 {
 		t.Errorf("the seals: %+v, %v", seals, err)
 	}
-	again, err := client.Query[agent.ReplayReport](t.Context(), a.Client(), agent.VerifyReplay{Session: longID})
+	again, err := client.Query[agent.ReplayReport](t.Context(), a.Client(), query.VerifyReplay{Session: longID})
 	if err != nil || !again.OK || again.Requests != 4*(turnSteps+1) {
 		t.Errorf("the replay: %+v, %v", again, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 )
@@ -124,7 +125,7 @@ func listed(ctx context.Context, c client.Client, n int, begun time.Time) (out l
 	}
 	out.Answer = since()
 	for {
-		r, err := client.Query[agent.ServerReport](ctx, c, agent.ListServers{Session: s.Info.ID})
+		r, err := client.Query[query.ServerReport](ctx, c, query.ListServers{Session: s.Info.ID})
 		if err != nil {
 			return out, err
 		}

@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 )
 
@@ -95,7 +95,7 @@ func Load(opts Options) (*Bundle, []Problem) {
 	}
 	l.packages()
 	if len(l.all) == 0 && len(l.list) == 0 {
-		l.add(Problem{Code: agent.BundleParse, Message: "there are no resources here", Suggestion: "write them into goondan.yaml"})
+		l.add(Problem{Code: query.BundleParse, Message: "there are no resources here", Suggestion: "write them into goondan.yaml"})
 	}
 	slices.SortFunc(l.b.Resources, func(x, y *Resource) int {
 		return cmp.Or(cmp.Compare(x.Package, y.Package), cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
@@ -106,7 +106,7 @@ func Load(opts Options) (*Bundle, []Problem) {
 
 // Failed reports whether a bundle cannot be started.
 func Failed(list []Problem) bool {
-	return slices.ContainsFunc(list, func(p Problem) bool { return p.Severity == agent.BundleError })
+	return slices.ContainsFunc(list, func(p Problem) bool { return p.Severity == query.BundleError })
 }
 
 // Find returns a resource.
@@ -149,7 +149,7 @@ func (l *loader) source(s *source) {
 	for _, file := range s.files {
 		data, err := read(s.FS, file)
 		if err != nil {
-			l.add(Problem{Code: agent.BundleParse, File: file, Message: "the file cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
+			l.add(Problem{Code: query.BundleParse, File: file, Message: "the file cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
 			continue
 		}
 		for _, n := range parse(file, data, &l.problems) {
@@ -160,15 +160,15 @@ func (l *loader) source(s *source) {
 			if r.Kind == KindPackage {
 				switch {
 				case manifest:
-					l.at(agent.BundlePackageTwice, n, "kind", "remove one of them", "a bundle is one Package, and this is a second one")
+					l.at(query.BundlePackageTwice, n, "kind", "remove one of them", "a bundle is one Package, and this is a second one")
 					continue
 				case n.at.Doc != 0:
-					l.at(agent.BundlePackagePlace, n, "kind", "move it to the top of the file", "a Package is the first document of its file")
+					l.at(query.BundlePackagePlace, n, "kind", "move it to the top of the file", "a Package is the first document of its file")
 				}
 				manifest = true
 			}
 			if before := seen[r.ID()]; before != nil {
-				l.at(agent.BundleDuplicate, n, "metadata.name", "rename one of them", "%s is in %s:%d already", r.ID(), before.Place.File, before.Place.Line)
+				l.at(query.BundleDuplicate, n, "metadata.name", "rename one of them", "%s is in %s:%d already", r.ID(), before.Place.File, before.Place.Line)
 				continue
 			}
 			seen[r.ID()] = r
@@ -176,7 +176,7 @@ func (l *loader) source(s *source) {
 		}
 	}
 	if s.pkg != "" && !manifest {
-		l.add(Problem{Code: agent.BundleNoManifest, Message: fmt.Sprintf("the package %s has no document of the kind Package", s.pkg), Suggestion: "ask who made it"})
+		l.add(Problem{Code: query.BundleNoManifest, Message: fmt.Sprintf("the package %s has no document of the kind Package", s.pkg), Suggestion: "ask who made it"})
 	}
 }
 
@@ -211,10 +211,10 @@ func (l *loader) scan(s *source) []string {
 	err := fs.WalkDir(s.FS, ".", func(name string, d fs.DirEntry, err error) error {
 		switch left--; {
 		case err != nil:
-			l.add(Problem{Code: agent.BundleParse, File: name, Message: "the file cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
+			l.add(Problem{Code: query.BundleParse, File: name, Message: "the file cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
 			return nil
 		case left < 0 || len(files) == maxFiles:
-			l.add(Problem{Code: agent.BundleParse, Message: "the folder has too many files", Suggestion: "name the folder of the bundle"})
+			l.add(Problem{Code: query.BundleParse, Message: "the folder has too many files", Suggestion: "name the folder of the bundle"})
 			return fs.SkipAll
 		case d.IsDir():
 			base := d.Name()
@@ -223,7 +223,7 @@ func (l *loader) scan(s *source) []string {
 			}
 		case isFile(d.Name()):
 			if !d.Type().IsRegular() {
-				l.add(Problem{Code: agent.BundleParse, Severity: agent.BundleWarning, File: name, Message: "it is no ordinary file, and is not read", Suggestion: "put the file itself there"})
+				l.add(Problem{Code: query.BundleParse, Severity: query.BundleWarning, File: name, Message: "it is no ordinary file, and is not read", Suggestion: "put the file itself there"})
 				return nil
 			}
 			files = append(files, name)
@@ -231,7 +231,7 @@ func (l *loader) scan(s *source) []string {
 		return nil
 	})
 	if err != nil {
-		l.add(Problem{Code: agent.BundleParse, Message: "the folder cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
+		l.add(Problem{Code: query.BundleParse, Message: "the folder cannot be read: " + reason(err), Suggestion: "look at its name and its permissions"})
 	}
 	slices.Sort(files)
 	return files
@@ -257,10 +257,10 @@ func (l *loader) document(s *source, n *node) *Resource {
 		f.missing("apiVersion", "write: apiVersion: "+API)
 	case api != API && api != OldAPI:
 		fix := "write: apiVersion: " + API
-		l.at(agent.BundleAPIVersion, n.get("apiVersion"), "apiVersion", fix, "the version %q of the format is not known", api)
+		l.at(query.BundleAPIVersion, n.get("apiVersion"), "apiVersion", fix, "the version %q of the format is not known", api)
 	}
 	if fix, old := gone[kind]; old {
-		l.warn(agent.BundleMigrate, n.get("kind"), "kind", fix, "the kind %s is not read any more", kind)
+		l.warn(query.BundleMigrate, n.get("kind"), "kind", fix, "the kind %s is not read any more", kind)
 		return nil
 	}
 	if kind != "" && !slices.Contains(kinds, kind) {
@@ -268,12 +268,12 @@ func (l *loader) document(s *source, n *node) *Resource {
 		if like := kindLike(kind); like != "" {
 			fix = "did you mean " + like + "?"
 		}
-		l.at(agent.BundleKind, n.get("kind"), "kind", fix, "there is no kind %q", kind)
+		l.at(query.BundleKind, n.get("kind"), "kind", fix, "there is no kind %q", kind)
 		return nil
 	}
 	if r.Name != "" {
 		if message, fix := nameFault(kind, r.Name); message != "" {
-			l.at(agent.BundleName, meta.n.get("name"), "metadata.name", fix, "%s", message)
+			l.at(query.BundleName, meta.n.get("name"), "metadata.name", fix, "%s", message)
 			l.bad[r.ID()] = true
 			r.Name = ""
 		}
@@ -302,10 +302,10 @@ func (l *loader) take(r *Resource) {
 		return
 	}
 	if before.trust > r.trust {
-		l.warn(agent.BundleOverride, r.n, "metadata.name", "rename it", "%s of %s does not count: that of %s is trusted more", id, named(r), named(before))
+		l.warn(query.BundleOverride, r.n, "metadata.name", "rename it", "%s of %s does not count: that of %s is trusted more", id, named(r), named(before))
 		return
 	}
-	l.warn(agent.BundleOverride, r.n, "metadata.name", "", "%s of %s takes the place of that of %s", id, named(r), named(before))
+	l.warn(query.BundleOverride, r.n, "metadata.name", "", "%s of %s takes the place of that of %s", id, named(r), named(before))
 	l.b.byID[id] = r
 	l.b.Resources[slices.Index(l.b.Resources, before)] = r
 }
@@ -338,7 +338,7 @@ func (l *loader) refer(r Ref, from *Resource) *Resource {
 	} else if r.Package != "" && !l.depends(r.Package) {
 		fix = "add the package to the dependencies of the Package"
 	}
-	l.at(agent.BundleRefMissing, r.n, r.Path, fix, "there is no %s", r.ID())
+	l.at(query.BundleRefMissing, r.n, r.Path, fix, "there is no %s", r.ID())
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 var update = flag.Bool("update", false, "write what tests expect")
@@ -59,7 +59,7 @@ func golden(t *testing.T, name, got string) {
 func TestPublicFormat(t *testing.T) {
 	b, list := load(t, "testdata/public", func(string) (string, bool) { return "set", true })
 	for _, p := range list {
-		if p.Code != agent.BundleMigrate {
+		if p.Code != query.BundleMigrate {
 			t.Errorf("%v", p)
 		}
 	}
@@ -156,7 +156,7 @@ func TestLastWins(t *testing.T) {
 		if r, _ := b.Find(Ref{Kind: KindTool, Name: "t"}); r.Spec.(*Tool).Entry != tt.want || len(b.Resources) != 1 {
 			t.Errorf("%+v", r.Spec)
 		}
-		if len(list) != 1 || list[0].Code != agent.BundleOverride || list[0].Severity != agent.BundleWarning {
+		if len(list) != 1 || list[0].Code != query.BundleOverride || list[0].Severity != query.BundleWarning {
 			t.Errorf("%s", told(list))
 		}
 	}
@@ -170,22 +170,22 @@ func TestHostile(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		text string
-		want agent.BundleCode
+		want query.BundleCode
 	}{
-		"references that stand for millions": {laughs, agent.BundleParse},
-		"a reference to itself":              {"a: &a [*a]\n", agent.BundleParse},
-		"a merge with itself":                {"a: &a {<<: *a}\n", agent.BundleParse},
-		"depth":                              {strings.Repeat("[", 5000), agent.BundleParse},
-		"depth that ends":                    {strings.Repeat("[", 500) + strings.Repeat("]", 500), agent.BundleParse},
-		"size":                               {"a: " + strings.Repeat("x", maxFile), agent.BundleFileTooLarge},
-		"documents":                          {strings.Repeat("---\na: 1\n", maxDocuments+1), agent.BundleTooManyDocuments},
-		"tags":                               {"a: !!python/object x\n", agent.BundleParse},
-		"hidden lines":                       {"a: 1 # x\u2028kind: Tool\n", agent.BundleParse},
-		"no text":                            {"a: \xff\n", agent.BundleParse},
-		"twice":                              {"a: 1\na: 2\n", agent.BundleParse},
+		"references that stand for millions": {laughs, query.BundleParse},
+		"a reference to itself":              {"a: &a [*a]\n", query.BundleParse},
+		"a merge with itself":                {"a: &a {<<: *a}\n", query.BundleParse},
+		"depth":                              {strings.Repeat("[", 5000), query.BundleParse},
+		"depth that ends":                    {strings.Repeat("[", 500) + strings.Repeat("]", 500), query.BundleParse},
+		"size":                               {"a: " + strings.Repeat("x", maxFile), query.BundleFileTooLarge},
+		"documents":                          {strings.Repeat("---\na: 1\n", maxDocuments+1), query.BundleTooManyDocuments},
+		"tags":                               {"a: !!python/object x\n", query.BundleParse},
+		"hidden lines":                       {"a: 1 # x\u2028kind: Tool\n", query.BundleParse},
+		"no text":                            {"a: \xff\n", query.BundleParse},
+		"twice":                              {"a: 1\na: 2\n", query.BundleParse},
 	} {
 		_, list := Load(Options{Sources: []Source{{FS: one(map[string]string{"goondan.yaml": tt.text})}}})
-		if !slices.ContainsFunc(list, func(p Problem) bool { return p.Code == tt.want && p.Severity == agent.BundleError && p.Line > 0 }) {
+		if !slices.ContainsFunc(list, func(p Problem) bool { return p.Code == tt.want && p.Severity == query.BundleError && p.Line > 0 }) {
 			t.Errorf("%s: %s", name, told(list))
 		}
 	}
@@ -214,7 +214,7 @@ func TestEntriesStayInside(t *testing.T) {
 		t.Errorf("%s", told(list))
 	}
 	for _, p := range list {
-		if p.Code != agent.BundleTraversal && p.Code != agent.BundleEntry {
+		if p.Code != query.BundleTraversal && p.Code != query.BundleEntry {
 			t.Errorf("%v", p)
 		}
 	}
@@ -232,14 +232,14 @@ func TestPackages(t *testing.T) {
 			"---\napiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {name: a}\nspec: {modelConfig: {modelRef: Model/m}, tools: [{kind: Tool, name: t, package: \"@x/base\"}]}\n",
 		"node_modules/@x/base/goondan.yaml": packaged("@x/base", "1.3.0", "") + "---\n" + tool("t", "https://x/"),
 	}
-	codes := func() (all []agent.BundleCode) {
+	codes := func() (all []query.BundleCode) {
 		_, list := Load(Options{Sources: []Source{{FS: one(files)}}})
 		for _, p := range list {
 			all = append(all, p.Code)
 		}
 		return all
 	}
-	if got := codes(); !slices.Equal(got, []agent.BundleCode{agent.BundleNoLock}) {
+	if got := codes(); !slices.Equal(got, []query.BundleCode{query.BundleNoLock}) {
 		t.Fatal(got)
 	}
 	b, list := Load(Options{Sources: []Source{{FS: one(files)}}, Locking: true})
@@ -255,30 +255,30 @@ func TestPackages(t *testing.T) {
 		t.Fatal(got)
 	}
 	files["node_modules/@x/base/more.js"] = "changed"
-	if got := codes(); !slices.Equal(got, []agent.BundleCode{agent.BundleIntegrity}) {
+	if got := codes(); !slices.Equal(got, []query.BundleCode{query.BundleIntegrity}) {
 		t.Error(got)
 	}
 	delete(files, "node_modules/@x/base/more.js")
 	files["node_modules/@x/base/node_modules/y/y.js"] = "added"
-	if got := codes(); !slices.Equal(got, []agent.BundleCode{agent.BundleIntegrity}) {
+	if got := codes(); !slices.Equal(got, []query.BundleCode{query.BundleIntegrity}) {
 		t.Error("what a package imports is not locked:", got)
 	}
 	delete(files, "node_modules/@x/base/node_modules/y/y.js")
 	files["node_modules/@x/base/goondan.yaml"] = packaged("@x/base", "2.0.0", "") + "---\n" + tool("t", "https://x/")
-	if got := codes(); !slices.Contains(got, agent.BundleVersion) || !slices.Contains(got, agent.BundleIntegrity) {
+	if got := codes(); !slices.Contains(got, query.BundleVersion) || !slices.Contains(got, query.BundleIntegrity) {
 		t.Error(got)
 	}
 	files["node_modules/@x/base/goondan.yaml"] = tool("t", "https://x/")
-	if got := codes(); !slices.Contains(got, agent.BundleNoManifest) {
+	if got := codes(); !slices.Contains(got, query.BundleNoManifest) {
 		t.Error(got)
 	}
 	delete(files, "node_modules/@x/base/goondan.yaml")
-	if got := codes(); !slices.Equal(got, []agent.BundleCode{agent.BundleNotInstalled}) { // and not each reference into it
+	if got := codes(); !slices.Equal(got, []query.BundleCode{query.BundleNotInstalled}) { // and not each reference into it
 		t.Error(got)
 	}
 	files["node_modules/@x/base/goondan.yaml"] = packaged("@x/base", "1.2.0", `{name: other}`)
 	files["node_modules/other/goondan.yaml"] = packaged("other", "1.0.0", `{name: "@x/base"}`)
-	if got := codes(); !slices.Contains(got, agent.BundleCircular) {
+	if got := codes(); !slices.Contains(got, query.BundleCircular) {
 		t.Error(got)
 	}
 }
@@ -328,7 +328,7 @@ func TestValues(t *testing.T) {
 	if _, list := Load(Options{Sources: sources}); len(list) > 0 {
 		t.Error(told(list))
 	}
-	if _, list := Load(Options{Sources: sources, Getenv: getenv}); len(list) != 1 || list[0].Code != agent.BundleValue {
+	if _, list := Load(Options{Sources: sources, Getenv: getenv}); len(list) != 1 || list[0].Code != query.BundleValue {
 		t.Error(told(list))
 	}
 	env["MY_KEY"] = "k"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // Connector brings messages in from outside.
@@ -57,7 +57,7 @@ func readConnector(f *fields) *Connector {
 	for _, name := range []string{"type", "ingress", "egress", "triggers", "auth"} {
 		if n := f.get(name); n != nil {
 			older = name
-			f.ps.warn(agent.BundleMigrate, n, "spec."+name, "write the rules into a Connection, and their events here", "%s is not read any more", "spec."+name)
+			f.ps.warn(query.BundleMigrate, n, "spec."+name, "write the rules into a Connection, and their events here", "%s is not read any more", "spec."+name)
 		}
 	}
 	c.Entry, c.entry = f.text("entry"), f.n.get("entry")
@@ -70,7 +70,7 @@ func readConnector(f *fields) *Connector {
 		f.missing("entry", "write: entry: ./FILE, or: runtime: builtin, entry: terminal")
 	}
 	if c.Runtime == RuntimeBuiltin && c.Entry != "" && !slices.Contains(builtinConnectors, c.Entry) {
-		f.ps.at(agent.BundleSchema, c.entry, "spec.entry", "write one of them", "%s is %q and has to be one of: %s", "spec.entry", c.Entry, strings.Join(builtinConnectors, ", "))
+		f.ps.at(query.BundleSchema, c.entry, "spec.entry", "write one of them", "%s is %q and has to be one of: %s", "spec.entry", c.Entry, strings.Join(builtinConnectors, ", "))
 	}
 	seen := map[string]bool{}
 	for i, n := range f.items("events") {
@@ -78,7 +78,7 @@ func readConnector(f *fields) *Connector {
 		s := Signal{Name: in.needText("name"), Properties: in.free("properties")}
 		in.done()
 		if seen[s.Name] && s.Name != "" {
-			f.ps.at(agent.BundleDuplicate, n, join(in.path, "name"), "remove one of them", "the event %s stands here a second time", s.Name)
+			f.ps.at(query.BundleDuplicate, n, join(in.path, "name"), "remove one of them", "the event %s stands here a second time", s.Name)
 		}
 		seen[s.Name] = true
 		c.Events = append(c.Events, s)
@@ -118,7 +118,7 @@ func readConnection(f *fields) *Connection {
 	}
 	for i, r := range c.Rules {
 		if r.Event == "" && r.Properties == nil && i < len(c.Rules)-1 {
-			f.ps.warn(agent.BundleSchema, rules[i+1], index(path, i+1), "put it before the rule that fits all", "the rule is never reached")
+			f.ps.warn(query.BundleSchema, rules[i+1], index(path, i+1), "put it before the rule that fits all", "the rule is never reached")
 			break
 		}
 	}
@@ -153,9 +153,9 @@ func readRule(ps *problems, n *node, path string) Rule {
 	f.done()
 	switch {
 	case r.Key != "" && r.KeyProperty != "":
-		ps.at(agent.BundleSchema, route.n, route.path, "remove one of them", "%s and %s exclude each other", "instanceKey", "instanceKeyProperty")
+		ps.at(query.BundleSchema, route.n, route.path, "remove one of them", "%s and %s exclude each other", "instanceKey", "instanceKeyProperty")
 	case r.KeyPrefix != "" && r.KeyProperty == "":
-		ps.at(agent.BundleSchema, route.n, route.path, "write: instanceKeyProperty: NAME", "%s is missing", join(route.path, "instanceKeyProperty"))
+		ps.at(query.BundleSchema, route.n, route.path, "write: instanceKeyProperty: NAME", "%s is missing", join(route.path, "instanceKeyProperty"))
 	}
 	return r
 }

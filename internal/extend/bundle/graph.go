@@ -3,14 +3,14 @@ package bundle
 import (
 	"cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // Graph returns what names what, in the order of the resources.
-func (b *Bundle) Graph() []agent.BundleEdge {
-	var all []agent.BundleEdge
+func (b *Bundle) Graph() []query.BundleEdge {
+	var all []query.BundleEdge
 	for _, r := range b.Resources {
-		add := func(to, as string) { all = append(all, agent.BundleEdge{From: r.ID(), To: to, As: as}) }
+		add := func(to, as string) { all = append(all, query.BundleEdge{From: r.ID(), To: to, As: as}) }
 		ref := func(to Ref, as string) {
 			if to.Given() {
 				if to.Package == "" {
@@ -54,16 +54,16 @@ func (b *Bundle) Graph() []agent.BundleEdge {
 }
 
 // Report returns what a bundle comes to, for front-ends.
-func (b *Bundle) Report(list []Problem) agent.BundleInfo {
-	info := agent.BundleInfo{OK: !Failed(list), Problems: list, Resources: []agent.BundleResource{}, Edges: b.Graph()}
+func (b *Bundle) Report(list []Problem) query.BundleInfo {
+	info := query.BundleInfo{OK: !Failed(list), Problems: list, Resources: []query.BundleResource{}, Edges: b.Graph()}
 	if info.Problems == nil {
 		info.Problems = []Problem{}
 	}
 	if info.Edges == nil {
-		info.Edges = []agent.BundleEdge{}
+		info.Edges = []query.BundleEdge{}
 	}
 	for _, r := range b.Resources {
-		one := agent.BundleResource{ID: r.ID(), Kind: r.Kind, Name: r.Name, Package: r.Package, File: r.Place.File, Line: r.Place.Line}
+		one := query.BundleResource{ID: r.ID(), Kind: r.Kind, Name: r.Name, Package: r.Package, File: r.Place.File, Line: r.Place.Line}
 		if e, ok := r.Spec.(*Extension); ok {
 			one.Runtime, one.Version = e.Runtime, cmp.Or(r.Labels["version"], e.version)
 		}

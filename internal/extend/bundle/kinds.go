@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 )
 
@@ -202,7 +202,7 @@ func readSpec(ps *problems, r *Resource) any {
 	f := fieldsOf(ps, r.n.get("spec"), "spec")
 	if f.n == nil && r.Kind != KindPackage {
 		if r.n.get("spec") == nil {
-			ps.at(agent.BundleSchema, r.n, "spec", "write spec: and its fields below it, indented", "%s is missing", "spec")
+			ps.at(query.BundleSchema, r.n, "spec", "write spec: and its fields below it, indented", "%s is missing", "spec")
 		}
 		return nil
 	}
@@ -245,11 +245,11 @@ func readPackage(f *fields) *Package {
 			continue
 		}
 		if !isPackage(dep.Name) {
-			f.ps.at(agent.BundleName, n, join(d.path, "name"), "write it as name or @scope/name", "%q cannot be the name of a package", dep.Name)
+			f.ps.at(query.BundleName, n, join(d.path, "name"), "write it as name or @scope/name", "%q cannot be the name of a package", dep.Name)
 			continue
 		}
 		if _, err := parseRange(dep.Version); err != nil {
-			f.ps.at(agent.BundleSchema, n, join(d.path, "version"), "write a version as 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3 or *", "%q is no range of versions", dep.Version)
+			f.ps.at(query.BundleSchema, n, join(d.path, "version"), "write a version as 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3 or *", "%q is no range of versions", dep.Version)
 			continue
 		}
 		p.Dependencies = append(p.Dependencies, dep)
@@ -279,7 +279,7 @@ func readModel(f *fields) *Model {
 func address(f *fields, name, s string) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-		f.ps.at(agent.BundleSchema, f.n.get(name), join(f.path, name), "write it as: https://host/path", "%q is no address of the web", s)
+		f.ps.at(query.BundleSchema, f.n.get(name), join(f.path, name), "write it as: https://host/path", "%q is no address of the web", s)
 	}
 }
 
@@ -301,13 +301,13 @@ func readAgent(f *fields) *Agent {
 	system, file := prompt.either("system", "systemPrompt"), prompt.get("systemRef")
 	prompt.done()
 	if system != nil && file != nil {
-		f.ps.at(agent.BundleSchema, file, join(prompt.path, "systemRef"), "remove one of them", "%s and %s exclude each other", join(prompt.path, "system"), join(prompt.path, "systemRef"))
+		f.ps.at(query.BundleSchema, file, join(prompt.path, "systemRef"), "remove one of them", "%s and %s exclude each other", join(prompt.path, "system"), join(prompt.path, "systemRef"))
 	}
 	a.Prompt, a.PromptFile, a.promptNode = text(f.ps, system, join(prompt.path, "system")), text(f.ps, file, join(prompt.path, "systemRef")), file
 	a.Tools, a.Extensions = f.uses("tools", KindTool), f.uses("extensions", KindExtension)
 	a.RequiredTools, a.required = f.texts("requiredTools"), f.n.get("requiredTools")
 	if n := f.get("hooks"); n != nil {
-		f.ps.warn(agent.BundleMigrate, n, "spec.hooks", "write them as hooks in the settings, or as an Extension", "%s is not read any more", "spec.hooks")
+		f.ps.warn(query.BundleMigrate, n, "spec.hooks", "write them as hooks in the settings, or as an Extension", "%s is not read any more", "spec.hooks")
 	}
 	changes := f.in("changesets")
 	if changes.n != nil {
@@ -333,12 +333,12 @@ func readSwarm(f *fields) *Swarm {
 		if u.Ref.Given() {
 			s.Agents = append(s.Agents, u.Ref)
 		} else {
-			f.ps.at(agent.BundleRef, u.n, u.path, "write: Agent/NAME", "a swarm names each of its agents")
+			f.ps.at(query.BundleRef, u.n, u.path, "write: Agent/NAME", "a swarm names each of its agents")
 		}
 	}
 	member := slices.ContainsFunc(s.Agents, func(r Ref) bool { return r.ID() == s.Entry.ID() })
 	if s.Entry.Given() && len(s.Agents) > 0 && !member {
-		f.ps.at(agent.BundleSchema, s.Entry.n, "spec.entryAgent", "add it to agents", "the entry agent %s is none of the agents", s.Entry.Name)
+		f.ps.at(query.BundleSchema, s.Entry.n, "spec.entryAgent", "add it to agents", "the entry agent %s is none of the agents", s.Entry.Name)
 	}
 	policy := f.in("policy")
 	const most = 10_000_000
@@ -378,7 +378,7 @@ func readTool(f *fields, name string) *Tool {
 	}
 	exports := f.get("exports")
 	if params := f.n.get("parameters"); exports == nil && (params != nil || f.n.get("description") != nil) {
-		f.ps.warn(agent.BundleMigrate, f.n, "spec", "write it below exports, with a name", "the parameters of a function stand in %s itself", "spec")
+		f.ps.warn(query.BundleMigrate, f.n, "spec", "write it below exports, with a name", "the parameters of a function stand in %s itself", "spec")
 		f.known = append(f.known, "description", "parameters")
 		e := Export{Name: "default", Default: true, n: f.n, path: "spec"}
 		e.Description, e.Parameters = text(f.ps, f.n.get("description"), "spec.description"), parameters(f.ps, params, "spec.parameters")
@@ -399,7 +399,7 @@ func readTool(f *fields, name string) *Tool {
 		}
 	}
 	if exports != nil && exports.shape != scalar && len(t.Exports) == 0 {
-		f.ps.at(agent.BundleSchema, exports, "spec.exports", "write: exports: [{name: ..., description: ...}]", "a tool has at least one export")
+		f.ps.at(query.BundleSchema, exports, "spec.exports", "write: exports: [{name: ..., description: ...}]", "a tool has at least one export")
 	}
 	t.named(f.ps, name)
 	t.scoped(f.ps)
@@ -449,7 +449,7 @@ func parameters(ps *problems, n *node, path string) json.RawMessage {
 		if kind != nil {
 			at = kind
 		}
-		ps.at(agent.BundleSchema, at, join(path, "type"), "write: type: object", "the parameters of a function are an object")
+		ps.at(query.BundleSchema, at, join(path, "type"), "write: type: object", "the parameters of a function are an object")
 		return nil
 	}
 	f.free("properties")
@@ -470,10 +470,10 @@ func (t *Tool) named(ps *problems, name string) {
 		}
 		switch {
 		case strings.Contains(e.Name, "__") || strings.HasPrefix(e.Name, "_") || strings.HasSuffix(e.Name, "_"):
-			ps.at(agent.BundleName, e.n, join(e.path, "name"), "use single _ between letters", "%q may have no __ and no _ at its ends", e.Name)
+			ps.at(query.BundleName, e.n, join(e.path, "name"), "use single _ between letters", "%q may have no __ and no _ at its ends", e.Name)
 			continue
 		case !isName(e.Name):
-			ps.at(agent.BundleName, e.n, join(e.path, "name"), "use a to z, A to Z, 0 to 9, _, - and .", "%q cannot be the name of an export", e.Name)
+			ps.at(query.BundleName, e.n, join(e.path, "name"), "use a to z, A to Z, 0 to 9, _, - and .", "%q cannot be the name of an export", e.Name)
 			continue
 		}
 		part := strings.ReplaceAll(e.Name, ".", "_")
@@ -483,9 +483,9 @@ func (t *Tool) named(ps *problems, name string) {
 		e.Call = strings.ReplaceAll(name, ".", "_") + "__" + part
 		switch {
 		case len(e.Call) > maxCall:
-			ps.at(agent.BundleName, e.n, join(e.path, "name"), "shorten one of the two names", "the name %s has %d characters; %d are the most that models take", e.Call, len(e.Call), maxCall)
+			ps.at(query.BundleName, e.n, join(e.path, "name"), "shorten one of the two names", "the name %s has %d characters; %d are the most that models take", e.Call, len(e.Call), maxCall)
 		case seen[e.Call]:
-			ps.at(agent.BundleDuplicate, e.n, join(e.path, "name"), "choose another one", "the export %s stands here a second time", e.Name)
+			ps.at(query.BundleDuplicate, e.n, join(e.path, "name"), "choose another one", "the export %s stands here a second time", e.Name)
 		}
 		seen[e.Call] = true
 	}
@@ -496,7 +496,7 @@ func (t *Tool) scoped(ps *problems) {
 	for _, e := range t.Exports {
 		for _, s := range e.Scopes {
 			if !slices.Contains(t.Auth.Scopes, s) {
-				ps.at(agent.BundleSchema, e.n, join(e.path, "auth.scopes"), "add it to the scopes of the tool", "the scope %q is none of those of the tool", s)
+				ps.at(query.BundleSchema, e.n, join(e.path, "auth.scopes"), "add it to the scopes of the tool", "the scope %q is none of those of the tool", s)
 			}
 		}
 	}
@@ -541,7 +541,7 @@ func readOAuthApp(f *fields) *OAuthApp {
 	}
 	redirect := f.in("redirect")
 	if a.Callback = redirect.text("callbackPath"); a.Callback != "" && !strings.HasPrefix(a.Callback, "/") {
-		f.ps.at(agent.BundleSchema, redirect.n, "spec.redirect.callbackPath", "begin it with /", "%q is no path of an address", a.Callback)
+		f.ps.at(query.BundleSchema, redirect.n, "spec.redirect.callbackPath", "begin it with /", "%q is no path of an address", a.Callback)
 	}
 	redirect.done()
 	return a

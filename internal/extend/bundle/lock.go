@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // LockFile is where a bundle keeps which packages it was made with.
@@ -79,7 +79,7 @@ func (l *loader) packages() {
 		n := needs[0]
 		needs = needs[1:]
 		if slices.Contains(n.path, n.dep.Name) {
-			l.at(agent.BundleCircular, n.dep.n, n.dep.path, "ask who made the packages", "the packages need each other: %s", strings.Join(append(n.path, n.dep.Name), ", "))
+			l.at(query.BundleCircular, n.dep.n, n.dep.path, "ask who made the packages", "the packages need each other: %s", strings.Join(append(n.path, n.dep.Name), ", "))
 			continue
 		}
 		one, loaded := found[n.dep.Name]
@@ -95,7 +95,7 @@ func (l *loader) packages() {
 		}
 		version := one.Spec.(*Package).Version
 		if want, err := parseRange(n.dep.Version); err == nil && !want.has(version) {
-			l.at(agent.BundleVersion, n.dep.n, n.dep.path, "install one that fits", "the package %s is there as %s, and %s is needed", n.dep.Name, version, n.dep.Version)
+			l.at(query.BundleVersion, n.dep.n, n.dep.path, "install one that fits", "the package %s is there as %s, and %s is needed", n.dep.Name, version, n.dep.Version)
 		}
 	}
 	slices.SortFunc(l.b.Locks, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
@@ -119,7 +119,7 @@ func (l *loader) pkg(root *source, d Dependency) *Resource {
 		l.source(s)
 		sum, err := digest(sub)
 		if err != nil {
-			l.at(agent.BundleIntegrity, d.n, d.path, "install it anew", "the package %s cannot be read: %s", d.Name, reason(err))
+			l.at(query.BundleIntegrity, d.n, d.path, "install it anew", "the package %s cannot be read: %s", d.Name, reason(err))
 			return nil
 		}
 		for _, r := range l.b.Resources {
@@ -138,7 +138,7 @@ func (l *loader) pkg(root *source, d Dependency) *Resource {
 		return nil
 	}
 	l.lacks[d.Name] = true
-	l.at(agent.BundleNotInstalled, d.n, d.path, "put it into "+path.Join(PackageFolders[0], d.Name), "the package %s is not installed", d.Name)
+	l.at(query.BundleNotInstalled, d.n, d.path, "put it into "+path.Join(PackageFolders[0], d.Name), "the package %s is not installed", d.Name)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (l *loader) compare(root *source) {
 	}
 	data, err := read(root.FS, LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.add(Problem{Code: agent.BundleNoLock, File: LockFile, Message: "which packages the bundle was made with is not written down", Suggestion: "dure bundle lock"})
+		l.add(Problem{Code: query.BundleNoLock, File: LockFile, Message: "which packages the bundle was made with is not written down", Suggestion: "dure bundle lock"})
 		return
 	}
 	var have lockFile
@@ -200,16 +200,16 @@ func (l *loader) compare(root *source) {
 		err = dec.Decode(&have)
 	}
 	if err != nil || have.Version != 1 {
-		l.add(Problem{Code: agent.BundleNoLock, File: LockFile, Message: "the lock of the packages cannot be read", Suggestion: "dure bundle lock"})
+		l.add(Problem{Code: query.BundleNoLock, File: LockFile, Message: "the lock of the packages cannot be read", Suggestion: "dure bundle lock"})
 		return
 	}
 	for _, k := range l.b.Locks {
 		i := slices.IndexFunc(have.Packages, func(o Lock) bool { return o.Name == k.Name })
 		switch {
 		case i < 0:
-			l.add(Problem{Code: agent.BundleNoLock, File: LockFile, Message: fmt.Sprintf("the package %s is not in the lock", k.Name), Suggestion: "dure bundle lock"})
+			l.add(Problem{Code: query.BundleNoLock, File: LockFile, Message: fmt.Sprintf("the package %s is not in the lock", k.Name), Suggestion: "dure bundle lock"})
 		case have.Packages[i].Integrity != k.Integrity || have.Packages[i].Version != k.Version || !maps.Equal(have.Packages[i].Dependencies, k.Dependencies):
-			l.add(Problem{Code: agent.BundleIntegrity, File: LockFile, Message: fmt.Sprintf("the package %s is not what was locked", k.Name), Suggestion: "look at what has changed in it, then: dure bundle lock"})
+			l.add(Problem{Code: query.BundleIntegrity, File: LockFile, Message: fmt.Sprintf("the package %s is not what was locked", k.Name), Suggestion: "look at what has changed in it, then: dure bundle lock"})
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // A Problem is a mistake in a bundle.
-type Problem = agent.BundleProblem
+type Problem = query.BundleProblem
 
 // maxProblems bounds what is told of one run.
 const maxProblems = 1000
@@ -26,23 +26,23 @@ func (ps *problems) add(p Problem) {
 		return
 	}
 	if p.Severity == "" {
-		p.Severity = agent.BundleError
+		p.Severity = query.BundleError
 	}
 	p.HelpURL = "docs/errors.md#problems-of-bundles"
 	ps.list = append(ps.list, p)
 }
 
 // at adds an error about a value; n may be nil.
-func (ps *problems) at(code agent.BundleCode, n *node, path, fix, format string, args ...any) {
-	ps.note(agent.BundleError, code, n, path, fix, format, args...)
+func (ps *problems) at(code query.BundleCode, n *node, path, fix, format string, args ...any) {
+	ps.note(query.BundleError, code, n, path, fix, format, args...)
 }
 
 // warn adds what is no error.
-func (ps *problems) warn(code agent.BundleCode, n *node, path, fix, format string, args ...any) {
-	ps.note(agent.BundleWarning, code, n, path, fix, format, args...)
+func (ps *problems) warn(code query.BundleCode, n *node, path, fix, format string, args ...any) {
+	ps.note(query.BundleWarning, code, n, path, fix, format, args...)
 }
 
-func (ps *problems) note(severity string, code agent.BundleCode, n *node, path, fix, format string, args ...any) {
+func (ps *problems) note(severity string, code query.BundleCode, n *node, path, fix, format string, args ...any) {
 	p := Problem{Code: code, Severity: severity, Message: fmt.Sprintf(format, args...), Path: path, Suggestion: fix}
 	if n != nil {
 		p.File, p.Doc, p.Line, p.Column = n.at.File, n.at.Doc, n.at.Line, n.at.Column
@@ -57,7 +57,7 @@ func (ps *problems) sorted() []Problem {
 	})
 	list := slices.Compact(ps.list)
 	if ps.more > 0 {
-		list = append(list, Problem{Code: agent.BundleSchema, Severity: agent.BundleError, Message: fmt.Sprintf("%d more problems are not shown", ps.more), Suggestion: "mend these first"})
+		list = append(list, Problem{Code: query.BundleSchema, Severity: query.BundleError, Message: fmt.Sprintf("%d more problems are not shown", ps.more), Suggestion: "mend these first"})
 	}
 	return list
 }

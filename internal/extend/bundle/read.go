@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 )
 
@@ -25,7 +25,7 @@ type fields struct {
 func fieldsOf(ps *problems, n *node, path string) *fields {
 	f := &fields{ps: ps, n: n, path: path}
 	if !n.null() && n.shape != object {
-		ps.at(agent.BundleSchema, n, path, "write its fields below it, indented", "%s has to have fields, and is %s", path, n.shape)
+		ps.at(query.BundleSchema, n, path, "write its fields below it, indented", "%s has to have fields, and is %s", path, n.shape)
 		f.n = nil
 	}
 	return f
@@ -55,7 +55,7 @@ func (f *fields) missing(name, fix string) {
 	if at == nil {
 		at = f.up
 	}
-	f.ps.at(agent.BundleSchema, at, join(f.path, name), fix, "%s is missing", join(f.path, name))
+	f.ps.at(query.BundleSchema, at, join(f.path, name), fix, "%s is missing", join(f.path, name))
 }
 
 // need is get for what has to be there.
@@ -72,9 +72,9 @@ func (f *fields) either(name, older string) *node {
 	n, old := f.get(name), f.get(older)
 	switch {
 	case n != nil && old != nil:
-		f.ps.at(agent.BundleSchema, old, join(f.path, older), "remove one of them", "%s and %s exclude each other", join(f.path, name), join(f.path, older))
+		f.ps.at(query.BundleSchema, old, join(f.path, older), "remove one of them", "%s and %s exclude each other", join(f.path, name), join(f.path, older))
 	case old != nil:
-		f.ps.warn(agent.BundleMigrate, old, join(f.path, older), "write: "+name, "%s is the old name of %s", join(f.path, older), name)
+		f.ps.warn(query.BundleMigrate, old, join(f.path, older), "write: "+name, "%s is the old name of %s", join(f.path, older), name)
 		return old
 	}
 	return n
@@ -90,10 +90,10 @@ func text(ps *problems, n *node, path string) string {
 	case n == nil:
 		return ""
 	case n.shape != scalar:
-		ps.at(agent.BundleSchema, n, path, "write it as one text", "%s has to be a text, and is %s", path, n.shape)
+		ps.at(query.BundleSchema, n, path, "write it as one text", "%s has to be a text, and is %s", path, n.shape)
 		return ""
 	case n.tag == "!!bool" || n.tag == "!!null":
-		ps.at(agent.BundleSchema, n, path, "put the value into quotes", "%s has to be a text", path)
+		ps.at(query.BundleSchema, n, path, "put the value into quotes", "%s has to be a text", path)
 		return ""
 	}
 	return n.text
@@ -108,7 +108,7 @@ func (f *fields) oneOf(name string, words ...string) string {
 		if like := near.Nearest(t, words); like != "" {
 			fix = "did you mean " + like + "?"
 		}
-		f.ps.at(agent.BundleSchema, n, join(f.path, name), fix, "%s is %q and has to be one of: %s", join(f.path, name), t, strings.Join(words, ", "))
+		f.ps.at(query.BundleSchema, n, join(f.path, name), fix, "%s is %q and has to be one of: %s", join(f.path, name), t, strings.Join(words, ", "))
 		return ""
 	}
 	return t
@@ -121,7 +121,7 @@ func (f *fields) whole(name string, least, most int) int {
 	}
 	v, err := strconv.Atoi(strings.ReplaceAll(n.text, "_", ""))
 	if n.shape != scalar || n.tag != "!!int" || err != nil || v < least || v > most {
-		f.ps.at(agent.BundleSchema, n, join(f.path, name), "write it in digits", "%s has to be a whole number from %d to %d", join(f.path, name), least, most)
+		f.ps.at(query.BundleSchema, n, join(f.path, name), "write it in digits", "%s has to be a whole number from %d to %d", join(f.path, name), least, most)
 		return 0
 	}
 	return v
@@ -134,7 +134,7 @@ func (f *fields) items(name string) []*node {
 		return nil
 	}
 	if n.shape != list {
-		f.ps.at(agent.BundleSchema, n, join(f.path, name), "write it as a list", "%s has to be a list, and is %s", join(f.path, name), n.shape)
+		f.ps.at(query.BundleSchema, n, join(f.path, name), "write it as a list", "%s has to be a list, and is %s", join(f.path, name), n.shape)
 		return nil
 	}
 	return n.items
@@ -203,7 +203,7 @@ func (f *fields) done() {
 		if like := near.Nearest(e.name, f.known); like != "" {
 			fix = "did you mean " + like + "?"
 		}
-		f.ps.at(agent.BundleSchema, &node{at: e.at}, join(f.path, e.name), fix, "the field %s means nothing here", join(f.path, e.name))
+		f.ps.at(query.BundleSchema, &node{at: e.at}, join(f.path, e.name), fix, "the field %s means nothing here", join(f.path, e.name))
 	}
 }
 
@@ -236,7 +236,7 @@ func valueOf(ps *problems, n *node, path string) Value {
 		return v
 	}
 	if (literal == nil) == (from == nil) {
-		ps.at(agent.BundleSchema, n, path, "write: value: TEXT, or valueFrom: {env: NAME}", "%s has to have exactly one of value and valueFrom", path)
+		ps.at(query.BundleSchema, n, path, "write: value: TEXT, or valueFrom: {env: NAME}", "%s has to have exactly one of value and valueFrom", path)
 		return v
 	}
 	if literal != nil {
@@ -254,11 +254,11 @@ func valueOf(ps *problems, n *node, path string) Value {
 		return v
 	}
 	if (env == nil) == (secret == nil) {
-		ps.at(agent.BundleSchema, from, in.path, "write: valueFrom: {env: NAME}", "%s has to have exactly one of env and secretRef", in.path)
+		ps.at(query.BundleSchema, from, in.path, "write: valueFrom: {env: NAME}", "%s has to have exactly one of env and secretRef", in.path)
 		return v
 	}
 	if v.Env = text(ps, env, join(in.path, "env")); env != nil && !isVariable(v.Env) {
-		ps.at(agent.BundleSchema, env, join(in.path, "env"), "use letters, digits and _", "%q cannot be the name of a variable", v.Env)
+		ps.at(query.BundleSchema, env, join(in.path, "env"), "use letters, digits and _", "%q cannot be the name of a variable", v.Env)
 		v.Env = ""
 	}
 	if secret != nil {
@@ -346,7 +346,7 @@ func refOf(ps *problems, n *node, path, kind string) Ref {
 	if n.shape == scalar {
 		before, name, ok := strings.Cut(n.text, "/")
 		if !ok || before == "" || name == "" || strings.Contains(name, "/") {
-			ps.at(agent.BundleRef, n, path, fmt.Sprintf("write: %s/%s", kind, strings.TrimPrefix(n.text, "/")), "%q is no reference", n.text)
+			ps.at(query.BundleRef, n, path, fmt.Sprintf("write: %s/%s", kind, strings.TrimPrefix(n.text, "/")), "%q is no reference", n.text)
 			return Ref{}
 		}
 		r.Kind, r.Name = before, name
@@ -358,12 +358,12 @@ func refOf(ps *problems, n *node, path, kind string) Ref {
 			return Ref{}
 		}
 		if r.Kind == "" || r.Name == "" {
-			ps.at(agent.BundleRef, n, path, "write: {kind: "+kind+", name: ...}", "the reference has no kind or no name")
+			ps.at(query.BundleRef, n, path, "write: {kind: "+kind+", name: ...}", "the reference has no kind or no name")
 			return Ref{}
 		}
 	}
 	if r.Kind != kind {
-		ps.at(agent.BundleRef, n, path, "name a resource of the kind "+kind, "%s has to name a resource of the kind %s, and names %s", path, kind, r.Kind)
+		ps.at(query.BundleRef, n, path, "name a resource of the kind "+kind, "%s has to name a resource of the kind %s, and names %s", path, kind, r.Kind)
 		return Ref{}
 	}
 	return r
@@ -404,7 +404,7 @@ func (f *fields) uses(name, kind string) []Use {
 func useOf(ps *problems, n *node, path, kind string) (Use, bool) {
 	u := Use{n: n, path: path}
 	if n.null() {
-		ps.at(agent.BundleRef, n, path, "write: "+kind+"/NAME", "the reference is empty")
+		ps.at(query.BundleRef, n, path, "write: "+kind+"/NAME", "the reference is empty")
 		return u, false
 	}
 	wrapped := n.get("ref")
@@ -423,7 +423,7 @@ func useOf(ps *problems, n *node, path, kind string) (Use, bool) {
 	f.done()
 	checkOverrides(ps, u.overrides, join(path, "overrides"))
 	if wrapped != nil && selector != nil {
-		ps.at(agent.BundleSchema, n, path, "remove one of them", "%s and %s exclude each other", join(path, "ref"), join(path, "selector"))
+		ps.at(query.BundleSchema, n, path, "remove one of them", "%s and %s exclude each other", join(path, "ref"), join(path, "selector"))
 		return u, false
 	}
 	if selector != nil {

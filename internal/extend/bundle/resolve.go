@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 )
 
@@ -81,9 +81,9 @@ func (l *loader) agent(r *Resource, a *Agent) *Effective {
 			data, err := read(r.src.FS, path.Clean(a.PromptFile))
 			switch {
 			case err != nil:
-				l.at(agent.BundleEntry, a.promptNode, "spec.prompt.systemRef", "look at its name and its permissions", "the file cannot be read: %s", reason(err))
+				l.at(query.BundleEntry, a.promptNode, "spec.prompt.systemRef", "look at its name and its permissions", "the file cannot be read: %s", reason(err))
 			case len(data) > maxFile:
-				l.at(agent.BundleFileTooLarge, a.promptNode, "spec.prompt.systemRef", "shorten it", "the file has more than %d bytes", maxFile)
+				l.at(query.BundleFileTooLarge, a.promptNode, "spec.prompt.systemRef", "shorten it", "the file has more than %d bytes", maxFile)
 			default:
 				e.Prompt = string(bytes.ToValidUTF8(data, []byte("\ufffd")))
 			}
@@ -98,7 +98,7 @@ func (l *loader) agent(r *Resource, a *Agent) *Effective {
 		}
 		for _, x := range spec.Exports {
 			if before, twice := calls[x.Call]; twice && x.Call != "" && before != t.ID() {
-				l.at(agent.BundleDuplicate, r.n.get("spec").get("tools"), "spec.tools", "rename one of them", "models would know two tools as %s: those of %s and %s", x.Call, before, t.ID())
+				l.at(query.BundleDuplicate, r.n.get("spec").get("tools"), "spec.tools", "rename one of them", "models would know two tools as %s: those of %s and %s", x.Call, before, t.ID())
 			}
 			calls[x.Call] = t.ID()
 		}
@@ -117,7 +117,7 @@ func (l *loader) agent(r *Resource, a *Agent) *Effective {
 		if i < len(at.items) {
 			at = at.items[i]
 		}
-		l.at(agent.BundleRefMissing, at, index("spec.requiredTools", i), fix, "the agent has no tool %s", name)
+		l.at(query.BundleRefMissing, at, index("spec.requiredTools", i), fix, "the agent has no tool %s", name)
 	}
 	return e
 }
@@ -150,7 +150,7 @@ func (l *loader) used(r *Resource, uses []Use) []*Resource {
 			}
 		}
 		if !found {
-			l.at(agent.BundleRefMissing, u.n, u.path, "look at the labels", "no %s fits the selector %s", u.Kind, strings.TrimSpace(u.Name+" "+texts(u.Labels)))
+			l.at(query.BundleRefMissing, u.n, u.path, "look at the labels", "no %s fits the selector %s", u.Kind, strings.TrimSpace(u.Name+" "+texts(u.Labels)))
 		}
 	}
 	all := make([]*Resource, len(order))
@@ -177,7 +177,7 @@ func (l *loader) changed(r *Resource, u Use) *Resource {
 	one := *r
 	if u.overrides != nil {
 		if name := u.overrides.get("metadata").get("name"); name != nil {
-			l.at(agent.BundleSchema, name, join(u.path, "overrides.metadata.name"), "remove it", "the name of a resource cannot be overridden")
+			l.at(query.BundleSchema, name, join(u.path, "overrides.metadata.name"), "remove it", "the name of a resource cannot be overridden")
 			return r
 		}
 		one.n = merge(r.n, u.overrides)
@@ -224,14 +224,14 @@ func (l *loader) extension(r *Resource, e *Extension) {
 			return
 		}
 	case RuntimeHTTP, RuntimeMCP:
-		l.at(agent.BundleSchema, r.n, "spec.runtime", "write it as a module, or as an executable", "there are no extensions of the runtime %s", e.Runtime)
+		l.at(query.BundleSchema, r.n, "spec.runtime", "write it as a module, or as an executable", "there are no extensions of the runtime %s", e.Runtime)
 		return
 	default:
 		l.entry(r, e.entry, e.Runtime, e.Entry)
 		return
 	}
 	if e.Entry != "" {
-		l.at(agent.BundleEntry, e.entry, "spec.entry", "name an extension that the program has", "the program has no extension %s", e.Entry)
+		l.at(query.BundleEntry, e.entry, "spec.entry", "name an extension that the program has", "the program has no extension %s", e.Entry)
 	}
 }
 
@@ -243,7 +243,7 @@ func (l *loader) tool(r *Resource, t *Tool) {
 			break
 		}
 		if t.Entry != "" && (l.opts.Builtin == nil || !l.opts.Builtin(t.Entry)) {
-			l.at(agent.BundleEntry, t.entry, "spec.entry", "name a tool that the program has", "the program has no tool %s", t.Entry)
+			l.at(query.BundleEntry, t.entry, "spec.entry", "name a tool that the program has", "the program has no tool %s", t.Entry)
 		}
 	default:
 		l.entry(r, t.entry, t.Runtime, t.Entry)
@@ -254,7 +254,7 @@ func (l *loader) tool(r *Resource, t *Tool) {
 	}
 	for i, s := range t.Auth.Scopes {
 		if !slices.Contains(app.Spec.(*OAuthApp).Scopes, s) {
-			l.at(agent.BundleSchema, t.Auth.n, index(join(t.Auth.path, "scopes"), i), "add it to the scopes of the OAuthApp", "the scope %q is none of those of %s", s, app.ID())
+			l.at(query.BundleSchema, t.Auth.n, index(join(t.Auth.path, "scopes"), i), "add it to the scopes of the OAuthApp", "the scope %q is none of those of %s", s, app.ID())
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (l *loader) kit(t *Tool) bool {
 		if like := near.Nearest(name, has); like != "" {
 			fix = "did you mean " + like + "?"
 		}
-		l.at(agent.BundleEntry, x.n, join(x.path, "name"), fix, "the kit %s has no %s", t.Entry, x.Name)
+		l.at(query.BundleEntry, x.n, join(x.path, "name"), fix, "the kit %s has no %s", t.Entry, x.Name)
 	}
 	return true
 }
@@ -290,16 +290,16 @@ func (l *loader) entry(r *Resource, n *node, runtime, file string) bool {
 	}
 	clean := path.Clean(strings.TrimPrefix(file, "./"))
 	if strings.Contains(file, `\`) || path.IsAbs(file) || !fs.ValidPath(clean) || slices.Contains(strings.Split(file, "/"), "..") {
-		l.at(agent.BundleTraversal, n, "spec.entry", "name a file in the folder of the bundle", "%s leads out of the folder of the bundle", file)
+		l.at(query.BundleTraversal, n, "spec.entry", "name a file in the folder of the bundle", "%s leads out of the folder of the bundle", file)
 		return false
 	}
 	info, err := fs.Stat(r.src.FS, clean)
 	switch {
 	case err != nil:
-		l.at(agent.BundleEntry, n, "spec.entry", "write the file, or mend the path", "the file %s cannot be used: %s", file, reason(err))
+		l.at(query.BundleEntry, n, "spec.entry", "write the file, or mend the path", "the file %s cannot be used: %s", file, reason(err))
 		return false
 	case !info.Mode().IsRegular():
-		l.at(agent.BundleEntry, n, "spec.entry", "name a file", "%s is no ordinary file", file)
+		l.at(query.BundleEntry, n, "spec.entry", "name a file", "%s is no ordinary file", file)
 		return false
 	}
 	return true
@@ -325,13 +325,13 @@ func (l *loader) connection(r *Resource, c *Connection) {
 			if like := near.Nearest(rule.Event, known); like != "" {
 				fix = "did you mean " + like + "?"
 			}
-			l.at(agent.BundleRefMissing, r.n.get("spec").get("ingress"), "spec.ingress", fix, "%s brings no event %s", c.Connector.ID(), rule.Event)
+			l.at(query.BundleRefMissing, r.n.get("spec").get("ingress"), "spec.ingress", fix, "%s brings no event %s", c.Connector.ID(), rule.Event)
 		}
 		if l.refer(rule.Agent, r) == nil || swarm == nil || swarm.Spec == nil {
 			continue
 		}
 		if !slices.ContainsFunc(swarm.Spec.(*Swarm).Agents, func(a Ref) bool { return a.ID() == rule.Agent.ID() }) {
-			l.at(agent.BundleSchema, rule.Agent.n, rule.Agent.Path, "add it to the agents of the swarm", "%s is none of the agents of %s", rule.Agent.ID(), swarm.ID())
+			l.at(query.BundleSchema, rule.Agent.n, rule.Agent.Path, "add it to the agents of the swarm", "%s is none of the agents of %s", rule.Agent.ID(), swarm.ID())
 		}
 	}
 }
@@ -345,7 +345,7 @@ func (l *loader) swarmOf(r *Resource, c *Connection) *Resource {
 		c.Swarm = Ref{Kind: KindSwarm, Name: one.Name, Package: one.Package}
 		return one
 	}
-	l.at(agent.BundleSchema, r.n, "spec.swarmRef", "write: swarmRef: Swarm/NAME", "it cannot be told which swarm is meant")
+	l.at(query.BundleSchema, r.n, "spec.swarmRef", "write: swarmRef: Swarm/NAME", "it cannot be told which swarm is meant")
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 )
 
@@ -145,22 +145,22 @@ func merge(base, over *node) *node {
 // parse reads the documents of a file. Each has one mistake of its syntax at most told; those
 // that can be read are returned all the same.
 func parse(file string, data []byte, ps *problems) []*node {
-	wrong := func(line, column int, code agent.BundleCode, fix, format string, args ...any) {
+	wrong := func(line, column int, code query.BundleCode, fix, format string, args ...any) {
 		ps.at(code, &node{at: Place{File: file, Line: line, Column: column}}, "", fix, format, args...)
 	}
 	if len(data) > maxFile {
-		wrong(1, 1, agent.BundleFileTooLarge, "split it into several files", "the file has more than %d bytes", maxFile)
+		wrong(1, 1, query.BundleFileTooLarge, "split it into several files", "the file has more than %d bytes", maxFile)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
-		wrong(1, 1, agent.BundleParse, "save it as UTF-8", "the file is not UTF-8")
+		wrong(1, 1, query.BundleParse, "save it as UTF-8", "the file is not UTF-8")
 		return nil
 	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	if at := strings.IndexAny(text, "\x00\r\u0085\u2028\u2029"); at >= 0 {
 		before := text[:at]
-		wrong(1+strings.Count(before, "\n"), at-strings.LastIndexByte(before, '\n'), agent.BundleParse, "save the file with ordinary line ends",
+		wrong(1+strings.Count(before, "\n"), at-strings.LastIndexByte(before, '\n'), query.BundleParse, "save the file with ordinary line ends",
 			"a line ends here in a way that many editors do not show")
 		return nil
 	}
@@ -171,7 +171,7 @@ func parse(file string, data []byte, ps *problems) []*node {
 			continue
 		}
 		if n == maxDocuments {
-			wrong(c.line, 1, agent.BundleTooManyDocuments, "split it into several files", "the file has more than %d documents", maxDocuments)
+			wrong(c.line, 1, query.BundleTooManyDocuments, "split it into several files", "the file has more than %d documents", maxDocuments)
 			break
 		}
 		if doc := c.read(file, n, ps); doc != nil {
@@ -230,7 +230,7 @@ func (c chunk) empty() bool {
 func (c chunk) read(file string, doc int, ps *problems) *node {
 	y, fault := frontmatter.YAML(c.text)
 	if fault != nil {
-		ps.at(agent.BundleParse, &node{at: Place{file, doc, fault.Line + c.line - 1, max(fault.Column, 1)}}, "", fault.Fix, "%s", fault.Message)
+		ps.at(query.BundleParse, &node{at: Place{file, doc, fault.Line + c.line - 1, max(fault.Column, 1)}}, "", fault.Fix, "%s", fault.Message)
 		return nil
 	}
 	w := walk{file: file, doc: doc, offset: c.line - 1, left: maxVisits, ps: ps}
@@ -260,7 +260,7 @@ func (w *walk) node(y *yaml.Node, depth int) (*node, bool) {
 	}
 	n := &node{at: w.place(y)}
 	if w.left--; w.left < 0 || depth == 0 {
-		w.ps.at(agent.BundleParse, n, "", "write it more plainly", "the document has too many values, or they are too deep in each other")
+		w.ps.at(query.BundleParse, n, "", "write it more plainly", "the document has too many values, or they are too deep in each other")
 		return nil, false
 	}
 	switch y.Kind {
@@ -285,7 +285,7 @@ func (w *walk) node(y *yaml.Node, depth int) (*node, bool) {
 		case "!!timestamp":
 			n.tag = "!!str"
 		default:
-			w.ps.at(agent.BundleParse, n, "", "leave the tag out", "the tag %s is not read here", n.tag)
+			w.ps.at(query.BundleParse, n, "", "leave the tag out", "the tag %s is not read here", n.tag)
 			n.tag = "!!str"
 		}
 	}
@@ -304,7 +304,7 @@ func (w *walk) fields(n *node, y *yaml.Node, depth int) bool {
 		}
 		at := w.place(y.Content[i])
 		if k.Kind != yaml.ScalarNode {
-			w.ps.at(agent.BundleParse, &node{at: at}, "", "write it as: name: value", "a name of a field is no plain text")
+			w.ps.at(query.BundleParse, &node{at: at}, "", "write it as: name: value", "a name of a field is no plain text")
 			continue
 		}
 		value, ok := w.node(v, depth-1)
@@ -316,7 +316,7 @@ func (w *walk) fields(n *node, y *yaml.Node, depth int) bool {
 			continue
 		}
 		if seen[k.Value] {
-			w.ps.at(agent.BundleParse, &node{at: at}, k.Value, "remove one of them", "%s stands here a second time", k.Value)
+			w.ps.at(query.BundleParse, &node{at: at}, k.Value, "remove one of them", "%s stands here a second time", k.Value)
 			continue
 		}
 		seen[k.Value] = true

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // value checks a value source; a secret had better not stand in the file.
@@ -12,10 +12,10 @@ func (l *loader) value(v Value, secret bool) {
 	n := &node{at: v.Place}
 	switch {
 	case secret && v.Literal != "":
-		l.warn(agent.BundleValue, n, v.Path, "write: {valueFrom: {env: NAME}}", "a secret stands in the file itself")
+		l.warn(query.BundleValue, n, v.Path, "write: {valueFrom: {env: NAME}}", "a secret stands in the file itself")
 	case v.Env != "" && l.opts.Getenv != nil:
 		if s, ok := l.opts.Getenv(v.Env); !ok || s == "" {
-			l.at(agent.BundleValue, n, v.Path, "set it, or write it into .env.local", "the variable %s is not set", v.Env)
+			l.at(query.BundleValue, n, v.Path, "set it, or write it into .env.local", "the variable %s is not set", v.Env)
 		}
 	}
 }

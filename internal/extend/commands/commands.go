@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // A BuiltIn is a command that front-ends carry out themselves.
@@ -102,12 +102,12 @@ func Find(name string) (BuiltIn, bool) {
 
 // List returns the commands that are built in as front-ends list them. about says what
 // each does.
-func List(about func(name string) string) []agent.CommandInfo {
-	all := make([]agent.CommandInfo, 0, len(builtIns))
+func List(about func(name string) string) []query.CommandInfo {
+	all := make([]query.CommandInfo, 0, len(builtIns))
 	for _, b := range builtIns {
-		all = append(all, agent.CommandInfo{
+		all = append(all, query.CommandInfo{
 			Name: b.Name, Aliases: b.Aliases, Description: about(b.Name), Hint: b.Hint, Values: b.Values,
-			Session: !b.Free, Kind: agent.CommandBuiltIn,
+			Session: !b.Free, Kind: query.CommandBuiltIn,
 		})
 	}
 	return all

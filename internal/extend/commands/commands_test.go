@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/commands"
 	"dure/internal/frontend/text"
 )
@@ -92,54 +92,54 @@ func TestPages(t *testing.T) {
 func TestRead(t *testing.T) {
 	k := commands.Known{
 		Session: true,
-		Others: []agent.CommandInfo{
-			{Name: "fix", Kind: agent.CommandCustom},
-			{Name: "Fix", Kind: agent.CommandCustom},
-			{Name: "git:tidy", Kind: agent.CommandCustom},
-			{Name: "Deploy", Kind: agent.CommandSkill},
-			{Name: "model", Kind: agent.CommandSkill},
-			{Name: "hidden", Kind: agent.CommandSkill, Off: "it is not for users"},
+		Others: []query.CommandInfo{
+			{Name: "fix", Kind: query.CommandCustom},
+			{Name: "Fix", Kind: query.CommandCustom},
+			{Name: "git:tidy", Kind: query.CommandCustom},
+			{Name: "Deploy", Kind: query.CommandSkill},
+			{Name: "model", Kind: query.CommandSkill},
+			{Name: "hidden", Kind: query.CommandSkill, Off: "it is not for users"},
 		},
 		Exists: func(path string) bool { return path == "/usr" },
 	}
-	type r = agent.CommandRead
-	send := r{Is: agent.ReadSend}
+	type r = query.CommandRead
+	send := r{Is: query.ReadSend}
 	for _, tt := range []struct {
 		text string
-		want agent.CommandRead
+		want query.CommandRead
 	}{
 		{"hello /help", send},
 		{" /help", send},
-		{"/", r{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: "help"}},
+		{"/", r{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: "help"}},
 		{"/ and so on", send},
-		{"/help", r{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: "help"}},
-		{"/HELP\n me ", r{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: "help", Arguments: "me"}},
-		{"/new\tThe Title", r{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: "clear", Arguments: "The Title"}},
-		{"/cost all", r{Is: agent.ReadRefuse, Kind: agent.CommandBuiltIn, Name: "cost", Arguments: "all", Why: agent.WhyUsage}},
-		{"/model x", r{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: "model", Arguments: "x"}},
-		{"/fix 1  2", r{Is: agent.ReadSend, Kind: agent.CommandCustom, Name: "fix", Arguments: "1  2"}},
-		{"/Fix", r{Is: agent.ReadSend, Kind: agent.CommandCustom, Name: "Fix"}},
-		{"/FIX", r{Is: agent.ReadUnknown, Name: "FIX", Near: []string{"fix", "Fix"}}},
-		{"/deploy now", r{Is: agent.ReadSend, Kind: agent.CommandSkill, Name: "Deploy", Arguments: "now"}},
-		{"/git:tidy", r{Is: agent.ReadSend, Kind: agent.CommandCustom, Name: "git:tidy"}},
-		{"/tidy", r{Is: agent.ReadUnknown, Name: "tidy", Near: []string{"git:tidy"}}},
-		{"/hidden", r{Is: agent.ReadRefuse, Kind: agent.CommandSkill, Name: "hidden", Why: "it is not for users"}},
+		{"/help", r{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: "help"}},
+		{"/HELP\n me ", r{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: "help", Arguments: "me"}},
+		{"/new\tThe Title", r{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: "clear", Arguments: "The Title"}},
+		{"/cost all", r{Is: query.ReadRefuse, Kind: query.CommandBuiltIn, Name: "cost", Arguments: "all", Why: query.WhyUsage}},
+		{"/model x", r{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: "model", Arguments: "x"}},
+		{"/fix 1  2", r{Is: query.ReadSend, Kind: query.CommandCustom, Name: "fix", Arguments: "1  2"}},
+		{"/Fix", r{Is: query.ReadSend, Kind: query.CommandCustom, Name: "Fix"}},
+		{"/FIX", r{Is: query.ReadUnknown, Name: "FIX", Near: []string{"fix", "Fix"}}},
+		{"/deploy now", r{Is: query.ReadSend, Kind: query.CommandSkill, Name: "Deploy", Arguments: "now"}},
+		{"/git:tidy", r{Is: query.ReadSend, Kind: query.CommandCustom, Name: "git:tidy"}},
+		{"/tidy", r{Is: query.ReadUnknown, Name: "tidy", Near: []string{"git:tidy"}}},
+		{"/hidden", r{Is: query.ReadRefuse, Kind: query.CommandSkill, Name: "hidden", Why: "it is not for users"}},
 		{"/usr/bin/env is odd", send},
 		{"/usr is full", send},
 		{"/a/b", send},
 		{"/nothing\nof the sort", send},
-		{"/hlep", r{Is: agent.ReadUnknown, Name: "hlep", Near: []string{"help"}}},
-		{"/comp", r{Is: agent.ReadUnknown, Name: "comp", Near: []string{"compact"}}},
-		{"/" + strings.Repeat("x", 5000), r{Is: agent.ReadUnknown, Name: strings.Repeat("x", 5000)}},
+		{"/hlep", r{Is: query.ReadUnknown, Name: "hlep", Near: []string{"help"}}},
+		{"/comp", r{Is: query.ReadUnknown, Name: "comp", Near: []string{"compact"}}},
+		{"/" + strings.Repeat("x", 5000), r{Is: query.ReadUnknown, Name: strings.Repeat("x", 5000)}},
 	} {
 		if d := cmp.Diff(tt.want, commands.Read(tt.text, k)); d != "" {
 			t.Errorf("%.40q: %s", tt.text, d)
 		}
 	}
-	if got := commands.Read("/cost", commands.Known{}); got.Is != agent.ReadRefuse || got.Why != agent.WhySession {
+	if got := commands.Read("/cost", commands.Known{}); got.Is != query.ReadRefuse || got.Why != query.WhySession {
 		t.Errorf("without a session: %+v", got)
 	}
-	if got := commands.Read("/quit", commands.Known{}); got.Is != agent.ReadRun {
+	if got := commands.Read("/quit", commands.Known{}); got.Is != query.ReadRun {
 		t.Errorf("without a session: %+v", got)
 	}
 }

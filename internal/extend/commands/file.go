@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/base/near"
 )
@@ -69,10 +69,10 @@ type Command struct {
 func (c Command) Source() string { return "command:" + c.Name }
 
 // Info is the command as front-ends list it.
-func (c Command) Info() agent.CommandInfo {
-	i := agent.CommandInfo{
+func (c Command) Info() query.CommandInfo {
+	i := query.CommandInfo{
 		Name: c.Name, Description: c.Description, Hint: c.Hint, Session: true,
-		Kind: agent.CommandCustom, Scope: string(c.Place.Scope), Path: c.Path,
+		Kind: query.CommandCustom, Scope: string(c.Place.Scope), Path: c.Path,
 	}
 	switch {
 	case c.Broken != nil:

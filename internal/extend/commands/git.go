@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/state/hunks"
 )
 
@@ -69,7 +70,7 @@ func SplitDiff(diff string) (parts []FilePart) {
 }
 
 // RawFiles reads the files of git's raw format.
-func RawFiles(raw string) (files []agent.CommitFile) {
+func RawFiles(raw string) (files []query.CommitFile) {
 	for line := range strings.Lines(raw) {
 		fields, names, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		words := strings.Fields(fields)
@@ -78,17 +79,17 @@ func RawFiles(raw string) (files []agent.CommitFile) {
 		}
 		was, now, renamed := strings.Cut(names, "\t")
 		if renamed {
-			files = append(files, agent.CommitFile{Path: hunks.Unquoted(was), Status: "D"})
+			files = append(files, query.CommitFile{Path: hunks.Unquoted(was), Status: "D"})
 			was = now
 		}
-		files = append(files, agent.CommitFile{Path: hunks.Unquoted(was), Status: words[4][:1]})
+		files = append(files, query.CommitFile{Path: hunks.Unquoted(was), Status: words[4][:1]})
 	}
 	return files
 }
 
 // CommitQuestion asks a model for the message of a commit. It reads at most characters
 // of the changes.
-func CommitQuestion(d agent.CommitDraft, most int) agent.Question {
+func CommitQuestion(d query.CommitDraft, most int) agent.Question {
 	var b strings.Builder
 	b.WriteString("Files:\n")
 	for i, f := range d.Files {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 func TestMessage(t *testing.T) {
@@ -27,7 +27,7 @@ func TestMessage(t *testing.T) {
 
 func TestRawFiles(t *testing.T) {
 	raw := ":100644 100644 aaa bbb M\ta.txt\n:000000 100644 000 ccc A\t\"sp ace\\303\\244\\t.txt\"\n:100644 100644 a b R100\told\tnew\nnothing\n"
-	want := []agent.CommitFile{{Path: "a.txt", Status: "M"}, {Path: "sp aceä\t.txt", Status: "A"}, {Path: "old", Status: "D"}, {Path: "new", Status: "R"}}
+	want := []query.CommitFile{{Path: "a.txt", Status: "M"}, {Path: "sp aceä\t.txt", Status: "A"}, {Path: "old", Status: "D"}, {Path: "new", Status: "R"}}
 	if d := cmp.Diff(want, RawFiles(raw)); d != "" {
 		t.Error(d)
 	}

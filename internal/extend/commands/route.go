@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/near"
 )
 
@@ -17,7 +17,7 @@ const maxNear = 3
 // Known is what a route knows beside the table.
 type Known struct {
 	Session bool                // there is one that is open
-	Others  []agent.CommandInfo // commands from files and skills; of two of a name the first counts
+	Others  []query.CommandInfo // commands from files and skills; of two of a name the first counts
 
 	// Exists reports whether there is such a path: what begins with one is no
 	// command. nil = there is none.
@@ -41,59 +41,59 @@ func Split(text string) (name, arguments string, ok bool) {
 // Read says what an input is: built-in commands come before those of files, those
 // before skills, and what names none of them is a message when it looks like a path or
 // like text, and else unknown. A slash alone asks for help.
-func Read(text string, k Known) agent.CommandRead {
+func Read(text string, k Known) query.CommandRead {
 	name, arguments, ok := Split(text)
 	if !ok {
-		return agent.CommandRead{Is: agent.ReadSend}
+		return query.CommandRead{Is: query.ReadSend}
 	}
 	if name == "" {
 		if arguments != "" {
-			return agent.CommandRead{Is: agent.ReadSend}
+			return query.CommandRead{Is: query.ReadSend}
 		}
 		name = "help"
 	}
-	r := agent.CommandRead{Name: name, Arguments: arguments}
+	r := query.CommandRead{Name: name, Arguments: arguments}
 	if b, ok := Find(name); ok {
-		r.Is, r.Kind, r.Name = agent.ReadRun, agent.CommandBuiltIn, b.Name
+		r.Is, r.Kind, r.Name = query.ReadRun, query.CommandBuiltIn, b.Name
 		switch {
 		case b.Bare && arguments != "":
-			r.Is, r.Why = agent.ReadRefuse, agent.WhyUsage
+			r.Is, r.Why = query.ReadRefuse, query.WhyUsage
 		case !b.Free && !k.Session:
-			r.Is, r.Why = agent.ReadRefuse, agent.WhySession
+			r.Is, r.Why = query.ReadRefuse, query.WhySession
 		case b.Prompt:
-			r.Is = agent.ReadSend
+			r.Is = query.ReadSend
 		}
 		return r
 	}
 	if c, ok := k.find(name); ok {
-		r.Is, r.Kind, r.Name = agent.ReadSend, c.Kind, c.Name
+		r.Is, r.Kind, r.Name = query.ReadSend, c.Kind, c.Name
 		if c.Off != "" {
-			r.Is, r.Why = agent.ReadRefuse, c.Off
+			r.Is, r.Why = query.ReadRefuse, c.Off
 		}
 		return r
 	}
 	if strings.ContainsAny(name, `/\`) || strings.Contains(text, "\n") || k.Exists != nil && k.Exists("/"+name) {
-		return agent.CommandRead{Is: agent.ReadSend}
+		return query.CommandRead{Is: query.ReadSend}
 	}
-	r.Is, r.Near = agent.ReadUnknown, k.nearest(name)
+	r.Is, r.Near = query.ReadUnknown, k.nearest(name)
 	return r
 }
 
 // find returns the command of a name: as it is written, else in any case if it is the
 // only one. The last part of a name alone means none.
-func (k Known) find(name string) (agent.CommandInfo, bool) {
-	var found []agent.CommandInfo
+func (k Known) find(name string) (query.CommandInfo, bool) {
+	var found []query.CommandInfo
 	name = norm.NFC.String(name)
 	for _, c := range k.Others {
 		switch {
 		case c.Name == name:
 			return c, true
-		case strings.EqualFold(c.Name, name) && !slices.ContainsFunc(found, func(f agent.CommandInfo) bool { return f.Name == c.Name }):
+		case strings.EqualFold(c.Name, name) && !slices.ContainsFunc(found, func(f query.CommandInfo) bool { return f.Name == c.Name }):
 			found = append(found, c)
 		}
 	}
 	if len(found) != 1 {
-		return agent.CommandInfo{}, false
+		return query.CommandInfo{}, false
 	}
 	return found[0], true
 }

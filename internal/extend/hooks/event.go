@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // Event is a moment at which hooks are asked.
@@ -217,7 +217,7 @@ func (e Event) AboutCall() bool { return kinds[e].tool }
 func (e Event) Types() []Type { return slices.Clone(kinds[e].types) }
 
 // Blocks says what it does that a hook forbids what an event is about: one of the words of
-// [agent.HookEffect]; "" = nothing.
+// [query.HookEffect]; "" = nothing.
 func (e Event) Blocks() string {
-	return map[blocking]string{deny: agent.HookDenies, feedback: agent.HookTells, goesOn: agent.HookGoesOn}[kinds[e].blocks]
+	return map[blocking]string{deny: query.HookDenies, feedback: query.HookTells, goesOn: query.HookGoesOn}[kinds[e].blocks]
 }

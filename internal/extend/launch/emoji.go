@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // emojiText has a line for each sign: the sign, its name, behind a comma other words for
@@ -17,7 +17,7 @@ var emojiText string
 
 // sign is an emoji with what it is found by.
 type sign struct {
-	agent.Emoji
+	query.Emoji
 	words []string
 }
 
@@ -27,7 +27,7 @@ var signs = sync.OnceValue(func() (all []sign) {
 		english, korean, _ := strings.Cut(rest, "|")
 		name, more, _ := strings.Cut(english, ",")
 		words := slices.Concat(strings.Fields(name), strings.Fields(more), strings.Fields(korean))
-		all = append(all, sign{agent.Emoji{Sign: mark, Name: name, Word: korean}, words})
+		all = append(all, sign{query.Emoji{Sign: mark, Name: name, Word: korean}, words})
 	}
 	return all
 })
@@ -41,20 +41,20 @@ const (
 
 // Emojis finds the emoji whose words begin as all words of a text do: those first that
 // have the words themselves, and of these those whose name begins with one.
-func Emojis(text string, limit int) []agent.Emoji {
+func Emojis(text string, limit int) []query.Emoji {
 	if limit <= 0 {
 		limit = someEmoji
 	}
 	limit = min(limit, maxEmoji)
 	wanted := strings.Fields(strings.ToLower(text[:min(len(text), maxQueried)]))
 	type hit struct {
-		agent.Emoji
+		query.Emoji
 		rank int
 	}
 	var hits []hit
 	for _, s := range signs() {
 		if s.Sign == strings.TrimSpace(text) {
-			return []agent.Emoji{s.Emoji}
+			return []query.Emoji{s.Emoji}
 		}
 		rank, ok := s.rank(wanted)
 		if ok {
@@ -62,7 +62,7 @@ func Emojis(text string, limit int) []agent.Emoji {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.rank - b.rank })
-	found := []agent.Emoji{}
+	found := []query.Emoji{}
 	for _, h := range hits[:min(len(hits), limit)] {
 		found = append(found, h.Emoji)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 func newSnippets(t *testing.T) Snippets {
@@ -27,21 +27,21 @@ func TestFill(t *testing.T) {
 	for _, tt := range []struct {
 		text   string
 		values map[string]string
-		want   agent.FilledSnippet
+		want   query.FilledSnippet
 	}{
-		{"plain", nil, agent.FilledSnippet{Text: "plain"}},
-		{"Dear {{name}},", map[string]string{"name": "Lee"}, agent.FilledSnippet{Text: "Dear Lee,"}},
-		{"{{ name }} {{name:x}}", map[string]string{"name": "a"}, agent.FilledSnippet{Text: "a a"}},
-		{"{{tone: kind}}!", nil, agent.FilledSnippet{Text: "kind!"}},
-		{"{{tone:}}!", nil, agent.FilledSnippet{Text: "!"}},
-		{"{{a}} {{b}} {{a}}", map[string]string{"b": "{{a}}"}, agent.FilledSnippet{Text: "{{a}} {{a}} {{a}}", Missing: []string{"a"}}},
-		{"{{a}}", map[string]string{"a": "{{date}}"}, agent.FilledSnippet{Text: "{{date}}"}},
-		{`\{{a}} {{a:1}}`, nil, agent.FilledSnippet{Text: "{{a}} 1"}},
-		{"{{date}} {{time}} {{weekday}} {{folder}} {{user}} {{year}}", nil, agent.FilledSnippet{Text: "2024-02-29 08:05 Thursday shop kim 2024"}},
-		{"{{date}}", map[string]string{"date": "today"}, agent.FilledSnippet{Text: "today"}},
-		{"x", map[string]string{"z": "1", "y": "2"}, agent.FilledSnippet{Text: "x", Unused: []string{"y", "z"}}},
-		{"{{not a name}} {{}} {{a", nil, agent.FilledSnippet{Text: "{{not a name}} {{}} {{a"}},
-		{"{{이름}} 님", map[string]string{"이름": "김"}, agent.FilledSnippet{Text: "김 님"}},
+		{"plain", nil, query.FilledSnippet{Text: "plain"}},
+		{"Dear {{name}},", map[string]string{"name": "Lee"}, query.FilledSnippet{Text: "Dear Lee,"}},
+		{"{{ name }} {{name:x}}", map[string]string{"name": "a"}, query.FilledSnippet{Text: "a a"}},
+		{"{{tone: kind}}!", nil, query.FilledSnippet{Text: "kind!"}},
+		{"{{tone:}}!", nil, query.FilledSnippet{Text: "!"}},
+		{"{{a}} {{b}} {{a}}", map[string]string{"b": "{{a}}"}, query.FilledSnippet{Text: "{{a}} {{a}} {{a}}", Missing: []string{"a"}}},
+		{"{{a}}", map[string]string{"a": "{{date}}"}, query.FilledSnippet{Text: "{{date}}"}},
+		{`\{{a}} {{a:1}}`, nil, query.FilledSnippet{Text: "{{a}} 1"}},
+		{"{{date}} {{time}} {{weekday}} {{folder}} {{user}} {{year}}", nil, query.FilledSnippet{Text: "2024-02-29 08:05 Thursday shop kim 2024"}},
+		{"{{date}}", map[string]string{"date": "today"}, query.FilledSnippet{Text: "today"}},
+		{"x", map[string]string{"z": "1", "y": "2"}, query.FilledSnippet{Text: "x", Unused: []string{"y", "z"}}},
+		{"{{not a name}} {{}} {{a", nil, query.FilledSnippet{Text: "{{not a name}} {{}} {{a"}},
+		{"{{이름}} 님", map[string]string{"이름": "김"}, query.FilledSnippet{Text: "김 님"}},
 	} {
 		path, err := s.Make("x", tt.text)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestLinks(t *testing.T) {
 	if list, err := Links(path); err != nil || len(list) != 0 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	if err := SetLink(path, agent.Link{Name: "search", URL: "https://example.com/?q={query}&l={lang}"}); err != nil {
+	if err := SetLink(path, query.Link{Name: "search", URL: "https://example.com/?q={query}&l={lang}"}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -124,11 +124,11 @@ func TestLinks(t *testing.T) {
 	if err := os.WriteFile(path, append([]byte("// mine\n"), data...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := SetLink(path, agent.Link{Name: "issue", URL: "https://example.com/i/{no}", Description: "An <issue>"}); err != nil {
+	if err := SetLink(path, query.Link{Name: "issue", URL: "https://example.com/i/{no}", Description: "An <issue>"}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := Links(path)
-	want := []agent.Link{
+	want := []query.Link{
 		{Name: "issue", URL: "https://example.com/i/{no}", Description: "An <issue>", Parameters: []string{"no"}},
 		{Name: "search", URL: "https://example.com/?q={query}&l={lang}", Parameters: []string{"query", "lang"}},
 	}
@@ -161,7 +161,7 @@ func TestLinks(t *testing.T) {
 		if list, err := Links(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, %v", text, list, err)
 		}
-		if err := SetLink(path, agent.Link{Name: "b", URL: "https://x"}); err == nil {
+		if err := SetLink(path, query.Link{Name: "b", URL: "https://x"}); err == nil {
 			t.Errorf("%.60s was written over", text)
 		}
 	}
@@ -184,7 +184,7 @@ func TestFillLink(t *testing.T) {
 		{"https://x/", []string{"1"}, "filling in the link l: it has no parameters"},
 		{"https://x/{a}", []string{strings.Repeat("한", 1000)}, "filling in the link l: the address gets longer than 8000 bytes"},
 	} {
-		l := agent.Link{Name: "l", URL: tt.url}
+		l := query.Link{Name: "l", URL: tt.url}
 		if err := check(&l); err != nil {
 			t.Fatalf("%s: %v", tt.url, err)
 		}
@@ -231,7 +231,7 @@ func FuzzFill(f *testing.F) {
 		if len(text) > maxFile || len(value) > maxFile {
 			return
 		}
-		sn := agent.Snippet{Name: "x", Text: text}
+		sn := query.Snippet{Name: "x", Text: text}
 		last := 0
 		for _, g := range gaps(text) {
 			if g.from < last || g.to > len(text) || text[g.from:g.from+2] != "{{" || text[g.to-2:g.to] != "}}" {
@@ -252,7 +252,7 @@ func FuzzLink(f *testing.F) {
 	f.Add("https://[::1]:8/{a}#{b}", "\n", "%00")
 	f.Add("https://example.com/{m/{a}a}", "x", "y")
 	f.Fuzz(func(t *testing.T, address, a, b string) {
-		l := agent.Link{Name: "l", URL: address}
+		l := query.Link{Name: "l", URL: address}
 		if check(&l) != nil {
 			return
 		}
@@ -260,7 +260,7 @@ func FuzzLink(f *testing.F) {
 		if err != nil {
 			return
 		}
-		whole := agent.Link{Name: "l", URL: got}
+		whole := query.Link{Name: "l", URL: got}
 		scheme, _, _ := strings.Cut(address, ":")
 		if err := check(&whole); err != nil || !strings.HasPrefix(got, scheme+":") {
 			t.Fatalf("%q became %q: %v", address, got, err)

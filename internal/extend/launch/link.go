@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/jsonc"
 )
 
@@ -37,8 +37,8 @@ func (e *entry) UnmarshalJSON(data []byte) error {
 // Links reads the links of a file, by name: a JSON object of names, each with an address,
 // or with an object that has url and description. In an address {name} is a parameter.
 // Comments are read over. A file that is not there has none.
-func Links(path string) ([]agent.Link, error) {
-	all := []agent.Link{}
+func Links(path string) ([]query.Link, error) {
+	all := []query.Link{}
 	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -58,7 +58,7 @@ func Links(path string) ([]agent.Link, error) {
 		return nil, fmt.Errorf("%s%w", line(text, err), err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(file)) {
-		l := agent.Link{Name: name, URL: file[name].URL, Description: file[name].Description}
+		l := query.Link{Name: name, URL: file[name].URL, Description: file[name].Description}
 		if err := check(&l); err != nil {
 			return nil, fmt.Errorf("the link %q: %w", name, err)
 		}
@@ -84,7 +84,7 @@ func line(text string, err error) string {
 
 // SetLink writes a link into the file, in the place of one of its name, and leaves
 // everything else in there as it is.
-func SetLink(path string, l agent.Link) error {
+func SetLink(path string, l query.Link) error {
 	if err := check(&l); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // check looks at a link and finds its parameters. They may stand in the path, the query
 // and the fragment, so that no value decides what is spoken with.
-func check(l *agent.Link) error {
+func check(l *query.Link) error {
 	if !named(l.Name) {
 		return ErrName
 	}
@@ -174,7 +174,7 @@ func check(l *agent.Link) error {
 
 // FillLink puts values into a link: one for each parameter, what is over belongs to the
 // last. Each is written so that it stays one part of a path, or one value of a query.
-func FillLink(l agent.Link, values []string) (string, error) {
+func FillLink(l query.Link, values []string) (string, error) {
 	switch {
 	case len(values) < len(l.Parameters):
 		return "", fmt.Errorf("filling in the link %s: nothing is given for %s", l.Name, strings.Join(l.Parameters[len(values):], ", "))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // AboutResults is what a model is told that sums up the results of a search.
@@ -20,9 +20,9 @@ const (
 )
 
 // Results writes what was found for a model. All of it is by others.
-func Results(query, language string, hits []agent.WebHit) string {
+func Results(question, language string, hits []query.WebHit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Language of the answer: %s\nQuestion: %s\n\nResults:\n", language, oneLine(query, maxShownSnippet))
+	fmt.Fprintf(&b, "Language of the answer: %s\nQuestion: %s\n\nResults:\n", language, oneLine(question, maxShownSnippet))
 	for i, h := range hits {
 		fmt.Fprintf(&b, "\n[%d] %s\n%s\n", i+1, oneLine(h.Title, maxShownTitle), oneLine(h.URL, maxURL))
 		if h.Date != "" {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 )
 
@@ -27,8 +27,8 @@ type Snippets struct {
 }
 
 // List returns all snippets by name. One that cannot be read says so itself.
-func (s Snippets) List() ([]agent.Snippet, error) {
-	all := []agent.Snippet{}
+func (s Snippets) List() ([]query.Snippet, error) {
+	all := []query.Snippet{}
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -41,12 +41,12 @@ func (s Snippets) List() ([]agent.Snippet, error) {
 		if !ok || len(all) == maxFiles {
 			continue
 		}
-		if i := slices.IndexFunc(all, func(o agent.Snippet) bool { return o.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(o query.Snippet) bool { return o.Name == name }); i >= 0 {
 			continue // NAME.md comes before NAME.txt
 		}
 		all = append(all, s.read(name, filepath.Join(s.Dir, e.Name())))
 	}
-	slices.SortFunc(all, func(a, b agent.Snippet) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b query.Snippet) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
@@ -57,8 +57,8 @@ func snippetName(file string) (string, bool) {
 	return name, (ext == ".md" || ext == ".txt") && named(name)
 }
 
-func (s Snippets) read(name, path string) agent.Snippet {
-	sn := agent.Snippet{Name: name, Path: path}
+func (s Snippets) read(name, path string) query.Snippet {
+	sn := query.Snippet{Name: name, Path: path}
 	text, err := readFile(path)
 	if err != nil {
 		sn.Error = err.Error()
@@ -77,20 +77,20 @@ func (s Snippets) read(name, path string) agent.Snippet {
 	}
 	sn.Text = strings.TrimRight(d.Body, "\n")
 	for _, g := range gaps(sn.Text) {
-		if _, ok := s.known(g.name); ok || slices.ContainsFunc(sn.Variables, func(v agent.Variable) bool { return v.Name == g.name }) {
+		if _, ok := s.known(g.name); ok || slices.ContainsFunc(sn.Variables, func(v query.Variable) bool { return v.Name == g.name }) {
 			continue
 		}
 		if len(sn.Variables) == maxGaps {
 			sn.Error = fmt.Sprintf("it has more than %d variables", maxGaps)
 			return sn
 		}
-		sn.Variables = append(sn.Variables, agent.Variable{Name: g.name, Default: g.value, Needed: !g.has})
+		sn.Variables = append(sn.Variables, query.Variable{Name: g.name, Default: g.value, Needed: !g.has})
 	}
 	return sn
 }
 
 // Find returns one snippet; [fs.ErrNotExist] = there is none of that name.
-func (s Snippets) Find(name string) (agent.Snippet, error) {
+func (s Snippets) Find(name string) (query.Snippet, error) {
 	if named(name) {
 		for _, ext := range []string{".md", ".txt"} {
 			path := filepath.Join(s.Dir, name+ext)
@@ -99,12 +99,12 @@ func (s Snippets) Find(name string) (agent.Snippet, error) {
 			}
 		}
 	}
-	return agent.Snippet{}, fmt.Errorf("finding the snippet %q: %w", name, fs.ErrNotExist)
+	return query.Snippet{}, fmt.Errorf("finding the snippet %q: %w", name, fs.ErrNotExist)
 }
 
 // Fill puts values into a snippet.
-func (s Snippets) Fill(sn agent.Snippet, values map[string]string) (agent.FilledSnippet, error) {
-	f := agent.FilledSnippet{Name: sn.Name}
+func (s Snippets) Fill(sn query.Snippet, values map[string]string) (query.FilledSnippet, error) {
+	f := query.FilledSnippet{Name: sn.Name}
 	used := map[string]bool{}
 	defaults := map[string]string{}
 	for _, v := range sn.Variables {

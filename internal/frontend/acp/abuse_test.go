@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/models/script"
@@ -117,14 +118,14 @@ func (s *still) Query(_ context.Context, q agent.Query) (any, error) {
 		return agent.SessionInfo{ID: q.Name, Workdir: "/"}, nil
 	case agent.ListSessions:
 		return agent.SessionList{}, nil
-	case agent.ListCommands:
-		return []agent.CommandInfo{}, nil
-	case agent.ListModels:
+	case query.ListCommands:
+		return []query.CommandInfo{}, nil
+	case query.ListModels:
 		return s.models, nil
-	case agent.ListProviders:
-		return []agent.ProviderInfo{{Name: "p", Local: true}}, nil
-	case agent.ReadCommand:
-		return agent.CommandRead{Is: agent.ReadSend}, nil
+	case query.ListProviders:
+		return []query.ProviderInfo{{Name: "p", Local: true}}, nil
+	case query.ReadCommand:
+		return query.CommandRead{Is: query.ReadSend}, nil
 	}
 	return nil, &agent.Problem{Code: agent.ProblemMissing, Message: "there is nothing"}
 }

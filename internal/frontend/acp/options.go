@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -28,14 +29,14 @@ const maxModels = 200
 
 // greet tells a client what it may type, and what is wrong with the settings.
 func (x *session) greet(ctx context.Context) {
-	list, err := client.Query[[]agent.CommandInfo](ctx, x.place.Client, agent.ListCommands{Session: x.id, Language: x.s.c.Text.Language()})
+	list, err := client.Query[[]query.CommandInfo](ctx, x.place.Client, query.ListCommands{Session: x.id, Language: x.s.c.Text.Language()})
 	if err != nil {
 		x.s.c.Logger.Warn("listing commands", "session", x.id, "error", err)
 		return
 	}
 	out := commandsUpdate{Kind: "available_commands_update", Commands: []availableCommand{}}
 	for _, c := range list {
-		if c.Off != "" || c.Kind == agent.CommandBuiltIn && builtIn[c.Name] == nil {
+		if c.Off != "" || c.Kind == query.CommandBuiltIn && builtIn[c.Name] == nil {
 			continue
 		}
 		a := availableCommand{Name: c.Name, About: cmp.Or(text.OneLine(c.Description), c.Name)}
@@ -145,12 +146,12 @@ func (x *session) modelOption(ctx context.Context) configOption {
 
 // reachable are the models whose providers have a key, or need none.
 func (x *session) reachable(ctx context.Context) []agent.ModelInfo {
-	models, err := client.Query[[]agent.ModelInfo](ctx, x.place.Client, agent.ListModels{})
+	models, err := client.Query[[]agent.ModelInfo](ctx, x.place.Client, query.ListModels{})
 	if err != nil {
 		x.s.c.Logger.Warn("listing models", "error", err)
 		return nil
 	}
-	providers, err := client.Query[[]agent.ProviderInfo](ctx, x.place.Client, agent.ListProviders{})
+	providers, err := client.Query[[]query.ProviderInfo](ctx, x.place.Client, query.ListProviders{})
 	if err != nil {
 		x.s.c.Logger.Warn("listing providers", "error", err)
 		return nil

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -306,20 +307,20 @@ func (x *session) mention(path, fragment string) string {
 // slash does what an input asks for that begins with a slash. done says that nothing is to
 // be sent to the model.
 func (x *session) slash(ctx context.Context, p *prompt, typed string) (stop string, done bool, err error) {
-	r, err := client.Query[agent.CommandRead](ctx, x.place.Client, agent.ReadCommand{Session: x.id, Text: typed})
+	r, err := client.Query[query.CommandRead](ctx, x.place.Client, query.ReadCommand{Session: x.id, Text: typed})
 	if err != nil {
 		return "", true, err
 	}
 	t, shown := x.s.c.Text, "/"+text.Cut(text.OneLine(r.Name), 80)
 	words := ""
 	switch {
-	case r.Is == agent.ReadSend:
+	case r.Is == query.ReadSend:
 		return "", false, nil
-	case r.Is == agent.ReadRun && builtIn[r.Name] != nil:
+	case r.Is == query.ReadRun && builtIn[r.Name] != nil:
 		words, stop, err = builtIn[r.Name](x, ctx, p, r.Arguments)
-	case r.Is == agent.ReadRun, r.Is == agent.ReadRefuse && r.Kind == agent.CommandBuiltIn:
+	case r.Is == query.ReadRun, r.Is == query.ReadRefuse && r.Kind == query.CommandBuiltIn:
 		words = t.Say(text.CommandNotHere, "name", shown)
-	case r.Is == agent.ReadRefuse:
+	case r.Is == query.ReadRefuse:
 		words = t.Say(text.CommandOff, "name", shown, "why", text.Cut(text.OneLine(r.Why), 400))
 	default:
 		words = t.Say(text.SlashUnknown, "name", shown)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -318,7 +319,7 @@ func (s *Server) deleteSession(ctx context.Context, params json.RawMessage) (any
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.Query[agent.RemovedSession](ctx, base.Client, agent.RemoveSession{Session: info.ID})
+	_, err = client.Query[query.RemovedSession](ctx, base.Client, query.RemoveSession{Session: info.ID})
 	return struct{}{}, err
 }
 

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // Providers lists the providers, and where their keys come from.
 func (c *CLI) Providers(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]agent.ProviderInfo](ctx, c.Client, agent.ListProviders{})
+	list, err := client.Query[[]query.ProviderInfo](ctx, c.Client, query.ListProviders{})
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (c *CLI) Providers(ctx context.Context, asJSON bool) error {
 }
 
 // keySource says where the key of a provider comes from.
-func (c *CLI) keySource(p agent.ProviderInfo) string {
+func (c *CLI) keySource(p query.ProviderInfo) string {
 	if p.Key == "" && p.Local {
 		return c.Text.Say(text.KeyNotNeeded)
 	}
@@ -46,7 +47,7 @@ func (c *CLI) keySource(p agent.ProviderInfo) string {
 // AskProvider lets the user choose the provider that a key is of, by its number
 // or name.
 func (c *CLI) AskProvider(ctx context.Context) (string, error) {
-	list, err := client.Query[[]agent.ProviderInfo](ctx, c.Client, agent.ListProviders{})
+	list, err := client.Query[[]query.ProviderInfo](ctx, c.Client, query.ListProviders{})
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -17,7 +18,7 @@ import (
 // Agents writes what types of agents there are. With a name it writes those of that
 // name, with their prompts.
 func (c *CLI) Agents(ctx context.Context, name string, asJSON bool) error {
-	list, err := client.Query[[]agent.AgentInfo](ctx, c.Client, agent.ListAgents{Name: name})
+	list, err := client.Query[[]query.AgentInfo](ctx, c.Client, query.ListAgents{Name: name})
 	switch {
 	case err != nil:
 		return err
@@ -35,7 +36,7 @@ func (c *CLI) Agents(ctx context.Context, name string, asJSON bool) error {
 }
 
 // agent writes one type, with what is wrong with its file.
-func (c *CLI) agent(w io.Writer, a agent.AgentInfo, whole bool) {
+func (c *CLI) agent(w io.Writer, a query.AgentInfo, whole bool) {
 	fmt.Fprintf(w, "%s  (%s", text.OneLine(a.Name), text.OneLine(a.Source))
 	if a.State != "active" {
 		fmt.Fprintf(w, ", %s", c.agentState(a))
@@ -77,7 +78,7 @@ func (c *CLI) agent(w io.Writer, a agent.AgentInfo, whole bool) {
 }
 
 // faults writes what is wrong with a file.
-func (c *CLI) faults(w io.Writer, a agent.AgentInfo) {
+func (c *CLI) faults(w io.Writer, a query.AgentInfo) {
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "    %s\n", text.OneLine(c.Text.Say(text.AgentFault, "what", c.faultLine(f))))
 	}
@@ -87,7 +88,7 @@ func (c *CLI) faults(w io.Writer, a agent.AgentInfo) {
 }
 
 // faultLine is a fault on one line: LINE:COLUMN: what; what to do.
-func (c *CLI) faultLine(f agent.FileFault) string {
+func (c *CLI) faultLine(f query.FileFault) string {
 	s := c.Text.Phrase(f.Message)
 	if f.Line > 0 {
 		s = fmt.Sprintf("%d:%d: %s", f.Line, cmp.Or(f.Column, 1), s)
@@ -98,7 +99,7 @@ func (c *CLI) faultLine(f agent.FileFault) string {
 	return s
 }
 
-func (c *CLI) agentState(a agent.AgentInfo) string {
+func (c *CLI) agentState(a query.AgentInfo) string {
 	switch a.State {
 	case "invalid":
 		return c.Text.Say(text.AgentInvalid)
@@ -112,7 +113,7 @@ func (c *CLI) agentState(a agent.AgentInfo) string {
 
 // CheckedAgents writes what is wrong with agents, and reports whether nothing is that
 // keeps one from being used.
-func (c *CLI) CheckedAgents(list []agent.AgentInfo, asJSON bool) (sound bool, err error) {
+func (c *CLI) CheckedAgents(list []query.AgentInfo, asJSON bool) (sound bool, err error) {
 	sound, noted := true, false
 	for _, a := range list {
 		sound = sound && a.Valid
@@ -137,7 +138,7 @@ func (c *CLI) CheckedAgents(list []agent.AgentInfo, asJSON bool) (sound bool, er
 
 // slashAgents lists the types of agents, or shows one.
 func (ch *chat) slashAgents(ctx context.Context, name string) {
-	list, err := client.Query[[]agent.AgentInfo](ctx, ch.Client, agent.ListAgents{Name: name, Workdir: ch.v.workdir})
+	list, err := client.Query[[]query.AgentInfo](ctx, ch.Client, query.ListAgents{Name: name, Workdir: ch.v.workdir})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return

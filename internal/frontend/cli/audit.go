@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/plan"
@@ -18,7 +19,7 @@ import (
 // AuditOptions say which decisions are shown, and how.
 type AuditOptions struct {
 	Session string // its name; "" = all
-	Query   agent.ListDecisions
+	Query   query.ListDecisions
 	Format  AuditFormat // "" = text
 }
 

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
 // CheckedBundle writes what is wrong with a bundle: all of it, in the order of the files.
-func (c *CLI) CheckedBundle(info agent.BundleInfo, asJSON bool) error {
+func (c *CLI) CheckedBundle(info query.BundleInfo, asJSON bool) error {
 	if asJSON {
 		return c.encode(info)
 	}
@@ -21,11 +21,11 @@ func (c *CLI) CheckedBundle(info agent.BundleInfo, asJSON bool) error {
 	})
 }
 
-func (c *CLI) bundleProblems(w *bufio.Writer, info agent.BundleInfo) {
+func (c *CLI) bundleProblems(w *bufio.Writer, info query.BundleInfo) {
 	wrong := 0
 	for _, p := range info.Problems {
 		key := text.BundleWarns
-		if p.Severity == agent.BundleError {
+		if p.Severity == query.BundleError {
 			wrong++
 			key = text.BundleErrs
 		}
@@ -49,7 +49,7 @@ func (c *CLI) bundleProblems(w *bufio.Writer, info agent.BundleInfo) {
 }
 
 // BundleGraph writes what a bundle has, and what names what in it.
-func (c *CLI) BundleGraph(info agent.BundleInfo, asJSON bool) error {
+func (c *CLI) BundleGraph(info query.BundleInfo, asJSON bool) error {
 	if asJSON {
 		return c.encode(info)
 	}
@@ -65,7 +65,7 @@ func (c *CLI) BundleGraph(info agent.BundleInfo, asJSON bool) error {
 					continue
 				}
 				lacks := ""
-				if !slices.ContainsFunc(info.Resources, func(o agent.BundleResource) bool { return o.ID == e.To }) {
+				if !slices.ContainsFunc(info.Resources, func(o query.BundleResource) bool { return o.ID == e.To }) {
 					lacks = "  " + c.Text.Say(text.BundleLacks)
 				}
 				fmt.Fprintf(w, "  %-9s %s%s\n", e.As, text.OneLine(e.To), lacks)

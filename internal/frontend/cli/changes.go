@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -41,13 +42,13 @@ func (c *CLI) Diff(ctx context.Context, args []string, workdir string, o DiffOpt
 	if err != nil {
 		return err
 	}
-	q := agent.Diff{Session: info.ID, All: o.All, Paths: files}
+	q := query.Diff{Session: info.ID, All: o.All, Paths: files}
 	if o.To != "" {
 		if q.From, err = c.Point(ctx, info, o.To); err != nil {
 			return err
 		}
 	}
-	report, err := client.Query[agent.DiffReport](ctx, c.Client, q)
+	report, err := client.Query[query.DiffReport](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c *CLI) diffOf(ctx context.Context, args []string, workdir string) (info a
 	if err != nil || len(args) == 0 {
 		return info, nil, errors.Join(err)
 	}
-	report, err := client.Query[agent.DiffReport](ctx, c.Client, agent.Diff{Session: info.ID, All: true, Paths: args[:1]})
+	report, err := client.Query[query.DiffReport](ctx, c.Client, query.Diff{Session: info.ID, All: true, Paths: args[:1]})
 	if err == nil && len(report.Files) == 0 {
 		err = missing // neither a session nor a file
 	}
@@ -111,7 +112,7 @@ func (c *CLI) Point(ctx context.Context, info agent.SessionInfo, s string) (int6
 	return 0, p
 }
 
-func (c *CLI) writeDiff(w *bufio.Writer, info agent.SessionInfo, r agent.DiffReport, files []string, o DiffOptions) error {
+func (c *CLI) writeDiff(w *bufio.Writer, info agent.SessionInfo, r query.DiffReport, files []string, o DiffOptions) error {
 	p := &patcher{w: w, t: c.Text, color: o.Color, clean: c.columns() > 0}
 	if p.clean && len(files) == 0 {
 		p.most = patchLines
@@ -164,14 +165,14 @@ func quoted(path string) string {
 
 // picksOf turns what a person has named into what a report has: FILE, or FILE:1,3 for
 // some of its hunks.
-func (c *CLI) picksOf(info agent.SessionInfo, r agent.DiffReport, named []string) (picks []agent.Pick, err error) {
+func (c *CLI) picksOf(info agent.SessionInfo, r query.DiffReport, named []string) (picks []agent.Pick, err error) {
 	for _, name := range named {
-		i := slices.IndexFunc(r.Files, func(f agent.FileDiff) bool { return f.Path == name || f.From == name })
+		i := slices.IndexFunc(r.Files, func(f query.FileDiff) bool { return f.Path == name || f.From == name })
 		list := ""
 		if i < 0 {
 			if at := strings.LastIndexByte(name, ':'); at > 0 {
 				name, list = name[:at], name[at+1:]
-				i = slices.IndexFunc(r.Files, func(f agent.FileDiff) bool { return f.Path == name || f.From == name })
+				i = slices.IndexFunc(r.Files, func(f query.FileDiff) bool { return f.Path == name || f.From == name })
 			}
 		}
 		if i < 0 {
@@ -193,7 +194,7 @@ func (c *CLI) picksOf(info agent.SessionInfo, r agent.DiffReport, named []string
 	return picks, nil
 }
 
-func pickOf(f agent.FileDiff) agent.Pick { return agent.Pick{Path: f.Path, From: f.From, ID: f.ID} }
+func pickOf(f query.FileDiff) agent.Pick { return agent.Pick{Path: f.Path, From: f.From, ID: f.ID} }
 
 func (c *CLI) noChange(info agent.SessionInfo, message string) error {
 	return &agent.Problem{
@@ -202,7 +203,7 @@ func (c *CLI) noChange(info agent.SessionInfo, message string) error {
 	}
 }
 
-func (c *CLI) acceptChanges(ctx context.Context, info agent.SessionInfo, r agent.DiffReport, o DiffOptions, asJSON bool) error {
+func (c *CLI) acceptChanges(ctx context.Context, info agent.SessionInfo, r query.DiffReport, o DiffOptions, asJSON bool) error {
 	picks, err := c.picksOf(info, r, o.Accept)
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func (c *CLI) acceptChanges(ctx context.Context, info agent.SessionInfo, r agent
 	return Lines(c.Out, []string{acceptedLine(c.Text, done)}, false)
 }
 
-func (c *CLI) rejectChanges(ctx context.Context, info agent.SessionInfo, r agent.DiffReport, o DiffOptions, asJSON bool) error {
+func (c *CLI) rejectChanges(ctx context.Context, info agent.SessionInfo, r query.DiffReport, o DiffOptions, asJSON bool) error {
 	picks, err := c.picksOf(info, r, o.Reject)
 	if err != nil {
 		return err
@@ -276,7 +277,7 @@ var actions = map[string]text.Key{
 
 // dryRewind shows what a rewind would do to files.
 func (c *CLI) dryRewind(ctx context.Context, info agent.SessionInfo, o RewindOptions, asJSON bool) error {
-	plan, err := client.Query[agent.RewindPlan](ctx, c.Client, agent.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force})
+	plan, err := client.Query[query.RewindPlan](ctx, c.Client, query.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force})
 	if err != nil {
 		return err
 	}
@@ -287,7 +288,7 @@ func (c *CLI) dryRewind(ctx context.Context, info agent.SessionInfo, o RewindOpt
 }
 
 // dryLines is a plan as people read it, a line for each path.
-func dryLines(t text.Catalog, plan agent.RewindPlan) (lines []string) {
+func dryLines(t text.Catalog, plan query.RewindPlan) (lines []string) {
 	for _, it := range plan.Files {
 		what, why := t.Say(actions[it.Action]), ""
 		if it.Conflict != "" && !it.Forced {

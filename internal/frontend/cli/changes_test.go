@@ -11,28 +11,29 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 	"dure/internal/prooftest"
 )
 
 // changedFiles is a report with every kind of change.
-func changedFiles() agent.DiffReport {
-	file := func(f agent.FileDiff) agent.FileDiff {
-		if f.Kind == "" && f.Status != agent.FileDeleted {
+func changedFiles() query.DiffReport {
+	file := func(f query.FileDiff) query.FileDiff {
+		if f.Kind == "" && f.Status != query.FileDeleted {
 			f.Kind = "file"
 		}
-		if f.KindWas == "" && f.Status != agent.FileAdded {
+		if f.KindWas == "" && f.Status != query.FileAdded {
 			f.KindWas = "file"
 		}
 		f.Mode, f.ModeWas = max(f.Mode, 0o644), max(f.ModeWas, 0o644)
 		return f
 	}
-	return agent.DiffReport{Session: "s1", From: "000001-a", To: "000002-b", Added: 4, Removed: 3, Files: []agent.FileDiff{
-		file(agent.FileDiff{ID: "1", Path: "added.txt", Status: agent.FileAdded, Added: 1, Command: true, Hunks: []agent.HunkDiff{{ID: "h1", NewStart: 1, NewLines: 1, Lines: []string{"+new"}}}}),
-		file(agent.FileDiff{ID: "2", Path: "gone.txt", Status: agent.FileDeleted, Removed: 1, Hunks: []agent.HunkDiff{{ID: "h2", OldStart: 1, OldLines: 1, Lines: []string{"-old", `\ No newline at end of file`}}}}),
-		file(agent.FileDiff{ID: "3", Path: "d/new.txt", From: "d/was.txt", Status: agent.FileRenamed, Added: 1, Removed: 1, Others: true, Hunks: []agent.HunkDiff{{ID: "h3", OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []string{" a", "-b", "+x", " c"}}}}),
-		file(agent.FileDiff{ID: "4", Path: "run.sh", Status: agent.FileMode, Mode: 0o755}),
-		file(agent.FileDiff{ID: "5", Path: "한글 \x1b[31m.txt", Status: agent.FileModified, Added: 2, Removed: 1, Children: []string{"c"}, Hunks: []agent.HunkDiff{
+	return query.DiffReport{Session: "s1", From: "000001-a", To: "000002-b", Added: 4, Removed: 3, Files: []query.FileDiff{
+		file(query.FileDiff{ID: "1", Path: "added.txt", Status: query.FileAdded, Added: 1, Command: true, Hunks: []query.HunkDiff{{ID: "h1", NewStart: 1, NewLines: 1, Lines: []string{"+new"}}}}),
+		file(query.FileDiff{ID: "2", Path: "gone.txt", Status: query.FileDeleted, Removed: 1, Hunks: []query.HunkDiff{{ID: "h2", OldStart: 1, OldLines: 1, Lines: []string{"-old", `\ No newline at end of file`}}}}),
+		file(query.FileDiff{ID: "3", Path: "d/new.txt", From: "d/was.txt", Status: query.FileRenamed, Added: 1, Removed: 1, Others: true, Hunks: []query.HunkDiff{{ID: "h3", OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []string{" a", "-b", "+x", " c"}}}}),
+		file(query.FileDiff{ID: "4", Path: "run.sh", Status: query.FileMode, Mode: 0o755}),
+		file(query.FileDiff{ID: "5", Path: "한글 \x1b[31m.txt", Status: query.FileModified, Added: 2, Removed: 1, Children: []string{"c"}, Hunks: []query.HunkDiff{
 			{ID: "h5", OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 2, Lines: []string{"-one", "+\x1b[2Jtwo", "+three"}},
 		}}),
 	}}

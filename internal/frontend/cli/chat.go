@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -30,7 +31,7 @@ type InteractOptions struct {
 	// MakeMemory returns the file for instructions of a scope in a folder, and makes
 	// it when it is missing. Remember adds a line to one, and returns what takes it
 	// back. nil = there is no such thing here.
-	MakeMemory func(workdir, scope string) (agent.MemoryPlace, error)
+	MakeMemory func(workdir, scope string) (query.MemoryPlace, error)
 	Remember   func(workdir, scope, text string) (path string, undo func() error, err error)
 
 	// Settings shows the settings, explains one that is named, or gives it the value
@@ -43,7 +44,7 @@ type InteractOptions struct {
 
 	// EditRule adds a permission rule to the settings, or takes one away. nil = there is
 	// no such thing here.
-	EditRule func(ctx context.Context, e agent.RuleEdit) (agent.RuleEdited, error)
+	EditRule func(ctx context.Context, e query.RuleEdit) (query.RuleEdited, error)
 
 	// Notices say how somebody is told who is away.
 	Notices Notices
@@ -240,7 +241,7 @@ func (ch *chat) leave(ctx context.Context) {
 		return // it goes on elsewhere
 	}
 	if ch.unused() {
-		_, _ = client.Query[agent.RemovedSession](ctx, ch.Client, agent.RemoveSession{Session: ch.sess.Info.ID}) // it does no harm
+		_, _ = client.Query[query.RemovedSession](ctx, ch.Client, query.RemoveSession{Session: ch.sess.Info.ID}) // it does no harm
 	} else if !ch.o.Open.Scratch && !ch.o.Quiet {
 		ch.v.note(dim, ch.Text.Say(text.Bye, "session", ch.sess.Info.ID))
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -63,7 +63,7 @@ func (ch *chat) slashCommit(ctx context.Context, _ string) { ch.draftCommit(ctx,
 // draftCommit is slashCommit for some hunks of what is staged; none = all.
 func (ch *chat) draftCommit(ctx context.Context, hunks []string) {
 	ch.aside(ctx, ch.Text.Say(text.CommitLooking), func(ctx context.Context) func() {
-		d, err := client.Query[agent.CommitDraft](ctx, ch.Client, agent.PrepareCommit{Session: ch.sess.Info.ID, Hunks: hunks})
+		d, err := client.Query[query.CommitDraft](ctx, ch.Client, query.PrepareCommit{Session: ch.sess.Info.ID, Hunks: hunks})
 		return func() {
 			switch {
 			case errors.Is(err, context.Canceled):
@@ -78,7 +78,7 @@ func (ch *chat) draftCommit(ctx context.Context, hunks []string) {
 }
 
 // showCommit shows a draft.
-func (ch *chat) showCommit(d agent.CommitDraft) {
+func (ch *chat) showCommit(d query.CommitDraft) {
 	const most = 40
 	list := func(k text.Key, names []string, st style) {
 		if len(names) == 0 {
@@ -128,7 +128,7 @@ func (ch *chat) showMessage(message string) {
 
 // askCommit asks whether the draft is to be committed: y, n, e with another message, and
 // h for some hunks of it.
-func (ch *chat) askCommit(d agent.CommitDraft) {
+func (ch *chat) askCommit(d query.CommitDraft) {
 	prompt := text.CommitPrompt
 	if len(d.Hunks) > 1 {
 		prompt = text.CommitPromptStaged
@@ -164,7 +164,7 @@ func (ch *chat) askCommit(d agent.CommitDraft) {
 }
 
 // chooseHunks shows what can be chosen of what is staged, or makes a draft of what was.
-func (ch *chat) chooseHunks(ctx context.Context, d agent.CommitDraft, said string) {
+func (ch *chat) chooseHunks(ctx context.Context, d query.CommitDraft, said string) {
 	if said = strings.TrimSpace(said); strings.EqualFold(said, "all") && len(d.Hunks) > 0 {
 		ch.draftCommit(ctx, nil)
 		return
@@ -211,9 +211,9 @@ func chosenOf(list []string, said string) (names []string, ok bool) {
 	return names, true
 }
 
-func (ch *chat) makeCommit(ctx context.Context, d agent.CommitDraft) {
+func (ch *chat) makeCommit(ctx context.Context, d query.CommitDraft) {
 	ch.aside(ctx, ch.Text.Say(text.CommitMaking), func(ctx context.Context) func() {
-		made, err := client.Query[agent.CommitMade](ctx, ch.Client, agent.MakeCommit{Session: ch.sess.Info.ID, ID: d.ID, Message: d.Message})
+		made, err := client.Query[query.CommitMade](ctx, ch.Client, query.MakeCommit{Session: ch.sess.Info.ID, ID: d.ID, Message: d.Message})
 		return func() {
 			if err != nil {
 				ch.v.fault(explain(ch.Text, err))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -32,7 +33,7 @@ func (c *CLI) Compare(ctx context.Context, a, b string, asJSON bool) error {
 		return err
 	}
 	stop := c.busy(text.BusyCompare)
-	r, err := client.Query[agent.Comparison](ctx, c.Client, agent.CompareSessions{A: first.ID, B: second.ID})
+	r, err := client.Query[agent.Comparison](ctx, c.Client, query.CompareSessions{A: first.ID, B: second.ID})
 	stop()
 	if err != nil {
 		return err

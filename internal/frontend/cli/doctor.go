@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // Doctor looks over the installation. more is what only the caller can see. A
 // fault is an [*Exited].
-func (c *CLI) Doctor(ctx context.Context, more []agent.Finding, asJSON bool) error {
+func (c *CLI) Doctor(ctx context.Context, more []query.Finding, asJSON bool) error {
 	stop := c.busy(text.BusyDoctor)
-	list, err := client.Query[[]agent.Finding](ctx, c.Client, agent.Diagnose{})
+	list, err := client.Query[[]query.Finding](ctx, c.Client, query.Diagnose{})
 	stop()
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func (c *CLI) Doctor(ctx context.Context, more []agent.Finding, asJSON bool) err
 }
 
 // Findings writes a diagnosis. A fault in it is an [*Exited].
-func (c *CLI) Findings(list []agent.Finding, asJSON bool) error {
+func (c *CLI) Findings(list []query.Finding, asJSON bool) error {
 	warn, fail := 0, 0
 	for _, f := range list {
 		switch f.State {
@@ -41,7 +41,7 @@ func (c *CLI) Findings(list []agent.Finding, asJSON bool) error {
 	return err
 }
 
-func (c *CLI) writeFindings(list []agent.Finding, asJSON bool, warn, fail int) error {
+func (c *CLI) writeFindings(list []query.Finding, asJSON bool, warn, fail int) error {
 	if asJSON {
 		return c.encode(list)
 	}
@@ -58,7 +58,7 @@ func (c *CLI) writeFindings(list []agent.Finding, asJSON bool, warn, fail int) e
 
 // writeGroups writes the findings below the headings of their groups. What is
 // said is wrapped where there is a terminal.
-func (c *CLI) writeGroups(w *bufio.Writer, list []agent.Finding) {
+func (c *CLI) writeGroups(w *bufio.Writer, list []query.Finding) {
 	states := map[string]text.Key{"ok": text.DoctorOK, "warn": text.DoctorWarn, "fail": text.DoctorFail}
 	var heads [][]string
 	var bodies [][2]string

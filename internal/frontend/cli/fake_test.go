@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	slash "dure/internal/extend/commands"
 	"dure/internal/frontend/text"
@@ -23,7 +24,7 @@ type fake struct {
 	on      func(f *fake, c agent.Command)
 	answers map[string]any // of queries, by name
 	refuse  error          // of Open
-	custom  []agent.CommandInfo
+	custom  []query.CommandInfo
 
 	mu      sync.Mutex
 	seq     int64
@@ -115,9 +116,9 @@ func (f *fake) Events(ctx context.Context, _ string, after int64) iter.Seq2[agen
 
 func (f *fake) Query(_ context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.ReadCommand:
+	case query.ReadCommand:
 		return slash.Read(q.Text, slash.Known{Session: true, Others: f.custom, Exists: func(path string) bool { return path == "/usr" }}), nil
-	case agent.ListCommands:
+	case query.ListCommands:
 		return append(slash.List(text.For(q.Language).Command), f.custom...), nil
 	}
 	switch a := f.answers[q.Query()].(type) {

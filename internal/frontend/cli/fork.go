@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -43,7 +44,7 @@ func (c *CLI) ForkFiles(ctx context.Context, info agent.SessionInfo, at int64, o
 }
 
 func (c *CLI) restoreFiles(ctx context.Context, info agent.SessionInfo, at int64, o ForkFiles) error {
-	plan, err := client.Query[agent.RewindPlan](ctx, c.Client, agent.PlanRewind{Session: info.ID, To: at})
+	plan, err := client.Query[query.RewindPlan](ctx, c.Client, query.PlanRewind{Session: info.ID, To: at})
 	if err != nil {
 		return err
 	}

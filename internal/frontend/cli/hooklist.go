@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -18,12 +19,12 @@ import (
 // Hooks lists the hooks that sessions of the working folder have, of one event or, with
 // "", of all.
 func (c *CLI) Hooks(ctx context.Context, event string, asJSON bool) error {
-	r, err := client.Query[agent.HookReport](ctx, c.Client, agent.ListHooks{})
+	r, err := client.Query[query.HookReport](ctx, c.Client, query.ListHooks{})
 	if err != nil {
 		return err
 	}
 	if event != "" {
-		r.Hooks = slices.DeleteFunc(r.Hooks, func(h agent.HookInfo) bool { return h.Event != event })
+		r.Hooks = slices.DeleteFunc(r.Hooks, func(h query.HookInfo) bool { return h.Event != event })
 	}
 	if asJSON {
 		return c.encode(r)
@@ -38,13 +39,13 @@ func (c *CLI) Hooks(ctx context.Context, event string, asJSON bool) error {
 
 // slashHooks lists the hooks of the session.
 func (ch *chat) slashHooks(ctx context.Context, arg string) {
-	r, err := client.Query[agent.HookReport](ctx, ch.Client, agent.ListHooks{Session: ch.sess.Info.ID})
+	r, err := client.Query[query.HookReport](ctx, ch.Client, query.ListHooks{Session: ch.sess.Info.ID})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return
 	}
 	if arg != "" {
-		r.Hooks = slices.DeleteFunc(r.Hooks, func(h agent.HookInfo) bool { return !strings.EqualFold(h.Event, arg) })
+		r.Hooks = slices.DeleteFunc(r.Hooks, func(h query.HookInfo) bool { return !strings.EqualFold(h.Event, arg) })
 	}
 	for _, l := range hookLines(ch.Text, r, ch.s.usable()-2) {
 		ch.v.note(plain, l)
@@ -53,7 +54,7 @@ func (ch *chat) slashHooks(ctx context.Context, arg string) {
 
 // hookLines is a report as people read it: by event what runs, at what, how, and where it
 // is defined.
-func hookLines(t text.Catalog, r agent.HookReport, columns int) (lines []string) {
+func hookLines(t text.Catalog, r query.HookReport, columns int) (lines []string) {
 	byEvent := map[string][][]string{}
 	for _, h := range r.Hooks {
 		byEvent[h.Event] = append(byEvent[h.Event], []string{
@@ -85,7 +86,7 @@ func hookLines(t text.Catalog, r agent.HookReport, columns int) (lines []string)
 }
 
 // offLines say whose hooks do not run, and why.
-func offLines(t text.Catalog, off []agent.HooksOff) (lines []string) {
+func offLines(t text.Catalog, off []query.HooksOff) (lines []string) {
 	for _, o := range off {
 		why := map[string]text.Key{"untrusted": text.HooksOffUntrusted, "changed": text.HooksOffChanged, "managed": text.HooksOffManaged}[o.Why]
 		if why == 0 {
@@ -106,10 +107,10 @@ func rowLines(rows [][]string) []string {
 }
 
 // runOf is what a hook runs, on one line.
-func runOf(h agent.HookInfo) string { return strings.Join(append([]string{h.Run}, h.Args...), " ") }
+func runOf(h query.HookInfo) string { return strings.Join(append([]string{h.Run}, h.Args...), " ") }
 
 // howOf says what is special about a hook.
-func howOf(t text.Catalog, h agent.HookInfo) (how []string) {
+func howOf(t text.Catalog, h query.HookInfo) (how []string) {
 	if h.If != "" {
 		how = append(how, t.Say(text.HookIf, "if", h.If))
 	}
@@ -161,7 +162,7 @@ func (c *CLI) HookEvents(list []HookEvent, asJSON bool) error {
 }
 
 // HookTrial writes what hooks of an event have done, and what would come of it.
-func (c *CLI) HookTrial(r agent.HookTrial, asJSON bool) error {
+func (c *CLI) HookTrial(r query.HookTrial, asJSON bool) error {
 	if asJSON {
 		return c.encode(r)
 	}
@@ -173,7 +174,7 @@ func (c *CLI) HookTrial(r agent.HookTrial, asJSON bool) error {
 	})
 }
 
-func trialLines(t text.Catalog, r agent.HookTrial) (lines []string) {
+func trialLines(t text.Catalog, r query.HookTrial) (lines []string) {
 	if len(r.Hooks) == 0 {
 		none := text.HookTestNone
 		if len(r.Off) > 0 {
@@ -207,7 +208,7 @@ func trialLines(t text.Catalog, r agent.HookTrial) (lines []string) {
 }
 
 // triedLines are what one hook has done.
-func triedLines(t text.Catalog, r agent.HookTrial, h agent.TriedHook) (lines []string) {
+func triedLines(t text.Catalog, r query.HookTrial, h query.TriedHook) (lines []string) {
 	switch h.Skip {
 	case "matcher":
 		return []string{t.Say(text.HookSkipMatcher, "matcher", strconv.Quote(text.OneLine(h.Matcher)), "value", strconv.Quote(text.OneLine(bounded(r.Match))))}
@@ -241,7 +242,7 @@ func triedLines(t text.Catalog, r agent.HookTrial, h agent.TriedHook) (lines []s
 }
 
 // effectLines are what would come of all answers.
-func effectLines(t text.Catalog, x agent.HookEffect) (lines []string) {
+func effectLines(t text.Catalog, x query.HookEffect) (lines []string) {
 	reason := text.OneLine(bounded(cmp.Or(strings.Join(x.Reasons, "; "), "-")))
 	say := func(is bool, key text.Key, args ...any) {
 		if is {
@@ -249,9 +250,9 @@ func effectLines(t text.Catalog, x agent.HookEffect) (lines []string) {
 		}
 	}
 	say(x.Stop, text.HookEffectStop, "reason", text.OneLine(bounded(cmp.Or(x.StopReason, reason))))
-	say(x.Does == agent.HookDenies, text.HookEffectDenied, "reason", reason)
-	say(x.Does == agent.HookTells, text.HookEffectTold, "reason", reason)
-	say(x.Does == agent.HookGoesOn, text.HookEffectGoesOn, "reason", reason)
+	say(x.Does == query.HookDenies, text.HookEffectDenied, "reason", reason)
+	say(x.Does == query.HookTells, text.HookEffectTold, "reason", reason)
+	say(x.Does == query.HookGoesOn, text.HookEffectGoesOn, "reason", reason)
 	say(x.Does == "" && x.Verdict == agent.Allow, text.HookEffectAllow, "reason", reason)
 	say(x.Does == "" && x.Verdict == agent.AskUser, text.HookEffectAsk, "reason", reason)
 	say(x.Input != nil, text.HookEffectInput, "input", text.OneLine(bounded(string(x.Input))))

@@ -5,16 +5,16 @@ import (
 	"context"
 	"fmt"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // Import lists sessions of other products, or imports them. One that cannot be read
 // is an error for scripts when nothing else came of it.
-func (c *CLI) Import(ctx context.Context, q agent.ImportSessions, asJSON bool) error {
+func (c *CLI) Import(ctx context.Context, q query.ImportSessions, asJSON bool) error {
 	stop := c.busy(text.BusyImport)
-	r, err := client.Query[agent.ImportReport](ctx, c.Client, q)
+	r, err := client.Query[query.ImportReport](ctx, c.Client, q)
 	stop()
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *CLI) Import(ctx context.Context, q agent.ImportSessions, asJSON bool) e
 }
 
 // importable lists what there is to import.
-func (c *CLI) importable(r agent.ImportReport) error {
+func (c *CLI) importable(r query.ImportReport) error {
 	return c.buffered(func(w *bufio.Writer) error {
 		if len(r.Found) == 0 {
 			fmt.Fprintln(w, c.Text.Say(text.ImportNone))
@@ -71,7 +71,7 @@ func (c *CLI) importable(r agent.ImportReport) error {
 }
 
 // imported tells what came of each session.
-func (c *CLI) imported(r agent.ImportReport, dry bool, done, there, failed int) error {
+func (c *CLI) imported(r query.ImportReport, dry bool, done, there, failed int) error {
 	return c.buffered(func(w *bufio.Writer) error {
 		for _, s := range r.Found {
 			title := text.Cut(text.OneLine(bounded(s.Title)), 60)

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/near"
 	"dure/internal/frontend/text"
 )
 
 // calculated is a result as people read it.
-func calculated(r agent.Calculation) string {
+func calculated(r query.Calculation) string {
 	line := r.Result
 	if !r.Exact {
 		line = "≈ " + line
@@ -27,7 +27,7 @@ func calculated(r agent.Calculation) string {
 
 // Calculate works a calculation out.
 func (c *CLI) Calculate(ctx context.Context, s string, asJSON bool) error {
-	r, err := client.Query[agent.Calculation](ctx, c.Client, agent.Calculate{Text: s})
+	r, err := client.Query[query.Calculation](ctx, c.Client, query.Calculate{Text: s})
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (c *CLI) fitted(w *bufio.Writer, rows [][]string) {
 }
 
 // Emoji lists what a text finds.
-func (c *CLI) Emoji(ctx context.Context, q agent.FindEmoji, asJSON bool) error {
-	list, err := client.Query[[]agent.Emoji](ctx, c.Client, q)
+func (c *CLI) Emoji(ctx context.Context, q query.FindEmoji, asJSON bool) error {
+	list, err := client.Query[[]query.Emoji](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *CLI) Emoji(ctx context.Context, q agent.FindEmoji, asJSON bool) error {
 	return c.listed(emojiRows(list), text.EmojiNone)
 }
 
-func emojiRows(list []agent.Emoji) (rows [][]string) {
+func emojiRows(list []query.Emoji) (rows [][]string) {
 	for _, e := range list {
 		rows = append(rows, []string{e.Sign, e.Name + ", " + e.Word})
 	}
@@ -101,7 +101,7 @@ func emojiRows(list []agent.Emoji) (rows [][]string) {
 
 // Snippets lists the user's snippets.
 func (c *CLI) Snippets(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]agent.Snippet](ctx, c.Client, agent.ListSnippets{})
+	list, err := client.Query[[]query.Snippet](ctx, c.Client, query.ListSnippets{})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *CLI) Snippets(ctx context.Context, asJSON bool) error {
 	return c.listed(snippetRows(c.Text, list), text.SnippetsNone)
 }
 
-func snippetRows(t text.Catalog, list []agent.Snippet) (rows [][]string) {
+func snippetRows(t text.Catalog, list []query.Snippet) (rows [][]string) {
 	for _, s := range list {
 		about := s.Description
 		if about == "" {
@@ -126,7 +126,7 @@ func snippetRows(t text.Catalog, list []agent.Snippet) (rows [][]string) {
 }
 
 // variables are the gaps of a snippet, as they are filled in.
-func variables(list []agent.Variable) string {
+func variables(list []query.Variable) string {
 	var all []string
 	for _, v := range list {
 		word := v.Name
@@ -140,7 +140,7 @@ func variables(list []agent.Variable) string {
 
 // Links lists the user's links.
 func (c *CLI) Links(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]agent.Link](ctx, c.Client, agent.ListLinks{})
+	list, err := client.Query[[]query.Link](ctx, c.Client, query.ListLinks{})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *CLI) Links(ctx context.Context, asJSON bool) error {
 	return c.listed(linkRows(list), text.LinksNone)
 }
 
-func linkRows(list []agent.Link) (rows [][]string) {
+func linkRows(list []query.Link) (rows [][]string) {
 	for _, l := range list {
 		rows = append(rows, []string{text.OneLine(l.Name), text.OneLine(l.Description), text.OneLine(l.URL)})
 	}
@@ -158,7 +158,7 @@ func linkRows(list []agent.Link) (rows [][]string) {
 }
 
 // Files lists the files that a text finds.
-func (c *CLI) Files(ctx context.Context, q agent.FindFiles, asJSON bool) error {
+func (c *CLI) Files(ctx context.Context, q query.FindFiles, asJSON bool) error {
 	list, err := client.Query[[]string](ctx, c.Client, q)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (c *CLI) Files(ctx context.Context, q agent.FindFiles, asJSON bool) error {
 
 // System says what the program runs on.
 func (c *CLI) System(ctx context.Context, asJSON bool) error {
-	s, err := client.Query[agent.System](ctx, c.Client, agent.DescribeSystem{})
+	s, err := client.Query[query.System](ctx, c.Client, query.DescribeSystem{})
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func size(n int64) string {
 // PaletteOptions say what of the palette is listed.
 type PaletteOptions struct {
 	Workdir string
-	Extra   []agent.PaletteEntry // what the program itself can do
+	Extra   []query.PaletteEntry // what the program itself can do
 	Kind    string               // "" = all kinds
 	Filter  string
 	JSON    bool
@@ -224,22 +224,22 @@ type PaletteOptions struct {
 
 // Palette lists what can be launched.
 func (c *CLI) Palette(ctx context.Context, o PaletteOptions) error {
-	all, err := client.Query[[]agent.PaletteEntry](ctx, c.Client, agent.ListPalette{Workdir: o.Workdir})
+	all, err := client.Query[[]query.PaletteEntry](ctx, c.Client, query.ListPalette{Workdir: o.Workdir})
 	if err != nil {
 		return err
 	}
 	all = append(slices.Clone(o.Extra), all...)
 	if o.Kind != "" {
-		all = slices.DeleteFunc(all, func(e agent.PaletteEntry) bool { return e.Kind != o.Kind })
+		all = slices.DeleteFunc(all, func(e query.PaletteEntry) bool { return e.Kind != o.Kind })
 	}
 	all = filtered(all, o.Filter)
 	if o.JSON {
-		return c.encode(append([]agent.PaletteEntry{}, all...))
+		return c.encode(append([]query.PaletteEntry{}, all...))
 	}
 	return c.listed(paletteRows(c.Text, all), text.PaletteNone)
 }
 
-func paletteRows(t text.Catalog, all []agent.PaletteEntry) (rows [][]string) {
+func paletteRows(t text.Catalog, all []query.PaletteEntry) (rows [][]string) {
 	for _, e := range all {
 		rows = append(rows, []string{t.Word(e.Kind), text.OneLine(text.Cut(e.Use, 40)), text.OneLine(e.Description)})
 	}
@@ -249,10 +249,10 @@ func paletteRows(t text.Catalog, all []agent.PaletteEntry) (rows [][]string) {
 // filtered returns the entries that all words of a filter fit, the best first: those
 // whose name begins with a word before those that have it somewhere, and these before
 // those whose name it is nearly.
-func filtered(all []agent.PaletteEntry, filter string) []agent.PaletteEntry {
+func filtered(all []query.PaletteEntry, filter string) []query.PaletteEntry {
 	words := strings.Fields(strings.ToLower(bounded(filter)))
 	type ranked struct {
-		agent.PaletteEntry
+		query.PaletteEntry
 		rank int
 	}
 	var fit []ranked
@@ -267,7 +267,7 @@ func filtered(all []agent.PaletteEntry, filter string) []agent.PaletteEntry {
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b ranked) int { return a.rank - b.rank })
-	var out []agent.PaletteEntry
+	var out []query.PaletteEntry
 	for _, f := range fit {
 		out = append(out, f.PaletteEntry)
 	}
@@ -275,7 +275,7 @@ func filtered(all []agent.PaletteEntry, filter string) []agent.PaletteEntry {
 }
 
 // fitness says how well an entry fits a word; 0 is best, -1 is not at all.
-func fitness(e agent.PaletteEntry, word string) int {
+func fitness(e query.PaletteEntry, word string) int {
 	name := strings.ToLower(e.Name)
 	switch {
 	case name == word:
@@ -295,8 +295,8 @@ func fitness(e agent.PaletteEntry, word string) int {
 }
 
 // FindWeb searches the web and writes what is found, with the summary before it.
-func (c *CLI) FindWeb(ctx context.Context, q agent.SearchWeb, asJSON bool) error {
-	w, err := client.Query[agent.WebAnswer](ctx, c.Client, q)
+func (c *CLI) FindWeb(ctx context.Context, q query.SearchWeb, asJSON bool) error {
+	w, err := client.Query[query.WebAnswer](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}

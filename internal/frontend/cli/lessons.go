@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"fmt"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
 // Lessons writes what was learnt from past tasks.
-func (c *CLI) Lessons(list []agent.Lesson, asJSON bool) error {
+func (c *CLI) Lessons(list []query.Lesson, asJSON bool) error {
 	if asJSON {
 		return c.encode(list)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
@@ -43,7 +44,7 @@ func TestLists(t *testing.T) {
 			{ID: "opus", Provider: "anthropic", Aliases: []string{"o"}, Window: 200_000, MaxOut: 64_000, Price: &agent.Price{Input: &five, Output: &fifteen}},
 			{ID: "own", Provider: "here"},
 		},
-		"diagnose": []agent.Finding{
+		"diagnose": []query.Finding{
 			{Name: "key", State: "fail", Detail: "there is none", Fix: "set it"}, {Name: "home", State: "ok", Detail: "/h"}, {Name: "git", State: "warn", Detail: "old"},
 		},
 		"session":       agent.SessionInfo{ID: "s1"},

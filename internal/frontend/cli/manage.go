@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -127,7 +128,7 @@ func (c *CLI) Rewind(ctx context.Context, name, workdir string, o RewindOptions,
 // the rest of it would be done all the same.
 func (c *CLI) touches(ctx context.Context, info agent.SessionInfo, o RewindOptions) error {
 	for _, path := range slices.Concat(o.Only, o.Force) {
-		plan, err := client.Query[agent.RewindPlan](ctx, c.Client, agent.PlanRewind{Session: info.ID, To: o.To, Only: []string{path}})
+		plan, err := client.Query[query.RewindPlan](ctx, c.Client, query.PlanRewind{Session: info.ID, To: o.To, Only: []string{path}})
 		if err != nil {
 			return err
 		}

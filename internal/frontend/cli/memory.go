@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -35,7 +35,7 @@ func MemoryScope(word string) (scope string, ok bool) {
 
 // Memory lists the instruction files of a folder.
 func (c *CLI) Memory(ctx context.Context, workdir string, asJSON bool) error {
-	r, err := client.Query[agent.MemoryReport](ctx, c.Client, agent.ListMemory{Workdir: workdir})
+	r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{Workdir: workdir})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *CLI) Memory(ctx context.Context, workdir string, asJSON bool) error {
 // MemoryText writes what a model is told by the files that are active from the start,
 // of one scope or, with "", of all.
 func (c *CLI) MemoryText(ctx context.Context, workdir, scope string, asJSON bool) error {
-	r, err := client.Query[agent.MemoryReport](ctx, c.Client, agent.ListMemory{Workdir: workdir, Text: true, Scope: scope})
+	r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{Workdir: workdir, Text: true, Scope: scope})
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *CLI) MemoryText(ctx context.Context, workdir, scope string, asJSON bool
 }
 
 // memoryLines is a report as people read it.
-func (c *CLI) memoryLines(r agent.MemoryReport, columns int) (lines []string) {
+func (c *CLI) memoryLines(r query.MemoryReport, columns int) (lines []string) {
 	if r.Off {
 		lines = append(lines, c.Text.Say(text.MemoryOff))
 	}
@@ -111,7 +111,7 @@ func (c *CLI) memoryLines(r agent.MemoryReport, columns int) (lines []string) {
 }
 
 // memoryWarnings are a line for each finding.
-func (c *CLI) memoryWarnings(r agent.MemoryReport) (lines []string) {
+func (c *CLI) memoryWarnings(r query.MemoryReport) (lines []string) {
 	for _, f := range r.Findings {
 		_, detail, fix := c.Text.Finding(f)
 		line := text.OneLine(bounded(detail))
@@ -126,7 +126,7 @@ func (c *CLI) memoryWarnings(r agent.MemoryReport) (lines []string) {
 // memoryWarning is one line on what the user should know of the instructions of a
 // session; "" = nothing, or nobody can tell.
 func (c *CLI) memoryWarning(ctx context.Context, session string) string {
-	r, err := client.Query[agent.MemoryReport](ctx, c.Client, agent.ListMemory{Session: session})
+	r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{Session: session})
 	if err != nil {
 		return ""
 	}
@@ -148,7 +148,7 @@ func (ch *chat) slashMemory(ctx context.Context, arg string) {
 		return
 	}
 	if arg == "" {
-		r, err := client.Query[agent.MemoryReport](ctx, ch.Client, agent.ListMemory{Session: ch.sess.Info.ID})
+		r, err := client.Query[query.MemoryReport](ctx, ch.Client, query.ListMemory{Session: ch.sess.Info.ID})
 		if err != nil {
 			ch.v.fault(explain(ch.Text, err))
 			return
@@ -221,7 +221,7 @@ func (ch *chat) takeNote(ctx context.Context, answer string) {
 
 // unreadNote says that a note stands in a file that the model is not given.
 func (ch *chat) unreadNote(ctx context.Context, path string) {
-	r, err := client.Query[agent.MemoryReport](ctx, ch.Client, agent.ListMemory{Session: ch.sess.Info.ID})
+	r, err := client.Query[query.MemoryReport](ctx, ch.Client, query.ListMemory{Session: ch.sess.Info.ID})
 	if err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -57,7 +58,7 @@ func (ch *chat) complete(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
 	defer cancel()
-	found, err := client.Query[[]string](ctx, ch.Client, agent.CompleteMention{Session: ch.sess.Info.ID, Typed: strings.TrimPrefix(typed, `"`)})
+	found, err := client.Query[[]string](ctx, ch.Client, query.CompleteMention{Session: ch.sess.Info.ID, Typed: strings.TrimPrefix(typed, `"`)})
 	if err != nil || len(found) == 0 {
 		return // whoever types goes on
 	}
@@ -93,7 +94,7 @@ func (ch *chat) completePrompt(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
 	defer cancel()
-	found, err := client.Query[agent.PromptValues](ctx, ch.Client, agent.CompletePrompt{Session: ch.sess.Info.ID, Text: typed})
+	found, err := client.Query[query.PromptValues](ctx, ch.Client, query.CompletePrompt{Session: ch.sess.Info.ID, Text: typed})
 	if err != nil || found.Argument == "" || !strings.HasSuffix(typed, found.Typed) {
 		return false
 	}

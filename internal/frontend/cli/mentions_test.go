@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
@@ -53,11 +54,11 @@ func TestMentionsWhileTyping(t *testing.T) {
 // Tab completes the argument of a prompt of a server as far as the server is certain, in
 // quotes where there are blanks in it.
 func TestPromptArgumentsWhileTyping(t *testing.T) {
-	values := func(typed, value string, list ...string) agent.PromptValues {
-		return agent.PromptValues{Argument: "who", Typed: typed, Value: value, Values: list}
+	values := func(typed, value string, list ...string) query.PromptValues {
+		return query.PromptValues{Argument: "who", Typed: typed, Value: value, Values: list}
 	}
 	for _, tt := range []struct {
-		found agent.PromptValues
+		found query.PromptValues
 		keys  string
 		sent  string
 		see   string

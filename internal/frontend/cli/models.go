@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -27,7 +28,7 @@ func (c *CLI) Models(ctx context.Context, o ModelsOptions) error {
 	if o.Local {
 		stop = c.busy(text.BusyModels)
 	}
-	list, err := client.Query[[]agent.ModelInfo](ctx, c.Client, agent.ListModels{Local: o.Local})
+	list, err := client.Query[[]agent.ModelInfo](ctx, c.Client, query.ListModels{Local: o.Local})
 	stop()
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c *CLI) price(p *agent.Price) string {
 // [*Exited].
 func (c *CLI) CheckModel(ctx context.Context, name string, asJSON bool) error {
 	stop := c.busy(text.BusyCheck)
-	r, err := client.Query[agent.ModelCheck](ctx, c.Client, agent.CheckModel{Model: name})
+	r, err := client.Query[query.ModelCheck](ctx, c.Client, query.CheckModel{Model: name})
 	stop()
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (c *CLI) CheckModel(ctx context.Context, name string, asJSON bool) error {
 	return err
 }
 
-func (c *CLI) writeCheck(r agent.ModelCheck) error {
+func (c *CLI) writeCheck(r query.ModelCheck) error {
 	ms := func(n int64) string { return took(time.Duration(n) * time.Millisecond) }
 	if r.OK {
 		_, err := fmt.Fprintln(c.Out, c.Text.Say(text.CheckGood,

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // Lines about what goes on beside a session are shown between what is typed, as they may be
@@ -106,7 +107,7 @@ func TestNoticeSequences(t *testing.T) {
 }
 
 func TestPaletteFilter(t *testing.T) {
-	all := []agent.PaletteEntry{
+	all := []query.PaletteEntry{
 		{Kind: "command", Name: "review", Use: "dure review"},
 		{Kind: "skill", Name: "design-review", Description: "Review a design"},
 		{Kind: "link", Name: "docs", Description: "The reviews"},

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
@@ -49,7 +49,7 @@ func named(side, name string) string {
 }
 
 // file writes one change.
-func (p *patcher) file(f agent.FileDiff) {
+func (p *patcher) file(f query.FileDiff) {
 	for _, r := range remarks(p.t, f) {
 		p.line(dim, "# "+named("", f.Path)+": "+r)
 	}
@@ -59,9 +59,9 @@ func (p *patcher) file(f agent.FileDiff) {
 	}
 	p.line(bold, "diff --git "+named("a", was)+" "+named("b", f.Path))
 	switch {
-	case f.Status == agent.FileAdded:
+	case f.Status == query.FileAdded:
 		p.line(bold, "new file mode "+mode(f.Kind, f.Mode))
-	case f.Status == agent.FileDeleted:
+	case f.Status == query.FileDeleted:
 		p.line(bold, "deleted file mode "+mode(f.KindWas, f.ModeWas))
 	case mode(f.Kind, f.Mode) != mode(f.KindWas, f.ModeWas):
 		p.line(bold, "old mode "+mode(f.KindWas, f.ModeWas))
@@ -83,9 +83,9 @@ func (p *patcher) file(f agent.FileDiff) {
 	}
 }
 
-func old(f agent.FileDiff) string {
+func old(f query.FileDiff) string {
 	switch {
-	case f.Status == agent.FileAdded:
+	case f.Status == query.FileAdded:
 		return "/dev/null"
 	case f.From != "":
 		return named("a", f.From)
@@ -93,15 +93,15 @@ func old(f agent.FileDiff) string {
 	return named("a", f.Path)
 }
 
-func now(f agent.FileDiff) string {
-	if f.Status == agent.FileDeleted {
+func now(f query.FileDiff) string {
+	if f.Status == query.FileDeleted {
 		return "/dev/null"
 	}
 	return named("b", f.Path)
 }
 
 // links writes where a link led and leads, as if that were its text.
-func (p *patcher) links(f agent.FileDiff) {
+func (p *patcher) links(f query.FileDiff) {
 	if f.LinkWas != "" {
 		p.line(red, "-"+f.LinkWas)
 	}
@@ -110,7 +110,7 @@ func (p *patcher) links(f agent.FileDiff) {
 	}
 }
 
-func (p *patcher) hunks(f agent.FileDiff) {
+func (p *patcher) hunks(f query.FileDiff) {
 	shown := 0
 	for i, h := range f.Hunks {
 		if p.most > 0 && shown >= p.most {
@@ -130,14 +130,14 @@ func (p *patcher) hunks(f agent.FileDiff) {
 	}
 }
 
-func count(hunks []agent.HunkDiff) (n int) {
+func count(hunks []query.HunkDiff) (n int) {
 	for _, h := range hunks {
 		n += len(h.Lines)
 	}
 	return n
 }
 
-func hunkHead(h agent.HunkDiff, n int) string {
+func hunkHead(h query.HunkDiff, n int) string {
 	return fmt.Sprintf("@@ -%d,%d +%d,%d @@ #%d", h.OldStart, h.OldLines, h.NewStart, h.NewLines, n)
 }
 
@@ -163,7 +163,7 @@ func mode(kind string, bits uint32) string {
 }
 
 // remarks are what is said of a change beside its lines.
-func remarks(t text.Catalog, f agent.FileDiff) (all []string) {
+func remarks(t text.Catalog, f query.FileDiff) (all []string) {
 	add := func(is bool, k text.Key, args ...any) {
 		if is {
 			all = append(all, t.Say(k, args...))
@@ -181,11 +181,11 @@ func remarks(t text.Catalog, f agent.FileDiff) (all []string) {
 
 // signs are the letters of the ways in which files differ.
 var signs = map[string]string{
-	agent.FileAdded: "A", agent.FileModified: "M", agent.FileDeleted: "D", agent.FileRenamed: "R", agent.FileMode: "M", agent.FileType: "T",
+	query.FileAdded: "A", query.FileModified: "M", query.FileDeleted: "D", query.FileRenamed: "R", query.FileMode: "M", query.FileType: "T",
 }
 
 // statLine is a change in one line.
-func statLine(t text.Catalog, f agent.FileDiff) (parts []part) {
+func statLine(t text.Catalog, f query.FileDiff) (parts []part) {
 	name := text.ExactLine(f.Path)
 	if f.From != "" {
 		name = text.ExactLine(f.From) + " → " + name
@@ -209,7 +209,7 @@ func statLine(t text.Catalog, f agent.FileDiff) (parts []part) {
 	return parts
 }
 
-func totalLine(t text.Catalog, r agent.DiffReport) string {
+func totalLine(t text.Catalog, r query.DiffReport) string {
 	if len(r.Files) == 0 {
 		return t.Say(text.DiffNone)
 	}

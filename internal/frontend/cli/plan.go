@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/plan"
@@ -147,7 +148,7 @@ func (v *view) plansNow() agent.PlanMode {
 // was not read, the log is asked.
 func (ch *chat) newest(ctx context.Context) *agent.StoodPlan {
 	if ch.v.plan == nil && ch.known != nil {
-		r, err := client.Query[agent.SessionStand](ctx, ch.Client, agent.SessionAt{Session: ch.sess.Info.ID})
+		r, err := client.Query[agent.SessionStand](ctx, ch.Client, query.SessionAt{Session: ch.sess.Info.ID})
 		if err == nil {
 			ch.v.plan = r.Plan
 		}

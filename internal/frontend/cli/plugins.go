@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/near"
 	"dure/internal/frontend/text"
@@ -15,7 +16,7 @@ import (
 
 // Plugins lists plugins, or shows the one of a name or an ID; "" = all.
 func (c *CLI) Plugins(ctx context.Context, name string, asJSON bool) error {
-	all, err := client.Query[[]agent.PluginInfo](ctx, c.Client, agent.ListPlugins{})
+	all, err := client.Query[[]query.PluginInfo](ctx, c.Client, query.ListPlugins{})
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (c *CLI) Plugins(ctx context.Context, name string, asJSON bool) error {
 	return w.Flush()
 }
 
-func (c *CLI) plugin(all []agent.PluginInfo, name string, asJSON bool) error {
+func (c *CLI) plugin(all []query.PluginInfo, name string, asJSON bool) error {
 	info, err := findPlugin(all, name)
 	if err != nil {
 		return err
@@ -48,10 +49,10 @@ func (c *CLI) plugin(all []agent.PluginInfo, name string, asJSON bool) error {
 }
 
 // findPlugin returns the plugin of a name or an ID.
-func findPlugin(all []agent.PluginInfo, name string) (agent.PluginInfo, error) {
-	i := slices.IndexFunc(all, func(p agent.PluginInfo) bool { return p.ID == name })
+func findPlugin(all []query.PluginInfo, name string) (query.PluginInfo, error) {
+	i := slices.IndexFunc(all, func(p query.PluginInfo) bool { return p.ID == name })
 	if i < 0 {
-		i = slices.IndexFunc(all, func(p agent.PluginInfo) bool { return p.Name == name })
+		i = slices.IndexFunc(all, func(p query.PluginInfo) bool { return p.Name == name })
 	}
 	if i >= 0 {
 		return all[i], nil
@@ -65,14 +66,14 @@ func findPlugin(all []agent.PluginInfo, name string) (agent.PluginInfo, error) {
 		fix = "dure plugin show " + like
 	}
 	shown := text.Cut(text.OneLine(name), 60)
-	return agent.PluginInfo{}, &agent.Problem{
+	return query.PluginInfo{}, &agent.Problem{
 		Code: agent.ProblemPlugin, Message: "plugin " + shown + ": there is no such plugin", Fix: fix,
 		Args: map[string]string{"name": shown, "error": "there is no such plugin", "fix": fix},
 	}
 }
 
 // pluginList is plugins as people read them: a line for each, and one for what is wrong.
-func pluginList(t text.Catalog, all []agent.PluginInfo) (lines []string) {
+func pluginList(t text.Catalog, all []query.PluginInfo) (lines []string) {
 	for _, p := range all {
 		state := text.PluginEnabled
 		if !p.Enabled {
@@ -94,8 +95,8 @@ func pluginList(t text.Catalog, all []agent.PluginInfo) (lines []string) {
 }
 
 // pluginLines is all that is known of a plugin.
-func pluginLines(t text.Catalog, p agent.PluginInfo) []string {
-	lines := pluginList(t, []agent.PluginInfo{p})
+func pluginLines(t text.Catalog, p query.PluginInfo) []string {
+	lines := pluginList(t, []query.PluginInfo{p})
 	lines = append(lines, t.Say(text.PluginFrom, "source", text.ExactLine(p.Source)))
 	if p.SHA256 != "" {
 		lines = append(lines, t.Say(text.PluginHash, "hash", p.SHA256))
@@ -136,10 +137,10 @@ func pluginLines(t text.Catalog, p agent.PluginInfo) []string {
 // slashPlugin lists plugins, or shows one. They are changed outside of a conversation,
 // where somebody can be asked about the whole of one.
 func (ch *chat) slashPlugin(ctx context.Context, arg string) {
-	all, err := client.Query[[]agent.PluginInfo](ctx, ch.Client, agent.ListPlugins{})
+	all, err := client.Query[[]query.PluginInfo](ctx, ch.Client, query.ListPlugins{})
 	lines := pluginList(ch.Text, all)
 	if err == nil && arg != "" {
-		var one agent.PluginInfo
+		var one query.PluginInfo
 		if one, err = findPlugin(all, arg); err == nil {
 			lines = pluginLines(ch.Text, one)
 		}

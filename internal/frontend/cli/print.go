@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/transcript"
@@ -275,7 +276,7 @@ func (p *printer) object(ctx context.Context) transcript.Result {
 	}
 	o := p.result.Result(why)
 	o.DurationMS = p.Now().Sub(p.began).Milliseconds()
-	if models, err := client.Query[[]agent.ModelInfo](ctx, p.Client, agent.ListModels{}); err == nil { // else less is said of them
+	if models, err := client.Query[[]agent.ModelInfo](ctx, p.Client, query.ListModels{}); err == nil { // else less is said of them
 		o.Describe(models)
 	}
 	return o

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -15,18 +16,18 @@ func (c *CLI) readable(ctx context.Context, o PrintOptions) error {
 	if !strings.HasPrefix(o.Prompt, "/") {
 		return nil
 	}
-	r, err := client.Query[agent.CommandRead](ctx, c.Client, agent.ReadCommand{Workdir: o.Open.Workdir, Text: o.Prompt})
+	r, err := client.Query[query.CommandRead](ctx, c.Client, query.ReadCommand{Workdir: o.Open.Workdir, Text: o.Prompt})
 	if err != nil {
 		return err
 	}
 	shown := "/" + text.OneLine(bounded(r.Name))
 	p := &agent.Problem{Code: agent.ProblemUsage}
 	switch {
-	case r.Is == agent.ReadSend:
+	case r.Is == query.ReadSend:
 		return nil
-	case r.Is == agent.ReadRun, r.Kind == agent.CommandBuiltIn:
+	case r.Is == query.ReadRun, r.Kind == query.CommandBuiltIn:
 		p.Message = c.Text.Say(text.CommandNotHere, "name", shown)
-	case r.Is == agent.ReadRefuse:
+	case r.Is == query.ReadRefuse:
 		p.Message = c.Text.Say(text.CommandOff, "name", shown, "why", text.OneLine(bounded(r.Why)))
 	default:
 		p.Message = c.Text.Say(text.SlashUnknown, "name", shown)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -16,8 +17,8 @@ const shownPrompt = 200
 
 // Prompt shows what the system prompt of a session would be made of: of each section
 // its beginning, or with full all of it.
-func (c *CLI) Prompt(ctx context.Context, q agent.PromptPreview, full, asJSON bool) error {
-	r, err := client.Query[agent.PromptReport](ctx, c.Client, q)
+func (c *CLI) Prompt(ctx context.Context, q query.PromptPreview, full, asJSON bool) error {
+	r, err := client.Query[query.PromptReport](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ type promptLine struct {
 }
 
 // promptLines is a report as people read it.
-func promptLines(t text.Catalog, r agent.PromptReport, full bool) []promptLine {
+func promptLines(t text.Catalog, r query.PromptReport, full bool) []promptLine {
 	model := r.Model
 	if model == "" {
 		model = t.Say(text.Unknown)
@@ -101,11 +102,11 @@ func (ch *chat) slashPrompt(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "prompt"))
 		return
 	}
-	q := agent.PromptPreview{Model: ch.v.model, Workdir: ch.v.workdir, Opened: ch.v.opened}
+	q := query.PromptPreview{Model: ch.v.model, Workdir: ch.v.workdir, Opened: ch.v.opened}
 	if ch.v.work != nil {
 		q.Profile, q.Model = ch.v.work.Name, either(ch.v.work.Model, q.Model)
 	}
-	r, err := client.Query[agent.PromptReport](ctx, ch.Client, q)
+	r, err := client.Query[query.PromptReport](ctx, ch.Client, q)
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
 func TestPromptLines(t *testing.T) {
-	r := agent.PromptReport{
+	r := query.PromptReport{
 		Profile: "review", Kind: "code", Path: "/home/u/.dure/prompts/review.md", Budget: 500, Tokens: 130,
-		Sections: []agent.PromptSection{
+		Sections: []query.PromptSection{
 			{ID: "identity", Title: "Identity", Content: "You are dure.", Priority: 100, Required: true, Tokens: 40},
 			{ID: "capabilities", Title: "How to work", Content: "# How to work\n- Look before you act.\n" + strings.Repeat("- And again.\n", 20), Priority: 80, Tokens: 90},
 			{ID: "examples", Title: "Examples", Content: "# Examples\nOne \x1b[31mred.", Priority: 10, Tokens: 1200, Dropped: true},
 		},
-		Tools: []agent.PromptTool{{Name: "Bash", Description: "Runs a shell command and returns what it prints (stdout and stderr together).", Tokens: 224}},
+		Tools: []query.PromptTool{{Name: "Bash", Description: "Runs a shell command and returns what it prints (stdout and stderr together).", Tokens: 224}},
 	}
 	var b strings.Builder
 	for _, language := range []string{"en", "ko"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -23,7 +24,7 @@ type RemoveOptions struct {
 // Remove deletes sessions after a yes. One that cannot be deleted keeps no other one
 // from going; the error is about the first of them.
 func (c *CLI) Remove(ctx context.Context, list []agent.SessionInfo, o RemoveOptions) error {
-	gone := []agent.RemovedSession{}
+	gone := []query.RemovedSession{}
 	if len(list) > 0 && !o.Yes {
 		yes, err := c.agreed(list, o)
 		if err != nil {
@@ -35,7 +36,7 @@ func (c *CLI) Remove(ctx context.Context, list []agent.SessionInfo, o RemoveOpti
 	}
 	var failed error
 	for _, s := range list {
-		r, err := client.Query[agent.RemovedSession](ctx, c.Client, agent.RemoveSession{Session: s.ID, Force: o.Force})
+		r, err := client.Query[query.RemovedSession](ctx, c.Client, query.RemoveSession{Session: s.ID, Force: o.Force})
 		if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing && len(list) > 1 {
 			continue // it went with its parent
 		}
@@ -85,7 +86,7 @@ func (c *CLI) agreed(list []agent.SessionInfo, o RemoveOptions) (bool, error) {
 	return answer == "y" || answer == "yes" || answer == "예" || answer == "네", nil
 }
 
-func (c *CLI) removed(gone []agent.RemovedSession) error {
+func (c *CLI) removed(gone []query.RemovedSession) error {
 	return c.buffered(func(w *bufio.Writer) error {
 		if len(gone) == 0 {
 			fmt.Fprintln(w, c.Text.Say(text.DeletedNone))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -22,7 +23,7 @@ func (c *CLI) Replay(ctx context.Context, name, workdir string, asJSON bool) err
 		return err
 	}
 	stop := c.busy(text.BusyReplay)
-	r, err := client.Query[agent.ReplayReport](ctx, c.Client, agent.VerifyReplay{Session: info.ID})
+	r, err := client.Query[agent.ReplayReport](ctx, c.Client, query.VerifyReplay{Session: info.ID})
 	stop()
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func (c *CLI) Stand(ctx context.Context, name, workdir string, seq int64, asJSON
 	if err != nil {
 		return err
 	}
-	r, err := client.Query[agent.SessionStand](ctx, c.Client, agent.SessionAt{Session: info.ID, Seq: seq})
+	r, err := client.Query[agent.SessionStand](ctx, c.Client, query.SessionAt{Session: info.ID, Seq: seq})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -18,7 +19,7 @@ const (
 // reviewing is a walk through what was changed, file by file. Each answer is sent when
 // it is given; those on hunks when their file is done.
 type reviewing struct {
-	report agent.DiffReport
+	report query.DiffReport
 	at     int // file
 	asks   reviewAsk
 
@@ -43,11 +44,11 @@ const (
 	askAll
 )
 
-func (r *reviewing) file() agent.FileDiff { return r.report.Files[r.at] }
+func (r *reviewing) file() query.FileDiff { return r.report.Files[r.at] }
 
 // changes asks what the session has changed.
-func (ch *chat) changes(ctx context.Context, paths ...string) (agent.DiffReport, bool) {
-	r, err := client.Query[agent.DiffReport](ctx, ch.Client, agent.Diff{Session: ch.sess.Info.ID, Paths: paths})
+func (ch *chat) changes(ctx context.Context, paths ...string) (query.DiffReport, bool) {
+	r, err := client.Query[query.DiffReport](ctx, ch.Client, query.Diff{Session: ch.sess.Info.ID, Paths: paths})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return r, false
@@ -82,7 +83,7 @@ func (ch *chat) slashDiff(ctx context.Context, arg string) {
 }
 
 // showHunks draws some hunks of a file, at most so many lines of them; 0 = all.
-func (ch *chat) showHunks(f agent.FileDiff, from, to, most int) {
+func (ch *chat) showHunks(f query.FileDiff, from, to, most int) {
 	shown := 0
 	for i := from; i < to; i++ {
 		if most > 0 && shown >= most {

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // Rules lists the permission rules that sessions of the working folder have.
 func (c *CLI) Rules(ctx context.Context, asJSON bool) error {
-	r, err := client.Query[agent.RuleReport](ctx, c.Client, agent.ListRules{})
+	r, err := client.Query[query.RuleReport](ctx, c.Client, query.ListRules{})
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (c *CLI) Rules(ctx context.Context, asJSON bool) error {
 
 // ruleLines is a report as people read it: what a rule does, the rule, and where it
 // stands.
-func ruleLines(t text.Catalog, r agent.RuleReport, columns int) []string {
+func ruleLines(t text.Catalog, r query.RuleReport, columns int) []string {
 	lines := []string{t.Say(text.ModeNow, "mode", string(either(r.Mode, agent.ModeDefault)))}
 	var rows [][]string
 	for _, rule := range r.Rules {
@@ -48,7 +49,7 @@ func ruleLines(t text.Catalog, r agent.RuleReport, columns int) []string {
 }
 
 // whereRule says where a rule stands.
-func whereRule(t text.Catalog, r agent.RuleInfo) string {
+func whereRule(t text.Catalog, r query.RuleInfo) string {
 	if r.File == "" {
 		return t.Word("rule." + r.Layer)
 	}
@@ -60,7 +61,7 @@ func whereRule(t text.Catalog, r agent.RuleInfo) string {
 }
 
 // aboutRule is what else there is to say of a rule.
-func aboutRule(t text.Catalog, r agent.RuleInfo) (said string) {
+func aboutRule(t text.Catalog, r query.RuleInfo) (said string) {
 	note := t.Phrase(text.OneLine(bounded(r.Note)))
 	switch {
 	case r.Off:
@@ -87,7 +88,7 @@ const sessionScope = "session"
 // mode.
 func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 	if arg == "" {
-		r, err := client.Query[agent.RuleReport](ctx, ch.Client, agent.ListRules{Session: ch.sess.Info.ID})
+		r, err := client.Query[query.RuleReport](ctx, ch.Client, query.ListRules{Session: ch.sess.Info.ID})
 		if err != nil {
 			ch.v.fault(explain(ch.Text, err))
 			return
@@ -134,13 +135,13 @@ func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 // takeRule takes a rule back that was allowed for the session, and reports whether it
 // was.
 func (ch *chat) takeRule(ctx context.Context, rule string) bool {
-	r, err := client.Query[agent.RuleReport](ctx, ch.Client, agent.ListRules{Session: ch.sess.Info.ID})
-	held := slices.ContainsFunc(r.Rules, func(i agent.RuleInfo) bool { return i.Layer == sessionScope && i.Rule == rule })
+	r, err := client.Query[query.RuleReport](ctx, ch.Client, query.ListRules{Session: ch.sess.Info.ID})
+	held := slices.ContainsFunc(r.Rules, func(i query.RuleInfo) bool { return i.Layer == sessionScope && i.Rule == rule })
 	return err == nil && held && ch.send(ctx, agent.Revoke{Rules: []string{rule}})
 }
 
 // readRuleEdit reads allow, ask, deny or remove, a rule, and maybe a scope behind it.
-func readRuleEdit(arg string) (e agent.RuleEdit, ok bool) {
+func readRuleEdit(arg string) (e query.RuleEdit, ok bool) {
 	word, rule, _ := strings.Cut(arg, " ")
 	rule = strings.TrimSpace(rule)
 	if at := strings.LastIndex(rule, " "); at > 0 && slices.Contains(ruleScopes, rule[at+1:]) {
@@ -158,7 +159,7 @@ func readRuleEdit(arg string) (e agent.RuleEdit, ok bool) {
 }
 
 // editedLines say what became of a change.
-func editedLines(t text.Catalog, e agent.RuleEdit, done agent.RuleEdited) (lines []string) {
+func editedLines(t text.Catalog, e query.RuleEdit, done query.RuleEdited) (lines []string) {
 	rule := text.OneLine(bounded(e.Rule))
 	key := text.RuleAdded
 	if e.Verdict == agent.Pass {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // SearchOptions say what is looked for.
 type SearchOptions struct {
-	Query   agent.Search // Session may be any name of one
+	Query   query.Search // Session may be any name of one
 	Rebuild bool         // the index from nothing
 	JSON    bool
 	Color   bool   // what was looked for stands out
@@ -34,14 +34,14 @@ func (c *CLI) Search(ctx context.Context, o SearchOptions) error {
 	if err != nil {
 		return err
 	}
-	res, err := client.Query[agent.SearchResult](ctx, c.Client, o.Query)
+	res, err := client.Query[query.SearchResult](ctx, c.Client, o.Query)
 	if err != nil {
 		return err
 	}
 	if o.JSON {
 		return c.encode(struct {
-			agent.SearchResult
-			Index agent.IndexReport `json:"index"`
+			query.SearchResult
+			Index query.IndexReport `json:"index"`
 		}{res, rep})
 	}
 	return c.buffered(func(w *bufio.Writer) error {
@@ -59,7 +59,7 @@ const indexStep = 1000
 
 // index brings the index up to date. When that takes a while, a query that cannot be
 // understood is told first.
-func (c *CLI) index(ctx context.Context, o SearchOptions) (agent.IndexReport, error) {
+func (c *CLI) index(ctx context.Context, o SearchOptions) (query.IndexReport, error) {
 	rebuild, asked, shown := o.Rebuild, false, false
 	defer func() {
 		if shown {
@@ -67,14 +67,14 @@ func (c *CLI) index(ctx context.Context, o SearchOptions) (agent.IndexReport, er
 		}
 	}()
 	for {
-		rep, err := client.Query[agent.IndexReport](ctx, c.Client, agent.IndexSessions{Rebuild: rebuild, Millis: indexStep})
+		rep, err := client.Query[query.IndexReport](ctx, c.Client, query.IndexSessions{Rebuild: rebuild, Millis: indexStep})
 		if err != nil || rep.Done || rep.Busy {
 			return rep, err
 		}
 		rebuild = false
 		if !asked {
 			asked = true
-			if _, err := client.Query[agent.SearchResult](ctx, c.Client, o.Query); err != nil {
+			if _, err := client.Query[query.SearchResult](ctx, c.Client, o.Query); err != nil {
 				return rep, err
 			}
 		}
@@ -88,13 +88,13 @@ func (c *CLI) index(ctx context.Context, o SearchOptions) (agent.IndexReport, er
 }
 
 // searchHits lists hits by session, the one with the best hit first.
-func (c *CLI) searchHits(w *bufio.Writer, res agent.SearchResult, o SearchOptions) {
+func (c *CLI) searchHits(w *bufio.Writer, res query.SearchResult, o SearchOptions) {
 	if len(res.Hits) == 0 {
 		c.remark(w, c.Text.Say(text.SearchNone))
 		return
 	}
 	var order []string
-	of := map[string][]agent.SearchHit{}
+	of := map[string][]query.SearchHit{}
 	for _, h := range res.Hits {
 		if of[h.Session] == nil {
 			order = append(order, h.Session)
@@ -106,7 +106,7 @@ func (c *CLI) searchHits(w *bufio.Writer, res agent.SearchResult, o SearchOption
 			fmt.Fprintln(w)
 		}
 		first := of[id][0]
-		line := joined(text.OneLine(bounded(id)), usageName(agent.UsageRow{Name: first.Workdir}, UsageOptions{Home: o.Home}), text.OneLine(bounded(first.Title)))
+		line := joined(text.OneLine(bounded(id)), usageName(query.UsageRow{Name: first.Workdir}, UsageOptions{Home: o.Home}), text.OneLine(bounded(first.Title)))
 		if columns := c.columns(); columns > 0 {
 			line = text.Cut(line, columns)
 		}
@@ -123,7 +123,7 @@ func (c *CLI) searchHits(w *bufio.Writer, res agent.SearchResult, o SearchOption
 	}
 }
 
-func (c *CLI) searchHit(w *bufio.Writer, h agent.SearchHit, color bool) {
+func (c *CLI) searchHit(w *bufio.Writer, h query.SearchHit, color bool) {
 	const minutes = "2006-01-02 15:04"
 	head := fmt.Sprintf("%6d  %s  %s", h.Seq, h.Time.Local().Format(minutes), c.Text.Word(text.OneLine(h.Kind)))
 	const indent = 34
@@ -134,9 +134,9 @@ func (c *CLI) searchHit(w *bufio.Writer, h agent.SearchHit, color bool) {
 	if h.Dead {
 		before = c.Text.Say(text.SearchDead) + " · " + before
 	}
-	snippet, marks := before+h.Snippet, make([]agent.Mark, 0, len(h.Marks))
+	snippet, marks := before+h.Snippet, make([]query.Mark, 0, len(h.Marks))
 	for _, m := range h.Marks {
-		marks = append(marks, agent.Mark{From: m.From + len(before), To: m.To + len(before)})
+		marks = append(marks, query.Mark{From: m.From + len(before), To: m.To + len(before)})
 	}
 	snippet, marks = cleanMarked(snippet, marks)
 	if !color {
@@ -147,9 +147,9 @@ func (c *CLI) searchHit(w *bufio.Writer, h agent.SearchHit, color bool) {
 
 // cleanMarked makes a text harmless for a terminal, and keeps its marks where they are.
 // A mark that is out of place is dropped.
-func cleanMarked(s string, marks []agent.Mark) (string, []agent.Mark) {
+func cleanMarked(s string, marks []query.Mark) (string, []query.Mark) {
 	var b strings.Builder
-	var out []agent.Mark
+	var out []query.Mark
 	at := 0
 	for _, m := range marks {
 		if m.From < at || m.To < m.From || m.To > len(s) {
@@ -158,7 +158,7 @@ func cleanMarked(s string, marks []agent.Mark) (string, []agent.Mark) {
 		b.WriteString(text.Clean(s[at:m.From]))
 		from := b.Len()
 		b.WriteString(text.Clean(s[m.From:m.To]))
-		out = append(out, agent.Mark{From: from, To: b.Len()})
+		out = append(out, query.Mark{From: from, To: b.Len()})
 		at = m.To
 	}
 	b.WriteString(text.Clean(s[at:]))
@@ -166,7 +166,7 @@ func cleanMarked(s string, marks []agent.Mark) (string, []agent.Mark) {
 }
 
 // hangMarked is [Hang] for a text with marks, which are written in bold.
-func hangMarked(w *bufio.Writer, columns int, head, body string, marks []agent.Mark, indent int) {
+func hangMarked(w *bufio.Writer, columns int, head, body string, marks []query.Mark, indent int) {
 	var plain strings.Builder
 	lines := bufio.NewWriter(&plain)
 	Hang(lines, columns, head, body, indent)
@@ -196,7 +196,7 @@ func hangMarked(w *bufio.Writer, columns int, head, body string, marks []agent.M
 	}
 }
 
-func writeMarked(w *bufio.Writer, body string, from, to int, marks []agent.Mark) {
+func writeMarked(w *bufio.Writer, body string, from, to int, marks []query.Mark) {
 	for _, m := range marks {
 		a, b := max(m.From, from), min(m.To, to)
 		if a >= b {

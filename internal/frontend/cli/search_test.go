@@ -8,20 +8,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
 // What was looked for stands out, whatever width there is; what a stranger has written
 // does nothing to the terminal.
 func TestSearchHits(t *testing.T) {
-	res := agent.SearchResult{More: true, Hits: []agent.SearchHit{
+	res := query.SearchResult{More: true, Hits: []query.SearchHit{
 		{
 			Session: "one", Title: "Mend it", Workdir: "/home/me/work", Seq: 12, Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.Local), Kind: "call",
-			Tool: "bash__exec", Snippet: "grep -rn needle ./haystack and more needles", Marks: []agent.Mark{{From: 9, To: 15}, {From: 36, To: 42}},
+			Tool: "bash__exec", Snippet: "grep -rn needle ./haystack and more needles", Marks: []query.Mark{{From: 9, To: 15}, {From: 36, To: 42}},
 		},
-		{Session: "two", Seq: 7, Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local), Kind: "result", Snippet: "\x1b[2Jneedle\x07", Marks: []agent.Mark{{From: 4, To: 10}, {From: 90, To: 80}}},
-		{Session: "one", Seq: 3, Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.Local), Kind: "input", Snippet: "바늘을 찾아 줘", Marks: []agent.Mark{{From: 0, To: 6}}, Dead: true},
+		{Session: "two", Seq: 7, Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.Local), Kind: "result", Snippet: "\x1b[2Jneedle\x07", Marks: []query.Mark{{From: 4, To: 10}, {From: 90, To: 80}}},
+		{Session: "one", Seq: 3, Time: time.Date(2026, 1, 2, 3, 0, 0, 0, time.Local), Kind: "input", Snippet: "바늘을 찾아 줘", Marks: []query.Mark{{From: 0, To: 6}}, Dead: true},
 	}}
 	for _, tt := range []struct {
 		columns int

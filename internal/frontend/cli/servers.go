@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/near"
 	"dure/internal/frontend/text"
@@ -13,7 +14,7 @@ import (
 
 // Servers lists the servers of the working folder, or shows the one of a name; "" = all.
 func (c *CLI) Servers(ctx context.Context, name string, asJSON bool) error {
-	r, err := client.Query[agent.ServerReport](ctx, c.Client, agent.ListServers{})
+	r, err := client.Query[query.ServerReport](ctx, c.Client, query.ListServers{})
 	if err != nil {
 		return err
 	}
@@ -34,8 +35,8 @@ func (c *CLI) Servers(ctx context.Context, name string, asJSON bool) error {
 }
 
 // findServer returns the server of a name that counts.
-func findServer(r agent.ServerReport, name string) (agent.ServerInfo, error) {
-	i := slices.IndexFunc(r.Servers, func(s agent.ServerInfo) bool { return s.Name == name })
+func findServer(r query.ServerReport, name string) (query.ServerInfo, error) {
+	i := slices.IndexFunc(r.Servers, func(s query.ServerInfo) bool { return s.Name == name })
 	if i >= 0 {
 		return r.Servers[i], nil
 	}
@@ -48,14 +49,14 @@ func findServer(r agent.ServerReport, name string) (agent.ServerInfo, error) {
 		fix = "dure mcp get " + like
 	}
 	shown := text.Cut(text.OneLine(name), 60)
-	return agent.ServerInfo{}, &agent.Problem{
+	return query.ServerInfo{}, &agent.Problem{
 		Code: agent.ProblemServer, Message: "server " + shown + ": there is no such server", Fix: fix,
 		Args: map[string]string{"name": shown, "error": "there is no such server", "fix": fix},
 	}
 }
 
 // serverList is a report as people read it: a line for each server.
-func serverList(t text.Catalog, r agent.ServerReport, columns int) (lines []string) {
+func serverList(t text.Catalog, r query.ServerReport, columns int) (lines []string) {
 	var rows [][]string
 	for _, s := range r.Servers {
 		rows = append(rows, []string{text.ExactLine(s.Name), serverState(t, s), t.Word("scope." + s.Scope), text.ExactLine(bounded(s.Run))})
@@ -76,7 +77,7 @@ func serverList(t text.Catalog, r agent.ServerReport, columns int) (lines []stri
 	return append(lines, serverFaults(t, r)...)
 }
 
-func serverFaults(t text.Catalog, r agent.ServerReport) (lines []string) {
+func serverFaults(t text.Catalog, r query.ServerReport) (lines []string) {
 	for _, f := range r.Faults {
 		source := text.OneLine(f.Source)
 		if f.Server != "" {
@@ -92,7 +93,7 @@ func serverFaults(t text.Catalog, r agent.ServerReport) (lines []string) {
 }
 
 // serverState is whether a server is used, with the reason.
-func serverState(t text.Catalog, s agent.ServerInfo) string {
+func serverState(t text.Catalog, s query.ServerInfo) string {
 	state := t.Word("server." + s.State)
 	if s.Why != "" {
 		state += " (" + t.Phrase(text.OneLine(bounded(s.Why))) + ")"
@@ -101,7 +102,7 @@ func serverState(t text.Catalog, s agent.ServerInfo) string {
 }
 
 // serverFix is what to do so that a server is used; "" = nothing.
-func serverFix(t text.Catalog, s agent.ServerInfo) string {
+func serverFix(t text.Catalog, s query.ServerInfo) string {
 	fix := map[string]text.Key{
 		"waiting": text.ServerFixWaiting, "changed": text.ServerFixWaiting, "untrusted": text.ServerFixUntrusted,
 		"off": text.ServerFixOff, "rejected": text.ServerFixRejected,
@@ -114,7 +115,7 @@ func serverFix(t text.Catalog, s agent.ServerInfo) string {
 
 // serverLines is all that is known of a server. What it says of itself is shown so that
 // nothing of it is hidden.
-func serverLines(t text.Catalog, s agent.ServerInfo) []string {
+func serverLines(t text.Catalog, s query.ServerInfo) []string {
 	lines := []string{text.ExactLine(s.Name) + "  " + s.Type, "  " + text.ExactLine(s.Run)}
 	add := func(k text.Key, list []string) {
 		if len(list) > 0 {
@@ -140,7 +141,7 @@ func serverLines(t text.Catalog, s agent.ServerInfo) []string {
 }
 
 // serverOffers says what a server offers that is connected.
-func serverOffers(t text.Catalog, s agent.ServerInfo) (lines []string) {
+func serverOffers(t text.Catalog, s query.ServerInfo) (lines []string) {
 	if s.State == "connected" {
 		lines = append(lines, text.OneLine(s.Name)+": "+t.Say(text.ServerHas, "tools", s.Tools, "prompts", s.Prompts, "resources", s.Resources))
 	}
@@ -164,8 +165,8 @@ var forAll = map[string]func(state string) bool{
 // changeServers does it, and says how it stands with all servers then. What does not work
 // with one is told, and the others are changed nevertheless.
 func (ch *chat) changeServers(ctx context.Context, do string) ([]string, error) {
-	list := agent.ListServers{Session: ch.sess.Info.ID}
-	r, err := client.Query[agent.ServerReport](ctx, ch.Client, list)
+	list := query.ListServers{Session: ch.sess.Info.ID}
+	r, err := client.Query[query.ServerReport](ctx, ch.Client, list)
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +174,11 @@ func (ch *chat) changeServers(ctx context.Context, do string) ([]string, error) 
 		if !forAll[do](s.State) {
 			continue
 		}
-		if _, err := client.Query[agent.ServerInfo](ctx, ch.Client, agent.ChangeServer{Session: list.Session, Do: do, Server: s.Name}); err != nil {
+		if _, err := client.Query[query.ServerInfo](ctx, ch.Client, query.ChangeServer{Session: list.Session, Do: do, Server: s.Name}); err != nil {
 			ch.v.fault(explain(ch.Text, err))
 		}
 	}
-	r, err = client.Query[agent.ServerReport](ctx, ch.Client, list)
+	r, err = client.Query[query.ServerReport](ctx, ch.Client, list)
 	return serverList(ch.Text, r, ch.s.usable()-2), err
 }
 
@@ -188,8 +189,8 @@ func (ch *chat) slashServers(ctx context.Context, arg string) {
 	var err error
 	switch {
 	case len(words) == 2:
-		var s agent.ServerInfo
-		if s, err = client.Query[agent.ServerInfo](ctx, ch.Client, agent.ChangeServer{Session: ch.sess.Info.ID, Do: strings.ToLower(words[0]), Server: words[1]}); err == nil {
+		var s query.ServerInfo
+		if s, err = client.Query[query.ServerInfo](ctx, ch.Client, query.ChangeServer{Session: ch.sess.Info.ID, Do: strings.ToLower(words[0]), Server: words[1]}); err == nil {
 			lines = serverLines(ch.Text, s)
 		}
 	case len(words) > 2:
@@ -198,11 +199,11 @@ func (ch *chat) slashServers(ctx context.Context, arg string) {
 	case len(words) == 1 && forAll[strings.ToLower(words[0])] != nil:
 		lines, err = ch.changeServers(ctx, strings.ToLower(words[0]))
 	default:
-		var r agent.ServerReport
-		r, err = client.Query[agent.ServerReport](ctx, ch.Client, agent.ListServers{Session: ch.sess.Info.ID})
+		var r query.ServerReport
+		r, err = client.Query[query.ServerReport](ctx, ch.Client, query.ListServers{Session: ch.sess.Info.ID})
 		lines = serverList(ch.Text, r, ch.s.usable()-2)
 		if err == nil && len(words) == 1 {
-			var s agent.ServerInfo
+			var s query.ServerInfo
 			if s, err = findServer(r, words[0]); err == nil {
 				lines = serverLines(ch.Text, s)
 			}

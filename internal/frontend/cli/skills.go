@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/near"
 	"dure/internal/frontend/text"
@@ -18,7 +19,7 @@ func SkillScopes() []string { return []string{"project", "user"} }
 
 // Skills lists the skills of a folder.
 func (c *CLI) Skills(ctx context.Context, workdir string, asJSON bool) error {
-	list, err := client.Query[[]agent.SkillInfo](ctx, c.Client, agent.ListSkills{Workdir: workdir})
+	list, err := client.Query[[]query.SkillInfo](ctx, c.Client, query.ListSkills{Workdir: workdir})
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (c *CLI) Skills(ctx context.Context, workdir string, asJSON bool) error {
 // skillLines are a list of skills for a screen: what comes with the program by name, the
 // others with what they are for and what is wrong with them. With typed, only those that a
 // person may call.
-func (c *CLI) skillLines(list []agent.SkillInfo, columns int, typed bool) (lines []string) {
+func (c *CLI) skillLines(list []query.SkillInfo, columns int, typed bool) (lines []string) {
 	const usual = 100 // cells, where nobody reads on a screen
 	if columns <= 0 {
 		columns = usual
@@ -102,14 +103,14 @@ func advice(t text.Catalog, s string) string {
 }
 
 // Skill writes one skill.
-func (c *CLI) Skill(s agent.SkillInfo, asJSON bool) error {
+func (c *CLI) Skill(s query.SkillInfo, asJSON bool) error {
 	if asJSON {
 		return c.encode(s)
 	}
 	return c.buffered(func(w *bufio.Writer) error {
 		own := s
 		own.Source = strings.TrimSpace(s.Source)
-		for _, l := range c.skillLines([]agent.SkillInfo{shown(own)}, c.columns(), false) {
+		for _, l := range c.skillLines([]query.SkillInfo{shown(own)}, c.columns(), false) {
 			fmt.Fprintln(w, l)
 		}
 		if len(s.Tools) > 0 {
@@ -125,7 +126,7 @@ func (c *CLI) Skill(s agent.SkillInfo, asJSON bool) error {
 // slashSkills lists the skills of the folder, with whether they count, or says more of
 // one.
 func (ch *chat) slashSkills(ctx context.Context, arg string) {
-	list, err := client.Query[[]agent.SkillInfo](ctx, ch.Client, agent.ListSkills{Workdir: ch.v.workdir})
+	list, err := client.Query[[]query.SkillInfo](ctx, ch.Client, query.ListSkills{Workdir: ch.v.workdir})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return
@@ -135,7 +136,7 @@ func (ch *chat) slashSkills(ctx context.Context, arg string) {
 		for _, s := range list {
 			names = append(names, s.Name)
 		}
-		list = slices.DeleteFunc(list, func(s agent.SkillInfo) bool { return !strings.EqualFold(s.Name, arg) })
+		list = slices.DeleteFunc(list, func(s query.SkillInfo) bool { return !strings.EqualFold(s.Name, arg) })
 		if len(list) == 0 {
 			said := ch.Text.Say(text.SkillUnknown, "name", text.OneLine(bounded(arg)))
 			if like := near.Nearest(arg, names); like != "" {
@@ -154,7 +155,7 @@ func (ch *chat) slashSkills(ctx context.Context, arg string) {
 }
 
 // shown is a skill as a list has it that is not only named.
-func shown(s agent.SkillInfo) agent.SkillInfo {
+func shown(s query.SkillInfo) query.SkillInfo {
 	if s.Source == "builtin" {
 		s.Source = "built in"
 	}
@@ -163,7 +164,7 @@ func shown(s agent.SkillInfo) agent.SkillInfo {
 
 // Checked writes which skills are as the standard wants them, and what is wrong with the
 // others.
-func (c *CLI) CheckedSkills(list []agent.SkillInfo, asJSON bool) error {
+func (c *CLI) CheckedSkills(list []query.SkillInfo, asJSON bool) error {
 	if asJSON {
 		return c.encode(list)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -46,11 +47,11 @@ func (ch *chat) slash(ctx context.Context, s string) {
 	}
 	shown := "/" + text.OneLine(bounded(r.Name))
 	switch r.Is {
-	case agent.ReadSend:
+	case query.ReadSend:
 		ch.say(ctx, s)
-	case agent.ReadRefuse:
+	case query.ReadRefuse:
 		ch.v.note(yellow, ch.refusal(ctx, r, shown))
-	case agent.ReadRun:
+	case query.ReadRun:
 		if run, ok := slashRuns()[r.Name]; ok {
 			run(ch, ctx, r.Arguments)
 			return
@@ -66,16 +67,16 @@ func (ch *chat) slash(ctx context.Context, s string) {
 }
 
 // reads asks what an input is.
-func (ch *chat) reads(ctx context.Context, s string) (agent.CommandRead, error) {
-	return client.Query[agent.CommandRead](ctx, ch.Client, agent.ReadCommand{Session: ch.sess.Info.ID, Text: s})
+func (ch *chat) reads(ctx context.Context, s string) (query.CommandRead, error) {
+	return client.Query[query.CommandRead](ctx, ch.Client, query.ReadCommand{Session: ch.sess.Info.ID, Text: s})
 }
 
 // refusal says why a command is not carried out.
-func (ch *chat) refusal(ctx context.Context, r agent.CommandRead, shown string) string {
+func (ch *chat) refusal(ctx context.Context, r query.CommandRead, shown string) string {
 	switch r.Why {
-	case agent.WhyUsage:
+	case query.WhyUsage:
 		return ch.usageOf(ctx, r.Name)
-	case agent.WhySession:
+	case query.WhySession:
 		return ch.Text.Say(text.CommandNeedsSession, "name", shown)
 	}
 	return ch.Text.Say(text.CommandOff, "name", shown, "why", text.OneLine(bounded(r.Why)))
@@ -86,7 +87,7 @@ func (ch *chat) slashModel(ctx context.Context, arg string) {
 		ch.send(ctx, agent.Change{Model: arg})
 		return
 	}
-	models, err := client.Query[[]agent.ModelInfo](ctx, ch.Client, agent.ListModels{})
+	models, err := client.Query[[]agent.ModelInfo](ctx, ch.Client, query.ListModels{})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return
@@ -191,7 +192,7 @@ func (ch *chat) slashRewind(ctx context.Context, arg string) {
 
 // dryRewind shows what a rewind would do to files.
 func (ch *chat) dryRewind(ctx context.Context, r agent.Rewind) {
-	plan, err := client.Query[agent.RewindPlan](ctx, ch.Client, agent.PlanRewind{Session: ch.sess.Info.ID, To: r.To, Only: r.Only, Force: r.Force})
+	plan, err := client.Query[query.RewindPlan](ctx, ch.Client, query.PlanRewind{Session: ch.sess.Info.ID, To: r.To, Only: r.Only, Force: r.Force})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // commands returns what can be typed behind a slash; nil when nobody can tell.
-func (ch *chat) commands(ctx context.Context) []agent.CommandInfo {
-	list, err := client.Query[[]agent.CommandInfo](ctx, ch.Client, agent.ListCommands{Session: ch.sess.Info.ID, Language: ch.Text.Language()})
+func (ch *chat) commands(ctx context.Context) []query.CommandInfo {
+	list, err := client.Query[[]query.CommandInfo](ctx, ch.Client, query.ListCommands{Session: ch.sess.Info.ID, Language: ch.Text.Language()})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return nil
@@ -31,7 +31,7 @@ func (ch *chat) usageOf(ctx context.Context, name string) string {
 }
 
 // usage is a command with its arguments.
-func usage(c agent.CommandInfo) string {
+func usage(c query.CommandInfo) string {
 	return strings.TrimSpace("/" + text.OneLine(c.Name) + " " + text.OneLine(c.Hint))
 }
 
@@ -43,8 +43,8 @@ func (ch *chat) slashHelp(ctx context.Context, arg string) {
 		return
 	}
 	const column = 20
-	heads := map[string]text.Key{agent.CommandCustom: text.CommandsFiles, agent.CommandSkill: text.CommandsSkills, agent.CommandPrompt: text.CommandsPrompts}
-	for _, kind := range []string{agent.CommandBuiltIn, agent.CommandCustom, agent.CommandSkill, agent.CommandPrompt} {
+	heads := map[string]text.Key{query.CommandCustom: text.CommandsFiles, query.CommandSkill: text.CommandsSkills, query.CommandPrompt: text.CommandsPrompts}
+	for _, kind := range []string{query.CommandBuiltIn, query.CommandCustom, query.CommandSkill, query.CommandPrompt} {
 		first := true
 		for _, c := range list {
 			if c.Kind != kind {
@@ -65,7 +65,7 @@ func (ch *chat) slashHelp(ctx context.Context, arg string) {
 }
 
 // helpLines is a command in a list: what is longer than the column has a line of its own.
-func helpLines(t text.Catalog, c agent.CommandInfo, column int) []string {
+func helpLines(t text.Catalog, c query.CommandInfo, column int) []string {
 	const longest = 160
 	left, right := usage(c), text.Cut(text.OneLine(c.Description), longest)
 	if c.Off != "" {
@@ -78,9 +78,9 @@ func helpLines(t text.Catalog, c agent.CommandInfo, column int) []string {
 }
 
 // helpOn says more of one command.
-func (ch *chat) helpOn(ctx context.Context, list []agent.CommandInfo, arg string) {
+func (ch *chat) helpOn(ctx context.Context, list []query.CommandInfo, arg string) {
 	r, err := ch.reads(ctx, "/"+strings.TrimPrefix(arg, "/"))
-	i := slices.IndexFunc(list, func(c agent.CommandInfo) bool { return c.Name == r.Name && c.Kind == r.Kind })
+	i := slices.IndexFunc(list, func(c query.CommandInfo) bool { return c.Name == r.Name && c.Kind == r.Kind })
 	if err != nil || i < 0 {
 		msg := ch.Text.Say(text.SlashUnknown, "name", "/"+text.OneLine(bounded(strings.TrimPrefix(arg, "/"))))
 		if len(r.Near) > 0 {
@@ -120,7 +120,7 @@ func (ch *chat) completeCommand(ctx context.Context) bool {
 	defer cancel()
 	list := ch.commands(ctx)
 	if spaced {
-		i := slices.IndexFunc(list, func(c agent.CommandInfo) bool {
+		i := slices.IndexFunc(list, func(c query.CommandInfo) bool {
 			return "/"+c.Name == name || slices.Contains(c.Aliases, strings.TrimPrefix(name, "/"))
 		})
 		if i < 0 || len(list[i].Values) == 0 {
@@ -129,7 +129,7 @@ func (ch *chat) completeCommand(ctx context.Context) bool {
 		ch.completeWord(arg, list[i].Values)
 		return true
 	}
-	var found []agent.CommandInfo
+	var found []query.CommandInfo
 	var names []string
 	for _, c := range list {
 		if c.Off == "" && strings.HasPrefix("/"+c.Name, name) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -86,11 +87,11 @@ func (ch *chat) slashSearch(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "search"))
 		return
 	}
-	rep, err := client.Query[agent.IndexReport](ctx, ch.Client, agent.IndexSessions{Millis: indexStep})
-	var res agent.SearchResult
+	rep, err := client.Query[query.IndexReport](ctx, ch.Client, query.IndexSessions{Millis: indexStep})
+	var res query.SearchResult
 	if err == nil {
 		const most = 10
-		res, err = client.Query[agent.SearchResult](ctx, ch.Client, agent.Search{Text: arg, Session: ch.sess.Info.ID, Limit: most})
+		res, err = client.Query[query.SearchResult](ctx, ch.Client, query.Search{Text: arg, Session: ch.sess.Info.ID, Limit: most})
 	}
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -54,13 +55,13 @@ func asked[T any](ctx context.Context, ch *chat, q agent.Query) (T, bool) {
 }
 
 func (ch *chat) slashCalc(ctx context.Context, arg string) {
-	if r, ok := asked[agent.Calculation](ctx, ch, agent.Calculate{Text: arg}); ok {
+	if r, ok := asked[query.Calculation](ctx, ch, query.Calculate{Text: arg}); ok {
 		ch.v.note(plain, calculated(r))
 	}
 }
 
 func (ch *chat) slashEmoji(ctx context.Context, arg string) {
-	if list, ok := asked[[]agent.Emoji](ctx, ch, agent.FindEmoji{Text: arg, Limit: maxListed}); ok {
+	if list, ok := asked[[]query.Emoji](ctx, ch, query.FindEmoji{Text: arg, Limit: maxListed}); ok {
 		ch.rows(emojiRows(list), text.EmojiNone)
 	}
 }
@@ -69,12 +70,12 @@ func (ch *chat) slashEmoji(ctx context.Context, arg string) {
 func (ch *chat) slashSnippet(ctx context.Context, arg string) {
 	words := strings.Fields(arg)
 	if len(words) == 0 {
-		if list, ok := asked[[]agent.Snippet](ctx, ch, agent.ListSnippets{}); ok {
+		if list, ok := asked[[]query.Snippet](ctx, ch, query.ListSnippets{}); ok {
 			ch.rows(snippetRows(ch.Text, list), text.SnippetsNone)
 		}
 		return
 	}
-	q := agent.FillSnippet{Name: words[0], Values: map[string]string{}}
+	q := query.FillSnippet{Name: words[0], Values: map[string]string{}}
 	last := ""
 	for _, w := range words[1:] {
 		name, value, pair := strings.Cut(w, "=")
@@ -88,7 +89,7 @@ func (ch *chat) slashSnippet(ctx context.Context, arg string) {
 			return
 		}
 	}
-	f, ok := asked[agent.FilledSnippet](ctx, ch, q)
+	f, ok := asked[query.FilledSnippet](ctx, ch, q)
 	switch {
 	case !ok:
 	case len(f.Unused) > 0:
@@ -105,12 +106,12 @@ func (ch *chat) slashSnippet(ctx context.Context, arg string) {
 func (ch *chat) slashLink(ctx context.Context, arg string) {
 	words := strings.Fields(arg)
 	if len(words) == 0 {
-		if list, ok := asked[[]agent.Link](ctx, ch, agent.ListLinks{}); ok {
+		if list, ok := asked[[]query.Link](ctx, ch, query.ListLinks{}); ok {
 			ch.rows(linkRows(list), text.LinksNone)
 		}
 		return
 	}
-	address, ok := asked[string](ctx, ch, agent.FillLink{Name: words[0], Values: words[1:]})
+	address, ok := asked[string](ctx, ch, query.FillLink{Name: words[0], Values: words[1:]})
 	if !ok {
 		return
 	}
@@ -126,7 +127,7 @@ func (ch *chat) slashLink(ctx context.Context, arg string) {
 }
 
 func (ch *chat) slashPalette(ctx context.Context, arg string) {
-	if list, ok := asked[[]agent.PaletteEntry](ctx, ch, agent.ListPalette{Workdir: ch.v.workdir}); ok {
+	if list, ok := asked[[]query.PaletteEntry](ctx, ch, query.ListPalette{Workdir: ch.v.workdir}); ok {
 		ch.rows(paletteRows(ch.Text, filtered(list, arg)), text.PaletteNone)
 	}
 }

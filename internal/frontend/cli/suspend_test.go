@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
@@ -40,8 +41,8 @@ func TestMemoryOpensTheEditor(t *testing.T) {
 		go func() {
 			done <- c.Interact(t.Context(), InteractOptions{
 				Open: agent.Open{Workdir: "/repo"}, Terminal: term, Version: "1", Edit: edit,
-				MakeMemory: func(_, scope string) (agent.MemoryPlace, error) {
-					return agent.MemoryPlace{Scope: scope, Path: "/repo/AGENTS.local.md", Exists: true}, nil
+				MakeMemory: func(_, scope string) (query.MemoryPlace, error) {
+					return query.MemoryPlace{Scope: scope, Path: "/repo/AGENTS.local.md", Exists: true}, nil
 				},
 			})
 		}()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -15,7 +15,7 @@ import (
 // Tools lists the tools that a session in the working folder begins with, or those that a
 // name means; "" = all.
 func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
-	r, err := client.Query[agent.ToolReport](ctx, c.Client, agent.ListTools{Tool: name})
+	r, err := client.Query[query.ToolReport](ctx, c.Client, query.ListTools{Tool: name})
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
 	}
 	lines := toolList(c.Text, r, c.columns())
 	if name == "" {
-		if s, err := client.Query[agent.ServerReport](ctx, c.Client, agent.ListServers{}); err == nil && len(s.Servers) > 0 {
+		if s, err := client.Query[query.ServerReport](ctx, c.Client, query.ListServers{}); err == nil && len(s.Servers) > 0 {
 			lines = append(lines, c.Text.Say(text.ToolsOfServers))
 		}
 	} else if len(r.Tools) == 1 {
@@ -34,7 +34,7 @@ func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
 }
 
 // toolList is a report as people read it: a line for each tool, those first that the model has.
-func toolList(t text.Catalog, r agent.ToolReport, columns int) (lines []string) {
+func toolList(t text.Catalog, r query.ToolReport, columns int) (lines []string) {
 	var rows [][]string
 	for _, state := range []string{"on", "named", "off"} {
 		for _, i := range r.Tools {
@@ -58,14 +58,14 @@ func toolList(t text.Catalog, r agent.ToolReport, columns int) (lines []string) 
 	return append(lines, toolsLeft(t, r)...)
 }
 
-func toolsLeft(t text.Catalog, r agent.ToolReport) (lines []string) {
+func toolsLeft(t text.Catalog, r query.ToolReport) (lines []string) {
 	for _, l := range r.Left {
 		lines = append(lines, t.Say(text.ToolLeft, "name", text.ExactLine(bounded(l.Name)), "source", toolSource(t, l.Source, l.From), "why", t.Phrase(text.OneLine(bounded(l.Why)))))
 	}
 	return lines
 }
 
-func toolRenamed(t text.Catalog, i agent.ToolInfo) string {
+func toolRenamed(t text.Catalog, i query.ToolInfo) string {
 	if i.Own == "" {
 		return ""
 	}
@@ -78,7 +78,7 @@ func toolSource(t text.Catalog, source, from string) string {
 }
 
 // toolState is whether the model has a tool, with the reason.
-func toolState(t text.Catalog, i agent.ToolInfo) string {
+func toolState(t text.Catalog, i query.ToolInfo) string {
 	state := t.Word("tool." + i.State)
 	switch i.Why {
 	case "":
@@ -93,7 +93,7 @@ func toolState(t text.Catalog, i agent.ToolInfo) string {
 
 // toolLines is all that is known of a tool. What others say of theirs is shown so that
 // nothing of it is hidden.
-func toolLines(t text.Catalog, i agent.ToolInfo) []string {
+func toolLines(t text.Catalog, i query.ToolInfo) []string {
 	head := text.ExactLine(i.Shown)
 	if i.Name != i.Shown {
 		head += "  " + text.ExactLine(i.Name)
@@ -129,17 +129,17 @@ func (ch *chat) slashTools(ctx context.Context, arg string) {
 		verb = strings.ToLower(words[0])
 	}
 	var lines []string
-	var r agent.ToolReport
+	var r query.ToolReport
 	var err error
 	switch {
 	case verb == "enable" || verb == "disable":
-		r, err = client.Query[agent.ToolReport](ctx, ch.Client, agent.SwitchTool{Session: ch.sess.Info.ID, Tool: words[1], On: verb == "enable"})
+		r, err = client.Query[query.ToolReport](ctx, ch.Client, query.SwitchTool{Session: ch.sess.Info.ID, Tool: words[1], On: verb == "enable"})
 		lines = toolList(ch.Text, r, ch.s.usable()-2)
 	case len(words) > 1 || slices.Contains([]string{"enable", "disable"}, strings.ToLower(arg)):
 		ch.v.note(yellow, ch.usageOf(ctx, "tools"))
 		return
 	default:
-		r, err = client.Query[agent.ToolReport](ctx, ch.Client, agent.ListTools{Session: ch.sess.Info.ID, Tool: arg})
+		r, err = client.Query[query.ToolReport](ctx, ch.Client, query.ListTools{Session: ch.sess.Info.ID, Tool: arg})
 		lines = toolList(ch.Text, r, ch.s.usable()-2)
 		if len(words) == 1 && len(r.Tools) == 1 {
 			lines = toolLines(ch.Text, r.Tools[0])

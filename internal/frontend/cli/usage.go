@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -26,7 +26,7 @@ type UsageOptions struct {
 // Usage shows what models have used.
 func (c *CLI) Usage(ctx context.Context, o UsageOptions) error {
 	stop := c.busy(text.BusyUsage)
-	sum, err := client.Query[agent.UsageSummary](ctx, c.Client, agent.UsageReport{By: o.By, Since: o.Since})
+	sum, err := client.Query[query.UsageSummary](ctx, c.Client, query.UsageReport{By: o.By, Since: o.Since})
 	stop()
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (c *CLI) remark(w *bufio.Writer, s string) {
 	}
 }
 
-func (c *CLI) usageTable(w *bufio.Writer, sum agent.UsageSummary, o UsageOptions) {
+func (c *CLI) usageTable(w *bufio.Writer, sum query.UsageSummary, o UsageOptions) {
 	first := map[string]text.Key{"model": text.ColModel, "project": text.ColProject, "session": text.ColSession}
 	name, ok := first[sum.By]
 	if !ok {
@@ -92,7 +92,7 @@ func (c *CLI) usageTable(w *bufio.Writer, sum agent.UsageSummary, o UsageOptions
 	aligned(w, rows, numbers)
 }
 
-func (c *CLI) usageRow(r agent.UsageRow, name string) []string {
+func (c *CLI) usageRow(r query.UsageRow, name string) []string {
 	u := r.Usage
 	return []string{
 		name, strconv.Itoa(r.Requests), tokens(u.Input), tokens(u.Output), tokens(u.CacheRead), tokens(u.CacheWrite), c.spent(r),
@@ -100,7 +100,7 @@ func (c *CLI) usageRow(r agent.UsageRow, name string) []string {
 }
 
 // spent says what a row cost, as far as that is known.
-func (c *CLI) spent(r agent.UsageRow) string {
+func (c *CLI) spent(r query.UsageRow) string {
 	switch {
 	case r.Unpriced == r.Requests && r.Requests > 0:
 		return c.Text.Say(text.Unknown)
@@ -110,7 +110,7 @@ func (c *CLI) spent(r agent.UsageRow) string {
 	return r.Cost.String()
 }
 
-func usageName(r agent.UsageRow, o UsageOptions) string {
+func usageName(r query.UsageRow, o UsageOptions) string {
 	name := r.Name
 	if rest, ok := strings.CutPrefix(name, o.Home); ok && o.Home != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
 		name = "~" + rest
@@ -125,10 +125,10 @@ func usageName(r agent.UsageRow, o UsageOptions) string {
 
 // usageChart draws a bar for each row: its cost, or its tokens where no price is
 // known.
-func (c *CLI) usageChart(w *bufio.Writer, sum agent.UsageSummary, o UsageOptions) {
-	value := func(r agent.UsageRow) (int64, string) { return int64(r.Cost), c.spent(r) }
+func (c *CLI) usageChart(w *bufio.Writer, sum query.UsageSummary, o UsageOptions) {
+	value := func(r query.UsageRow) (int64, string) { return int64(r.Cost), c.spent(r) }
 	if sum.Total.Cost == 0 {
-		value = func(r agent.UsageRow) (int64, string) {
+		value = func(r query.UsageRow) (int64, string) {
 			return int64(r.Usage.Context()), tokens(r.Usage.Context())
 		}
 	}

@@ -14,18 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
-func spentOn(name string, requests int, cost agent.Money, unpriced int) agent.UsageRow {
-	return agent.UsageRow{
+func spentOn(name string, requests int, cost agent.Money, unpriced int) query.UsageRow {
+	return query.UsageRow{
 		Name: name, Requests: requests, Cost: cost, Unpriced: unpriced,
 		Usage: agent.Usage{Input: 1200 * requests, Output: 80 * requests, CacheRead: 34_000 * requests, CacheWrite: 900},
 	}
 }
 
-func usageOf(by string, rows ...agent.UsageRow) agent.UsageSummary {
-	sum := agent.UsageSummary{By: by, Rows: rows, Sessions: 3}
+func usageOf(by string, rows ...query.UsageRow) query.UsageSummary {
+	sum := query.UsageSummary{By: by, Rows: rows, Sessions: 3}
 	for _, r := range rows {
 		sum.Total.Requests += r.Requests
 		sum.Total.Usage = sum.Total.Usage.Add(r.Usage)
@@ -50,8 +51,8 @@ func TestListsAtWidths(t *testing.T) {
 			{ID: "0193b5a2-7f3e-7c11-9d2a-3f9f6a1b2c3d", Title: "실패하는 테스트를 고치고 이유를 설명해 줘", Status: "idle", Updated: "2026-01-02T11:59:30Z", Turns: 3},
 		}},
 		"models":    []agent.ModelInfo{{ID: "opus", Provider: "anthropic", Aliases: []string{"o"}, Window: 200_000, MaxOut: 64_000, Price: &agent.Price{Input: &five, Output: &fifteen}}},
-		"providers": []agent.ProviderInfo{{Name: "anthropic", Type: "anthropic", URL: "https://api.example/v1", Key: "environment (A_KEY)"}, {Name: "here", Type: "chat", URL: "http://127.0.0.1:1", Local: true}},
-		"diagnose": []agent.Finding{
+		"providers": []query.ProviderInfo{{Name: "anthropic", Type: "anthropic", URL: "https://api.example/v1", Key: "environment (A_KEY)"}, {Name: "here", Type: "chat", URL: "http://127.0.0.1:1", Local: true}},
+		"diagnose": []query.Finding{
 			{Group: "configured", Name: "data", State: "ok", Code: "data.ok", Args: map[string]string{"path": "/home/나그네/.local/share/dure"}},
 			{Group: "enforced", Name: "sandbox", State: "warn", Code: "sandbox.none"},
 			{Group: "machine", Name: "clock", State: "fail", Code: "clock.fail", Args: map[string]string{"seconds": "412"}},
@@ -115,7 +116,7 @@ func TestUsageAsJSON(t *testing.T) {
 	if err := c.Usage(t.Context(), UsageOptions{By: "day", JSON: true}); err != nil {
 		t.Fatal(err)
 	}
-	var got agent.UsageSummary
+	var got query.UsageSummary
 	decodeJSON(t, out.String(), &got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -126,28 +127,28 @@ func TestCheckModel(t *testing.T) {
 	cents := agent.Money(12_000_000)
 	for _, tt := range []struct {
 		name, lang string
-		check      agent.ModelCheck
+		check      query.ModelCheck
 		want       string
 		code       int
 	}{
 		{
 			"answers", "en",
-			agent.ModelCheck{Model: "opus", URL: "https://a", OK: true, Millis: 900, First: 400, Usage: agent.Usage{Input: 14, Output: 2}, Cost: &cents},
+			query.ModelCheck{Model: "opus", URL: "https://a", OK: true, Millis: 900, First: 400, Usage: agent.Usage{Input: 14, Output: 2}, Cost: &cents},
 			"opus at https://a answers: in 900 ms, its first word after 400 ms, 14 in / 2 out, $0.0120\n", ExitOK,
 		},
 		{
 			"key", "ko",
-			agent.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailAuth, Error: "auth (HTTP 401): no"},
+			query.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailAuth, Error: "auth (HTTP 401): no"},
 			"https://a의 opus: 모델 서비스가 키를 받아들이지 않습니다\n  auth (HTTP 401): no\n키와 계정을 확인하세요. 키의 출처는 dure doctor가 보여 줍니다.\n", ExitKey,
 		},
 		{
 			"busy", "en",
-			agent.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailRate, Error: "slow\x1b[2J down"},
+			query.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailRate, Error: "slow\x1b[2J down"},
 			"opus at https://a: the model's service limits how much you may ask\n  slow␛[2J down\nWait a little, and try again.\n", ExitFailed,
 		},
 		{
 			"down", "en",
-			agent.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailDown, Error: "refused"},
+			query.ModelCheck{Model: "opus", URL: "https://a", Class: agent.FailDown, Error: "refused"},
 			"opus at https://a: no connection to the model's service\n  refused\nCheck the base URL, the network and the proxy: dure doctor.\n", ExitUnreachable,
 		},
 	} {

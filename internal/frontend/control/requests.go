@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/client/protocol"
 	"dure/internal/frontend/text"
@@ -292,18 +293,18 @@ func (s *session) readable(ctx context.Context, said string) error {
 	if !strings.HasPrefix(said, "/") {
 		return nil
 	}
-	read, err := client.Query[agent.CommandRead](ctx, s.c.program.Client, agent.ReadCommand{Session: s.sess.Info.ID, Text: said})
+	read, err := client.Query[query.CommandRead](ctx, s.c.program.Client, query.ReadCommand{Session: s.sess.Info.ID, Text: said})
 	if err != nil {
 		return err
 	}
 	t, name := s.c.program.Text, "/"+text.Cut(text.OneLine(read.Name), maxName)
 	p := &agent.Problem{Code: agent.ProblemUsage}
 	switch {
-	case read.Is == agent.ReadSend:
+	case read.Is == query.ReadSend:
 		return nil
-	case read.Is == agent.ReadRun, read.Kind == agent.CommandBuiltIn:
+	case read.Is == query.ReadRun, read.Kind == query.CommandBuiltIn:
 		p.Message = t.Say(text.CommandNotHere, "name", name)
-	case read.Is == agent.ReadRefuse:
+	case read.Is == query.ReadRefuse:
 		p.Message = t.Say(text.CommandOff, "name", name, "why", text.Cut(text.OneLine(read.Why), maxTitle))
 	default:
 		p.Message = t.Say(text.SlashUnknown, "name", name)

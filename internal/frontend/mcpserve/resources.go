@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -122,13 +123,13 @@ func (s *Server) readFile(ctx context.Context, req *mcp.ReadResourceRequest, too
 
 // offerPrompts offers the commands of files, and the skills.
 func (s *Server) offerPrompts(ctx context.Context) error {
-	all, err := client.Query[[]agent.CommandInfo](ctx, s.c.Client, agent.ListCommands{Workdir: s.c.Workdir, Language: s.c.Text.Language()})
+	all, err := client.Query[[]query.CommandInfo](ctx, s.c.Client, query.ListCommands{Workdir: s.c.Workdir, Language: s.c.Text.Language()})
 	if err != nil {
 		return err
 	}
 	n := 0
 	for _, c := range all {
-		if c.Kind == agent.CommandBuiltIn || c.Off != "" || n >= maxPrompts {
+		if c.Kind == query.CommandBuiltIn || c.Off != "" || n >= maxPrompts {
 			continue
 		}
 		n++
@@ -157,7 +158,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	switch {
 	case ref == nil || ref.Type != "ref/resource":
 	case ref.URI == filesURI+"{+path}" && s.lends(s.c.Read):
-		list, err := client.Query[[]string](ctx, s.c.Client, agent.FindFiles{Text: given, Workdir: s.c.Workdir, Limit: maxValues})
+		list, err := client.Query[[]string](ctx, s.c.Client, query.FindFiles{Text: given, Workdir: s.c.Workdir, Limit: maxValues})
 		if err != nil {
 			return nil, err
 		}

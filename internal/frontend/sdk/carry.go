@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/transcript"
@@ -19,7 +20,7 @@ var carried = []string{"clear", "compact", "context", "cost"}
 
 // reading is what a message was found to be that begins as a command does.
 type reading struct {
-	is    agent.CommandRead
+	is    query.CommandRead
 	words string // what there is to say, of a command that only tells something
 	err   error
 }
@@ -36,8 +37,8 @@ func (h *Host) reads(m message) {
 	c, id, began := h.prog.Client, h.session, h.c.Now()
 	h.wg.Go(func() {
 		var r reading
-		r.is, r.err = client.Query[agent.CommandRead](h.ctx, c, agent.ReadCommand{Session: id, Text: m.Text})
-		if r.err == nil && r.is.Is == agent.ReadRun && r.is.Name == "context" {
+		r.is, r.err = client.Query[query.CommandRead](h.ctx, c, query.ReadCommand{Session: id, Text: m.Text})
+		if r.err == nil && r.is.Is == query.ReadRun && r.is.Name == "context" {
 			r.words, r.err = h.contextWords(h.ctx, c, id)
 		}
 		select {
@@ -55,20 +56,20 @@ func (h *Host) carry(m message, r reading, began time.Time) {
 	case h.closing:
 	case r.err != nil:
 		h.refuses(r.err)
-	case is.Is == agent.ReadSend:
+	case is.Is == query.ReadSend:
 		h.send(m)
-	case is.Is == agent.ReadRun && is.Name == "compact":
+	case is.Is == query.ReadRun && is.Name == "compact":
 		h.compact(m, is.Arguments)
-	case is.Is == agent.ReadRun && is.Name == "clear":
+	case is.Is == query.ReadRun && is.Name == "clear":
 		h.clear(m, began)
-	case is.Is == agent.ReadRun && is.Name == "context":
+	case is.Is == query.ReadRun && is.Name == "context":
 		h.tell(m, r.words, began)
-	case is.Is == agent.ReadRun && is.Name == "cost":
+	case is.Is == query.ReadRun && is.Name == "cost":
 		all, _ := h.cost()["total_cost_usd"].(float64)
 		h.tell(m, h.c.Text.Say(text.CostTotal, "cost", "$"+strconv.FormatFloat(all, 'f', 4, 64)), began)
-	case is.Is == agent.ReadRun, is.Is == agent.ReadRefuse && is.Kind == agent.CommandBuiltIn:
+	case is.Is == query.ReadRun, is.Is == query.ReadRefuse && is.Kind == query.CommandBuiltIn:
 		h.refuses(errors.New(h.c.Text.Say(text.HostCommand, "name", name, "list", "/"+strings.Join(carried, ", /"))))
-	case is.Is == agent.ReadRefuse:
+	case is.Is == query.ReadRefuse:
 		h.refuses(errors.New(h.c.Text.Say(text.CommandOff, "name", name, "why", text.Cut(text.OneLine(is.Why), maxWhy))))
 	default:
 		words := h.c.Text.Say(text.SlashUnknown, "name", name)

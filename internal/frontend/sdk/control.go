@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // control is what a host keeps for requests.
@@ -21,21 +22,21 @@ type control struct {
 type Powers interface {
 	CallTool(ctx context.Context, session, tool string, input json.RawMessage) (agent.Result, error)
 
-	ServersNow(session string) []agent.ServerNow
-	SetServers(ctx context.Context, session string, defs json.RawMessage) (agent.ServersSet, error)
+	ServersNow(session string) []query.ServerNow
+	SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error)
 	ToggleServer(session, name string, on bool) error
 	ReconnectServer(ctx context.Context, session, name string) error
 	ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error)
 	HearServer(server string, message []byte) error
 
-	ReadFile(session, path string, most int64) (agent.FileText, error)
+	ReadFile(session, path string, most int64) (query.FileText, error)
 	SawFile(session, path string, at time.Time) error
 
 	SetThinking(session string, tokens *int) error
-	SettingsNow() ([]agent.SettingNow, error)
+	SettingsNow() ([]query.SettingNow, error)
 	ApplySettings(settings json.RawMessage) error
 	TrySettings(settings json.RawMessage) error // what ApplySettings would say
-	ChangeRules(ctx context.Context, session string, c agent.RuleChange) error
+	ChangeRules(ctx context.Context, session string, c query.RuleChange) error
 	FolderRule(session, dir string) (string, error)
 	SaveSetting(ctx context.Context, scope, key, value string) error
 	Below(session, path string) error

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 )
@@ -133,18 +134,18 @@ func (w *world) Close(context.Context, string) error {
 
 func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.ListCommands:
-		return []agent.CommandInfo{
-			{Name: "clear", Description: "Begins anew", Kind: agent.CommandBuiltIn},
-			{Name: "greet", Description: "Greets", Hint: "[who]", Kind: agent.CommandCustom},
-			{Name: "review", Description: "Reviews", Kind: agent.CommandSkill},
+	case query.ListCommands:
+		return []query.CommandInfo{
+			{Name: "clear", Description: "Begins anew", Kind: query.CommandBuiltIn},
+			{Name: "greet", Description: "Greets", Hint: "[who]", Kind: query.CommandCustom},
+			{Name: "review", Description: "Reviews", Kind: query.CommandSkill},
 		}, nil
-	case agent.ListAgents:
-		return []agent.AgentInfo{{Name: "Explore", Description: "Looks around", State: "active"}, {Name: "odd", State: "invalid"}}, nil
-	case agent.ListModels:
+	case query.ListAgents:
+		return []query.AgentInfo{{Name: "Explore", Description: "Looks around", State: "active"}, {Name: "odd", State: "invalid"}}, nil
+	case query.ListModels:
 		return []agent.ModelInfo{{ID: "small-1", Provider: "here", Name: "Small", Thinking: "budget"}, {ID: "far-1", Provider: "there"}}, nil
-	case agent.ListProviders:
-		return []agent.ProviderInfo{{Name: "here", Key: "env"}, {Name: "there"}}, nil
+	case query.ListProviders:
+		return []query.ProviderInfo{{Name: "here", Key: "env"}, {Name: "there"}}, nil
 	case agent.ContextUsage:
 		return agent.ContextReport{Model: "small-1", Used: 300, Window: 1000, Ratio: 0.3, Parts: []agent.ContextPart{
 			{Name: "system_prompt", Tokens: 100, Parts: []agent.ContextPart{{Name: "role", Tokens: 100}}},
@@ -152,33 +153,33 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 			{Name: "autocompact_buffer", Tokens: 100},
 			{Name: "free_space", Tokens: 600},
 		}}, nil
-	case agent.ListMemory:
-		return agent.MemoryReport{Files: []agent.MemoryFile{{Path: "/w/CLAUDE.md", Scope: "project", State: "active", Chars: 40}, {Path: "/x", Scope: "user", State: "excluded"}}}, nil
-	case agent.ListHooks:
-		return agent.HookReport{Hooks: []agent.HookInfo{{Event: "PreToolUse", Matcher: "Bash", Type: "callback", Run: "hook_0", Seconds: 60, Layer: "host", Source: "host"}}}, nil
-	case agent.ListRules:
-		return agent.RuleReport{Mode: agent.ModeDefault, Rules: []agent.RuleInfo{{Rule: "Bash(rm *)", Verdict: agent.Deny, Layer: "user"}, {Rule: "Read", Verdict: agent.Allow, Layer: "session", Off: true}}}, nil
-	case agent.Diff:
-		return agent.DiffReport{Added: 3, Removed: 1}, nil
-	case agent.PlanRewind:
-		return agent.RewindPlan{Added: 1, Removed: 2, Files: []agent.RewindItem{
-			{FileDiff: agent.FileDiff{Path: "a.txt"}, Action: "restore"}, {FileDiff: agent.FileDiff{Path: "b", Kind: "link"}, Conflict: "refused"},
+	case query.ListMemory:
+		return query.MemoryReport{Files: []query.MemoryFile{{Path: "/w/CLAUDE.md", Scope: "project", State: "active", Chars: 40}, {Path: "/x", Scope: "user", State: "excluded"}}}, nil
+	case query.ListHooks:
+		return query.HookReport{Hooks: []query.HookInfo{{Event: "PreToolUse", Matcher: "Bash", Type: "callback", Run: "hook_0", Seconds: 60, Layer: "host", Source: "host"}}}, nil
+	case query.ListRules:
+		return query.RuleReport{Mode: agent.ModeDefault, Rules: []query.RuleInfo{{Rule: "Bash(rm *)", Verdict: agent.Deny, Layer: "user"}, {Rule: "Read", Verdict: agent.Allow, Layer: "session", Off: true}}}, nil
+	case query.Diff:
+		return query.DiffReport{Added: 3, Removed: 1}, nil
+	case query.PlanRewind:
+		return query.RewindPlan{Added: 1, Removed: 2, Files: []query.RewindItem{
+			{FileDiff: query.FileDiff{Path: "a.txt"}, Action: "restore"}, {FileDiff: query.FileDiff{Path: "b", Kind: "link"}, Conflict: "refused"},
 		}}, nil
-	case agent.CompleteMention:
+	case query.CompleteMention:
 		return []string{q.Typed + ".go"}, nil
-	case agent.ListPlugins:
-		return []agent.PluginInfo{{Name: "good", Source: "folder", Version: "1.0.0", Enabled: true}, {Name: "bad", Enabled: true, Problem: "x"}, {Name: "off"}}, nil
-	case agent.ReadCommand:
+	case query.ListPlugins:
+		return []query.PluginInfo{{Name: "good", Source: "folder", Version: "1.0.0", Enabled: true}, {Name: "bad", Enabled: true, Problem: "x"}, {Name: "off"}}, nil
+	case query.ReadCommand:
 		name, rest, _ := strings.Cut(strings.TrimPrefix(q.Text, "/"), " ")
 		switch name {
 		case "clear", "context", "cost", "quit":
-			return agent.CommandRead{Is: agent.ReadRun, Kind: agent.CommandBuiltIn, Name: name, Arguments: rest}, nil
+			return query.CommandRead{Is: query.ReadRun, Kind: query.CommandBuiltIn, Name: name, Arguments: rest}, nil
 		case "broken":
-			return agent.CommandRead{Is: agent.ReadRefuse, Kind: agent.CommandCustom, Name: name, Why: "its file is no text"}, nil
+			return query.CommandRead{Is: query.ReadRefuse, Kind: query.CommandCustom, Name: name, Why: "its file is no text"}, nil
 		case "gret":
-			return agent.CommandRead{Is: agent.ReadUnknown, Name: name, Near: []string{"greet"}}, nil
+			return query.CommandRead{Is: query.ReadUnknown, Name: name, Near: []string{"greet"}}, nil
 		}
-		return agent.CommandRead{Is: agent.ReadSend}, nil
+		return query.CommandRead{Is: query.ReadSend}, nil
 	case agent.FindSession:
 		if !w.is(q.Name) {
 			return agent.SessionInfo{ID: q.Name}, nil
@@ -186,10 +187,10 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return agent.SessionInfo{ID: q.Name, Head: w.seq, Tags: w.tags}, nil
-	case agent.ListTools:
-		return agent.ToolReport{}, nil
-	case agent.ListServers:
-		return agent.ServerReport{}, nil
+	case query.ListTools:
+		return query.ToolReport{}, nil
+	case query.ListServers:
+		return query.ServerReport{}, nil
 	}
 	return nil, errors.New("nobody knows")
 }
@@ -211,16 +212,16 @@ func (w *world) CallTool(_ context.Context, _, tool string, input json.RawMessag
 	return agent.OK("done"), nil
 }
 
-func (w *world) ServersNow(string) []agent.ServerNow {
-	return []agent.ServerNow{
-		{Name: "in", State: "connected", Title: "in", Version: "1", Scope: "given", Type: "sdk", Tools: []agent.ServerToolNow{{Name: "t", Description: "Does it", ReadOnly: true}}},
+func (w *world) ServersNow(string) []query.ServerNow {
+	return []query.ServerNow{
+		{Name: "in", State: "connected", Title: "in", Version: "1", Scope: "given", Type: "sdk", Tools: []query.ServerToolNow{{Name: "t", Description: "Does it", ReadOnly: true}}},
 		{Name: "out", State: "failed", Problem: "it ended", Scope: "project", Type: "stdio", Run: "node server.js"},
 	}
 }
 
-func (w *world) SetServers(_ context.Context, _ string, defs json.RawMessage) (agent.ServersSet, error) {
+func (w *world) SetServers(_ context.Context, _ string, defs json.RawMessage) (query.ServersSet, error) {
 	w.note("set %s", defs)
-	return agent.ServersSet{Added: []string{"new"}, Removed: []string{}, Errors: map[string]string{}}, nil
+	return query.ServersSet{Added: []string{"new"}, Removed: []string{}, Errors: map[string]string{}}, nil
 }
 
 func (w *world) ToggleServer(_, name string, on bool) error {
@@ -246,12 +247,12 @@ func (w *world) HearServer(server string, message []byte) error {
 	return known404(server)
 }
 
-func (w *world) ReadFile(_, path string, most int64) (agent.FileText, error) {
+func (w *world) ReadFile(_, path string, most int64) (query.FileText, error) {
 	if path != "a.txt" {
-		return agent.FileText{}, fmt.Errorf("%s is outside of the folders of this session", path)
+		return query.FileText{}, fmt.Errorf("%s is outside of the folders of this session", path)
 	}
 	data := []byte("한 줄\n")
-	return agent.FileText{Path: "/w/a.txt", Data: data[:min(int64(len(data)), most)], Cut: int64(len(data)) > most}, nil
+	return query.FileText{Path: "/w/a.txt", Data: data[:min(int64(len(data)), most)], Cut: int64(len(data)) > most}, nil
 }
 
 func (w *world) SawFile(_, path string, at time.Time) error {
@@ -264,8 +265,8 @@ func (w *world) SetThinking(_ string, tokens *int) error {
 	return nil
 }
 
-func (w *world) SettingsNow() ([]agent.SettingNow, error) {
-	return []agent.SettingNow{{Key: "model", Value: json.RawMessage(`"small-1"`), Layer: "user"}, {Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Layer: "managed"}}, nil
+func (w *world) SettingsNow() ([]query.SettingNow, error) {
+	return []query.SettingNow{{Key: "model", Value: json.RawMessage(`"small-1"`), Layer: "user"}, {Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Layer: "managed"}}, nil
 }
 
 func (w *world) ApplySettings(settings json.RawMessage) error {
@@ -280,7 +281,7 @@ func (w *world) TrySettings(settings json.RawMessage) error {
 	return nil
 }
 
-func (w *world) ChangeRules(_ context.Context, _ string, c agent.RuleChange) error {
+func (w *world) ChangeRules(_ context.Context, _ string, c query.RuleChange) error {
 	w.note("%s %s %v %s", c.Change, c.Verdict, c.Rules, c.Scope)
 	if slices.Contains(c.Rules, "*") {
 		return errors.New("nobody can hold that")
@@ -522,7 +523,7 @@ func TestQuestions(t *testing.T) {
 			d.say(`{"type":"control_response","response":{"subtype":"success","request_id":` + string(q["request_id"]) + `,"response":` + tt.answer + `}}`)
 			want := strings.Split(tt.want, " + ")
 			n := len(want)
-			if f := strings.Fields(want[0]); slices.Contains([]string{agent.RulesAdded, agent.RulesRemoved, agent.RulesReplaced}, f[0]) {
+			if f := strings.Fields(want[0]); slices.Contains([]string{query.RulesAdded, query.RulesRemoved, query.RulesReplaced}, f[0]) {
 				n--
 			}
 			sent := d.commands(n)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/state/transcript"
 )
@@ -58,7 +59,7 @@ func (h *Host) rewindFiles(body json.RawMessage) (any, error) {
 	}
 	c, s, id, dir := h.prog.Client, h.sess, h.session, h.prog.Workdir
 	return slow(func(ctx context.Context) (any, error) {
-		plan, err := client.Query[agent.RewindPlan](ctx, c, agent.PlanRewind{Session: id, To: to})
+		plan, err := client.Query[query.RewindPlan](ctx, c, query.PlanRewind{Session: id, To: to})
 		if err != nil {
 			return rewound{Error: err.Error()}, nil
 		}
@@ -165,7 +166,7 @@ func (h *Host) suggestFiles(body json.RawMessage) (any, error) {
 	}
 	c, id := h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
-		list, err := client.Query[[]string](ctx, c, agent.CompleteMention{Session: id, Typed: in.Query})
+		list, err := client.Query[[]string](ctx, c, query.CompleteMention{Session: id, Typed: in.Query})
 		if err != nil {
 			return nil, err
 		}

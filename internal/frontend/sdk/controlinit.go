@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -270,8 +271,8 @@ func (h *Host) hello(init *Initialize) map[string]any {
 
 // typable reports whether a host can send a command: one that a session makes a prompt of, or
 // that is carried out here.
-func typable(c agent.CommandInfo) bool {
-	return c.Off == "" && (c.Kind != agent.CommandBuiltIn || slices.Contains(carried, c.Name) || slices.Contains(prompted, c.Name))
+func typable(c query.CommandInfo) bool {
+	return c.Off == "" && (c.Kind != query.CommandBuiltIn || slices.Contains(carried, c.Name) || slices.Contains(prompted, c.Name))
 }
 
 // prompted are the built-in commands of which sessions make prompts.
@@ -280,13 +281,13 @@ var prompted = []string{"init", "review"}
 // commandLines are what can be typed behind a slash.
 func (h *Host) commandLines(ctx context.Context) []commandLine {
 	out := []commandLine{}
-	list, err := client.Query[[]agent.CommandInfo](ctx, h.prog.Client, agent.ListCommands{Session: h.session})
+	list, err := client.Query[[]query.CommandInfo](ctx, h.prog.Client, query.ListCommands{Session: h.session})
 	if err != nil {
 		return out // it is for information
 	}
 	for _, c := range list {
 		if typable(c) {
-			out = append(out, commandLine{c.Name, c.Description, c.Hint, c.Aliases, c.Kind == agent.CommandBuiltIn})
+			out = append(out, commandLine{c.Name, c.Description, c.Hint, c.Aliases, c.Kind == query.CommandBuiltIn})
 		}
 	}
 	return out
@@ -294,7 +295,7 @@ func (h *Host) commandLines(ctx context.Context) []commandLine {
 
 func (h *Host) agentLines(ctx context.Context) []agentLine {
 	out := []agentLine{}
-	list, err := client.Query[[]agent.AgentInfo](ctx, h.prog.Client, agent.ListAgents{Workdir: h.prog.Workdir})
+	list, err := client.Query[[]query.AgentInfo](ctx, h.prog.Client, query.ListAgents{Workdir: h.prog.Workdir})
 	if err != nil {
 		return out // it is for information
 	}
@@ -308,12 +309,12 @@ func (h *Host) agentLines(ctx context.Context) []agentLine {
 
 // modelLines are the models that can be asked here, and first that of the session.
 func (h *Host) modelLines(ctx context.Context) []modelLine {
-	models, err := client.Query[[]agent.ModelInfo](ctx, h.prog.Client, agent.ListModels{})
+	models, err := client.Query[[]agent.ModelInfo](ctx, h.prog.Client, query.ListModels{})
 	if err != nil {
 		return []modelLine{} // it is for information
 	}
 	keyed := map[string]bool{}
-	if list, err := client.Query[[]agent.ProviderInfo](ctx, h.prog.Client, agent.ListProviders{}); err == nil {
+	if list, err := client.Query[[]query.ProviderInfo](ctx, h.prog.Client, query.ListProviders{}); err == nil {
 		for _, p := range list {
 			keyed[p.Name] = p.Key != ""
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -145,7 +146,7 @@ func estimate(bytes int) int { return (bytes + 3) / 4 }
 
 func memoryFiles(ctx context.Context, c client.Client, session, dir string) []map[string]any {
 	out := []map[string]any{}
-	m, err := client.Query[agent.MemoryReport](ctx, c, agent.ListMemory{Session: session, Workdir: dir})
+	m, err := client.Query[query.MemoryReport](ctx, c, query.ListMemory{Session: session, Workdir: dir})
 	if err != nil {
 		return out // it is for information
 	}
@@ -181,9 +182,9 @@ func (h *Host) usage(json.RawMessage) (any, error) {
 	}
 	spent, c, id := h.cost(), h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
-		d, err := client.Query[agent.DiffReport](ctx, c, agent.Diff{Session: id, All: true})
+		d, err := client.Query[query.DiffReport](ctx, c, query.Diff{Session: id, All: true})
 		if err != nil {
-			d = agent.DiffReport{} // nothing is known of changes
+			d = query.DiffReport{} // nothing is known of changes
 		}
 		spent["total_lines_added"], spent["total_lines_removed"] = d.Added, d.Removed
 		return map[string]any{"session": spent, "subscription_type": nil, "rate_limits_available": false, "rate_limits": nil, "behaviors": nil}, nil
@@ -213,13 +214,13 @@ func (h *Host) reloadSkills(json.RawMessage) (any, error) {
 		if err := p.ReloadSkills(id); err != nil {
 			return nil, err
 		}
-		list, err := client.Query[[]agent.CommandInfo](ctx, c, agent.ListCommands{Session: id})
+		list, err := client.Query[[]query.CommandInfo](ctx, c, query.ListCommands{Session: id})
 		if err != nil {
 			return nil, err
 		}
 		out := []commandLine{}
 		for _, s := range list {
-			if s.Kind == agent.CommandSkill && s.Off == "" {
+			if s.Kind == query.CommandSkill && s.Off == "" {
 				out = append(out, commandLine{s.Name, s.Description, s.Hint, s.Aliases, false})
 			}
 		}
@@ -261,7 +262,7 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 		if err := p.ReloadSkills(id); err != nil {
 			return nil, err
 		}
-		list, err := client.Query[[]agent.PluginInfo](ctx, c, agent.ListPlugins{})
+		list, err := client.Query[[]query.PluginInfo](ctx, c, query.ListPlugins{})
 		if err != nil {
 			return nil, err
 		}
@@ -307,7 +308,7 @@ func (h *Host) listHooks(json.RawMessage) (any, error) {
 	}
 	c, id := h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[agent.HookReport](ctx, c, agent.ListHooks{Session: id})
+		r, err := client.Query[query.HookReport](ctx, c, query.ListHooks{Session: id})
 		if err != nil {
 			return nil, err
 		}
@@ -332,7 +333,7 @@ func (h *Host) listHooks(json.RawMessage) (any, error) {
 		for _, o := range r.Off {
 			off = off || o.Why == "disabled"
 		}
-		managed := slices.ContainsFunc(r.Off, func(o agent.HooksOff) bool { return o.Why == "managed" })
+		managed := slices.ContainsFunc(r.Off, func(o query.HooksOff) bool { return o.Why == "managed" })
 		return map[string]any{
 			"events": list, "hooks": lines, "eventCatalog": list,
 			"policy": map[string]any{"disabledByPolicy": false, "managedOnly": managed, "pluginOnly": false, "allDisabled": off, "policyHookCount": countHooks(r.Hooks, "managed")},
@@ -350,7 +351,7 @@ func hookSource(layer string) string {
 	return settingsSource(layer)
 }
 
-func countHooks(list []agent.HookInfo, layer string) (n int) {
+func countHooks(list []query.HookInfo, layer string) (n int) {
 	for _, k := range list {
 		if k.Layer == layer {
 			n++
@@ -374,7 +375,7 @@ func (h *Host) listRules(json.RawMessage) (any, error) {
 	}
 	c, id, dir := h.prog.Client, h.session, h.prog.Workdir
 	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[agent.RuleReport](ctx, c, agent.ListRules{Session: id})
+		r, err := client.Query[query.RuleReport](ctx, c, query.ListRules{Session: id})
 		if err != nil {
 			return nil, err
 		}
@@ -389,7 +390,7 @@ func (h *Host) listRules(json.RawMessage) (any, error) {
 	}), nil
 }
 
-func ruleSource(r agent.RuleInfo) string {
+func ruleSource(r query.RuleInfo) string {
 	switch r.Layer {
 	case "flags":
 		return "cliArg"

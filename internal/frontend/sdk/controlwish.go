@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -70,7 +71,7 @@ type wishes struct {
 	allowed []permissionUpdate // rules that allow, added or in the place of others
 	folders []permissionUpdate // to read in
 	back    []permissionUpdate // rules and folders that are not allowed any more
-	strict  []agent.RuleChange // rules that deny or ask
+	strict  []query.RuleChange // rules that deny or ask
 }
 
 // wishesOf reads updates of permissions. Where one cannot be read, none counts: what forbids
@@ -109,10 +110,10 @@ func wishesOf(updates []permissionUpdate) (w wishes, err error) {
 
 // rules takes an update of rules over.
 func (w *wishes) rules(u permissionUpdate, scope string) error {
-	change := map[string]string{addRules: agent.RulesAdded, replaceRules: agent.RulesReplaced, removeRules: agent.RulesRemoved}[u.Type]
+	change := map[string]string{addRules: query.RulesAdded, replaceRules: query.RulesReplaced, removeRules: query.RulesRemoved}[u.Type]
 	switch u.Behavior {
 	case string(agent.Deny), string(agent.AskUser):
-		w.strict = append(w.strict, agent.RuleChange{Verdict: agent.Verdict(u.Behavior), Change: change, Rules: written(u.Rules), Scope: scope})
+		w.strict = append(w.strict, query.RuleChange{Verdict: agent.Verdict(u.Behavior), Change: change, Rules: written(u.Rules), Scope: scope})
 	case string(agent.Allow):
 		if u.Type == removeRules {
 			w.back = append(w.back, u)
@@ -151,7 +152,7 @@ func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []str
 		}
 		back = append(back, rules...)
 		if scope := scopes[u.Destination]; scope != forSession && h.prog.Powers != nil {
-			if err := h.prog.Powers.ChangeRules(ctx, h.session, agent.RuleChange{Verdict: agent.Allow, Change: agent.RulesRemoved, Rules: rules, Scope: scope}); err != nil {
+			if err := h.prog.Powers.ChangeRules(ctx, h.session, query.RuleChange{Verdict: agent.Allow, Change: query.RulesRemoved, Rules: rules, Scope: scope}); err != nil {
 				return nil, err
 			}
 		}
@@ -200,7 +201,7 @@ func (h *Host) rulesIn(u permissionUpdate) ([]string, error) {
 
 // held are the rules that are allowed for the session.
 func (h *Host) held(ctx context.Context) (rules []string, err error) {
-	r, err := client.Query[agent.RuleReport](ctx, h.prog.Client, agent.ListRules{Session: h.session})
+	r, err := client.Query[query.RuleReport](ctx, h.prog.Client, query.ListRules{Session: h.session})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -40,7 +41,7 @@ type pluginLine struct {
 }
 
 // pluginLines are the plugins that are in force, with how many should be and are not.
-func pluginLines(list []agent.PluginInfo) (lines []pluginLine, faults int) {
+func pluginLines(list []query.PluginInfo) (lines []pluginLine, faults int) {
 	lines = []pluginLine{}
 	for _, p := range list {
 		switch {
@@ -75,37 +76,37 @@ func (h *Host) beginning() initMessage {
 		m.Mode = string(agent.ModeDefault)
 	}
 	c := h.prog.Client
-	if r, err := client.Query[agent.ToolReport](ctx, c, agent.ListTools{Session: h.session}); err == nil {
+	if r, err := client.Query[query.ToolReport](ctx, c, query.ListTools{Session: h.session}); err == nil {
 		for _, t := range r.Tools {
 			if t.State != "off" {
 				m.Tools = append(m.Tools, t.Shown)
 			}
 		}
 	}
-	if r, err := client.Query[agent.ServerReport](ctx, c, agent.ListServers{Session: h.session}); err == nil {
+	if r, err := client.Query[query.ServerReport](ctx, c, query.ListServers{Session: h.session}); err == nil {
 		for _, s := range r.Servers {
 			if s.State != "hidden" {
 				m.Servers = append(m.Servers, serverLine{s.Name, ServerStatus(s.State), s.Scope})
 			}
 		}
 	}
-	if list, err := client.Query[[]agent.CommandInfo](ctx, c, agent.ListCommands{Session: h.session}); err == nil {
+	if list, err := client.Query[[]query.CommandInfo](ctx, c, query.ListCommands{Session: h.session}); err == nil {
 		for _, x := range list {
 			if typable(x) {
 				m.Commands = append(m.Commands, x.Name)
 			}
-			if x.Kind == agent.CommandSkill && x.Off == "" {
+			if x.Kind == query.CommandSkill && x.Off == "" {
 				m.Skills = append(m.Skills, x.Name)
 			}
 		}
 	}
 	if h.plugins == nil {
-		if list, err := client.Query[[]agent.PluginInfo](ctx, c, agent.ListPlugins{Workdir: h.prog.Workdir}); err == nil {
+		if list, err := client.Query[[]query.PluginInfo](ctx, c, query.ListPlugins{Workdir: h.prog.Workdir}); err == nil {
 			h.plugins, _ = pluginLines(list)
 		}
 	}
 	m.Plugins = append(m.Plugins, h.plugins...)
-	if list, err := client.Query[[]agent.AgentInfo](ctx, c, agent.ListAgents{Workdir: h.prog.Workdir}); err == nil {
+	if list, err := client.Query[[]query.AgentInfo](ctx, c, query.ListAgents{Workdir: h.prog.Workdir}); err == nil {
 		for _, a := range list {
 			if a.State == "active" && !slices.Contains(m.Agents, a.Name) {
 				m.Agents = append(m.Agents, a.Name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/transcript"
@@ -155,7 +156,7 @@ func (h *Host) models() []agent.ModelInfo {
 		ctx, done := context.WithTimeout(h.ctx, closeTime)
 		defer done()
 		h.show.models = []agent.ModelInfo{}
-		if list, err := client.Query[[]agent.ModelInfo](ctx, h.prog.Client, agent.ListModels{}); err == nil { // else less is said of them
+		if list, err := client.Query[[]agent.ModelInfo](ctx, h.prog.Client, query.ListModels{}); err == nil { // else less is said of them
 			h.show.models = list
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // maxEntries is how much of one folder is listed.
@@ -48,7 +48,7 @@ func (s *Server) fileRoutes() []Route {
 	at := []Parameter{{Name: "path", Summary: "relative to the folder of the session, with slashes"}}
 	need := []Parameter{{Name: "path", Summary: at[0].Summary, Needed: true}}
 	routes := []Route{{
-		Method: http.MethodGet, Path: "/v1/sessions/{id}/diff", Serve: s.diff, Name: "diff", Summary: "What a session has changed.", Out: agent.DiffReport{},
+		Method: http.MethodGet, Path: "/v1/sessions/{id}/diff", Serve: s.diff, Name: "diff", Summary: "What a session has changed.", Out: query.DiffReport{},
 		Query: []Parameter{
 			{Name: "from", Type: reflect.Int64, Summary: "compare with how files were after this event; 0 = at the beginning"},
 			{Name: "to", Type: reflect.Int64, Summary: "up to this event; 0 = as they are now"},
@@ -80,7 +80,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, err)
 		return
 	}
-	s.ask(w, r, agent.Diff{Session: info.ID, From: from, To: to, All: all, Paths: v["path"]})
+	s.ask(w, r, query.Diff{Session: info.ID, From: from, To: to, All: all, Paths: v["path"]})
 }
 
 // local returns a path in the folder of a session; what could lead out of it, here or on

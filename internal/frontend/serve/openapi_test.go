@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // spec is the published description, as far as tests look at it.
@@ -156,7 +157,7 @@ func TestDescribed(t *testing.T) {
 	for _, operations := range d.Paths {
 		n += len(operations)
 	}
-	if n != len(g.server.routes) || n < len(agent.Commands())+len(agent.Queries())+10 {
+	if n != len(g.server.routes) || n < len(agent.Commands())+len(query.Queries())+10 {
 		t.Errorf("%d operations of %d routes", n, len(g.server.routes))
 	}
 	for _, m := range regexp.MustCompile(`"#/components/schemas/([^"]*)"`).FindAllStringSubmatch(string(data), -1) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/auth"
 	"dure/internal/state/transcript"
@@ -211,8 +212,8 @@ func (s *Server) mayAsk(ctx context.Context, q agent.Query) (agent.Query, error)
 	if everything(ctx) {
 		return q, nil
 	}
-	if _, ok := q.(agent.ListModels); ok {
-		return agent.ListModels{}, nil
+	if _, ok := q.(query.ListModels); ok {
+		return query.ListModels{}, nil
 	}
 	fields := asks[q.Query()]
 	if fields == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/auth"
 )
@@ -183,14 +184,14 @@ func TestEverythingIsDecided(t *testing.T) {
 	if len(openings) != fields.NumField() {
 		t.Errorf("%d fields are decided, of %d", len(openings), fields.NumField())
 	}
-	for _, name := range agent.Queries() {
+	for _, name := range query.Queries() {
 		may, ok := asks[name]
 		if !ok {
 			t.Errorf("nobody has decided whether users may ask %s", name)
 		}
-		query, _, _ := agent.QueryTypes(name)
+		asked, _, _ := query.QueryTypes(name)
 		for _, field := range may {
-			if f, ok := query.FieldByName(field); !ok || field == "Session" && f.Type.Kind() != reflect.String {
+			if f, ok := asked.FieldByName(field); !ok || field == "Session" && f.Type.Kind() != reflect.String {
 				t.Errorf("%s has no field %s", name, field)
 			}
 		}
@@ -198,8 +199,8 @@ func TestEverythingIsDecided(t *testing.T) {
 			t.Errorf("%s is guarded", name)
 		}
 	}
-	if len(asks) != len(agent.Queries()) {
-		t.Errorf("%d queries are decided, of %d", len(asks), len(agent.Queries()))
+	if len(asks) != len(query.Queries()) {
+		t.Errorf("%d queries are decided, of %d", len(asks), len(query.Queries()))
 	}
 }
 

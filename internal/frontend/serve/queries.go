@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -17,16 +18,16 @@ var guardedQueries = []string{"commit.make", "servers.change", "sessions.import"
 // queryRoutes have a route for each query.
 func (s *Server) queryRoutes() []Route {
 	var routes []Route
-	for _, name := range agent.Queries() {
-		query, answer, _ := agent.QueryTypes(name)
+	for _, name := range query.Queries() {
+		asked, answer, _ := query.QueryTypes(name)
 		summary := "Asks " + name + "."
 		if slices.Contains(guardedQueries, name) {
 			summary = "Asks " + name + ", where the server answers what is guarded."
 		}
 		routes = append(routes, Route{
-			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name, query) },
+			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name, asked) },
 			Name: "query_" + strings.ReplaceAll(name, ".", "_"), Summary: summary,
-			In: reflect.Zero(query).Interface(), Out: reflect.Zero(answer).Interface(),
+			In: reflect.Zero(asked).Interface(), Out: reflect.Zero(answer).Interface(),
 		})
 	}
 	return routes

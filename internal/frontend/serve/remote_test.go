@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/client/remote"
 )
@@ -73,7 +74,7 @@ func TestRemote(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "note approval.asked note approval.resolved" {
 		t.Errorf("events: %s", got)
 	}
-	system, err := client.Query[agent.System](ctx, c, agent.DescribeSystem{})
+	system, err := client.Query[query.System](ctx, c, query.DescribeSystem{})
 	if err != nil || system.OS != "test" {
 		t.Errorf("%+v, %v", system, err)
 	}
@@ -207,7 +208,7 @@ func TestRemoteGone(t *testing.T) {
 	if p := agent.ProblemOf(<-ended); p == nil || p.Code != agent.ProblemEndpoint || errors.Is(p, client.ErrDisconnected) {
 		t.Errorf("the server is gone: %v", p)
 	}
-	if _, err := r.Query(t.Context(), agent.DescribeSystem{}); agent.ProblemOf(err) == nil {
+	if _, err := r.Query(t.Context(), query.DescribeSystem{}); agent.ProblemOf(err) == nil {
 		t.Errorf("%v", err)
 	}
 
@@ -281,7 +282,7 @@ func TestRemoteStays(t *testing.T) {
 		return &http.Response{StatusCode: w.status, Status: "307", Header: w.h, Body: io.NopCloser(&w.b), Request: r}, nil
 	})
 	r := g.remote(func(c *remote.Config) { c.HTTP = &http.Client{Transport: seen} })
-	if _, err := r.Query(t.Context(), agent.DescribeSystem{}); err == nil {
+	if _, err := r.Query(t.Context(), query.DescribeSystem{}); err == nil {
 		t.Error("a redirect is an answer")
 	}
 }

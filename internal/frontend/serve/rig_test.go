@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/auth"
 )
@@ -212,19 +213,19 @@ func (l *logs) Query(_ context.Context, q agent.Query) (any, error) {
 			}
 		}
 		return list, nil
-	case agent.RemoveSession:
+	case query.RemoveSession:
 		if l.of[q.Session].open {
 			return nil, &agent.Problem{Code: agent.ProblemOwned, Message: "it is open"}
 		}
 		delete(l.of, q.Session)
-		return agent.RemovedSession{Session: q.Session}, nil
-	case agent.Diff:
-		return agent.DiffReport{Session: q.Session, Files: []agent.FileDiff{}}, nil
+		return query.RemovedSession{Session: q.Session}, nil
+	case query.Diff:
+		return query.DiffReport{Session: q.Session, Files: []query.FileDiff{}}, nil
 	case agent.ContextUsage:
 		return agent.ContextReport{}, nil
-	case agent.DescribeSystem:
-		return agent.System{OS: "test"}, nil
-	case agent.ListModels:
+	case query.DescribeSystem:
+		return query.System{OS: "test"}, nil
+	case query.ListModels:
 		return []agent.ModelInfo(nil), nil
 	}
 	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/auth"
 )
 
@@ -125,12 +126,12 @@ func plain(mux *http.ServeMux) http.Handler {
 // lostAt is what is said of a path that leads nowhere; where names are to be had, with them.
 func lostAt(path string) Problem {
 	p := Problem{Status: http.StatusNotFound, Code: noRoute, Detail: "there is no such path", Fix: "see /openapi.json"}
-	rest, query := strings.CutPrefix(path, "/v1/queries/")
+	rest, asked := strings.CutPrefix(path, "/v1/queries/")
 	of, name, command := strings.Cut(path, "/commands/")
 	id, session := strings.CutPrefix(of, "/v1/sessions/")
 	switch {
-	case query:
-		p.Detail, p.Fix = fmt.Sprintf("there is no query %.80q", rest), "take one of: "+strings.Join(agent.Queries(), ", ")
+	case asked:
+		p.Detail, p.Fix = fmt.Sprintf("there is no query %.80q", rest), "take one of: "+strings.Join(query.Queries(), ", ")
 	case session && command && !strings.Contains(id, "/"):
 		p.Detail, p.Fix = fmt.Sprintf("there is no command %.80q", name), "take one of: "+strings.Join(agent.Commands(), ", ")
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) sessionRoutes() []Route {
 		},
 		{Method: http.MethodGet, Path: "/v1/sessions/{id}", Serve: s.info, Name: "session", Summary: "A session.", Out: agent.SessionInfo{}},
 		{
-			Method: http.MethodDelete, Path: "/v1/sessions/{id}", Serve: s.remove, Name: "deleteSession", Out: agent.RemovedSession{},
+			Method: http.MethodDelete, Path: "/v1/sessions/{id}", Serve: s.remove, Name: "deleteSession", Out: query.RemovedSession{},
 			Summary: "Deletes a session with its children, blobs and checkpoints. One that is open, pinned or busy is kept without force.",
 			Query:   []Parameter{{Name: "force", Type: reflect.Bool, Summary: "whatever it does; it is closed before"}},
 		},
@@ -283,7 +284,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.ask(w, r.WithContext(ctx), agent.RemoveSession{Session: info.ID, Force: force})
+	s.ask(w, r.WithContext(ctx), query.RemoveSession{Session: info.ID, Force: force})
 }
 
 // users are those who have opened sessions over HTTP, by session and their own names. It is

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // said is what a finding says, in both languages: what is so, and how to mend it.
@@ -432,7 +433,7 @@ func (c Catalog) Group(group string) string { return c.Word(group) }
 // Finding returns what to tell a person of f. One whose code is not known speaks
 // for itself. A finding that is a problem has the problem's code behind
 // "problem.". fix may be "".
-func (c Catalog) Finding(f agent.Finding) (name, detail, fix string) {
+func (c Catalog) Finding(f query.Finding) (name, detail, fix string) {
 	name = c.Word(f.Name)
 	if code, ok := strings.CutPrefix(f.Code, "problem."); ok {
 		p := &agent.Problem{Code: agent.ProblemCode(code), Message: f.Detail, Fix: f.Fix, Args: f.Args}
@@ -477,7 +478,7 @@ func (c Catalog) Origin(origin string) string {
 	return c.Word(layer) + " " + place
 }
 
-// KeySource returns where a key comes from, as [agent.ProviderInfo] has it.
+// KeySource returns where a key comes from, as [query.ProviderInfo] has it.
 func (c Catalog) KeySource(from string) string {
 	name, ok := strings.CutPrefix(from, "environment (")
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // A sentence that one language lacks, or that loses a name on the way, fails here.
@@ -79,18 +79,18 @@ func TestPhrase(t *testing.T) {
 func TestFinding(t *testing.T) {
 	for _, tt := range []struct {
 		lang, name, detail, fix string
-		f                       agent.Finding
+		f                       query.Finding
 	}{
-		{"en", "git", "/bin/git", "", agent.Finding{Name: "git", Code: "program.ok", Args: map[string]string{"path": "/bin/git"}}},
+		{"en", "git", "/bin/git", "", query.Finding{Name: "git", Code: "program.ok", Args: map[string]string{"path": "/bin/git"}}},
 		{
 			"ko", "모드", "plan, 출처 환경 변수 (DURE_MODE): 아무것도 바꾸지 않음", "",
-			agent.Finding{Name: "mode", Code: "mode.plan", Args: map[string]string{"where": "environment (DURE_MODE)"}},
+			query.Finding{Name: "mode", Code: "mode.plan", Args: map[string]string{"where": "environment (DURE_MODE)"}},
 		},
 		{
 			"ko", "모델", "opsu(이)라는 모델이 없습니다", "opus을(를) 뜻했나요? 전체 목록: dure models",
-			agent.Finding{Name: "model", Code: "problem.unknown-model", Detail: "there is no model", Fix: "f", Args: map[string]string{"model": "opsu", "nearest": "opus"}},
+			query.Finding{Name: "model", Code: "problem.unknown-model", Detail: "there is no model", Fix: "f", Args: map[string]string{"model": "opsu", "nearest": "opus"}},
 		},
-		{"ko", "novel", "d", "f", agent.Finding{Name: "novel", Code: "from.the.future", Detail: "d", Fix: "f"}},
+		{"ko", "novel", "d", "f", query.Finding{Name: "novel", Code: "from.the.future", Detail: "d", Fix: "f"}},
 	} {
 		name, detail, fix := For(tt.lang).Finding(tt.f)
 		if name != tt.name || detail != tt.detail || fix != tt.fix {

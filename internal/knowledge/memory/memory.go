@@ -16,7 +16,7 @@ import (
 	"slices"
 	"sync"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // The limits. Beyond them something is left out, and a finding or a comment in the
@@ -137,7 +137,7 @@ type Set struct {
 	found
 	begun    found // as it was after the start
 	stamps   map[string]stamp
-	findings []agent.Finding
+	findings []query.Finding
 	read     int
 	bytes    int // read so far
 	touched  int // characters that became active after the start
@@ -209,7 +209,7 @@ func (s *Set) Level(scope Scope) []File {
 }
 
 // Findings returns what the user should know of the files.
-func (s *Set) Findings() []agent.Finding {
+func (s *Set) Findings() []query.Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.findings)
@@ -237,7 +237,7 @@ func (s *Set) warn(code, path, detail, fix string, args map[string]string) {
 		}
 	}
 	if len(s.findings) < maxFiles {
-		s.findings = append(s.findings, agent.Finding{
+		s.findings = append(s.findings, query.Finding{
 			Group: "memory", Name: path, State: "warn", Code: code, Detail: detail, Fix: fix, Args: args,
 		})
 	}

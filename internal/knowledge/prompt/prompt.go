@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // Kinds are the built-in kinds of work.
@@ -61,7 +62,7 @@ type Investment struct {
 
 // Prompt is a system prompt with what was left out of it.
 type Prompt struct {
-	Sections []agent.PromptSection // in the order in which the model reads them
+	Sections []query.PromptSection // in the order in which the model reads them
 	Budget   int                   // tokens; 0 = no limit
 	Tokens   int                   // of the sections that are kept
 }
@@ -96,7 +97,7 @@ func Build(c Context, budget int) (Prompt, error) {
 		if d.title != "" {
 			text = "# " + d.title + "\n" + text
 		}
-		s := agent.PromptSection{ID: d.id, Title: d.name(), Content: text, Priority: d.priority, Required: d.required, Tokens: c.Count(text)}
+		s := query.PromptSection{ID: d.id, Title: d.name(), Content: text, Priority: d.priority, Required: d.required, Tokens: c.Count(text)}
 		p.Sections = append(p.Sections, s)
 		p.Tokens += s.Tokens
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/safety/workspace"
 )
@@ -313,7 +314,7 @@ func invalid(list []bundle.Problem) error {
 	b.WriteString("the bundle would have mistakes, and nothing was written:")
 	n := 0
 	for _, p := range list {
-		if p.Severity != agent.BundleError {
+		if p.Severity != query.BundleError {
 			continue
 		}
 		if n++; n <= maxProblems {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/auth"
 	"dure/internal/frontend/serve"
@@ -142,7 +143,7 @@ func (d *Desk) opened(ctx context.Context, in asked) (s *client.Session, done fu
 		defer cancel()
 		err := s.Close(closing)
 		if err == nil && !in.keep {
-			_, err = client.Query[agent.RemovedSession](closing, d.c.Client, agent.RemoveSession{Session: s.Info.ID, Force: true})
+			_, err = client.Query[query.RemovedSession](closing, d.c.Client, query.RemoveSession{Session: s.Info.ID, Force: true})
 		}
 		if err != nil {
 			d.c.Logger.Warn("the session of a request was not put away", "session", s.Info.ID, "error", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -83,10 +84,10 @@ func (p *play) Events(ctx context.Context, _ string, _ int64) iter.Seq2[agent.Ev
 
 func (p *play) Query(_ context.Context, q agent.Query) (any, error) {
 	switch q := q.(type) {
-	case agent.ListModels:
+	case query.ListModels:
 		return []agent.ModelInfo{{ID: "m1", Provider: "a", Aliases: []string{"one"}}, {ID: "x/m2", Provider: "b"}, {ID: "m3", Provider: "c"}}, nil
-	case agent.ListProviders:
-		return []agent.ProviderInfo{{Name: "a", Key: "env"}, {Name: "b", Local: true}, {Name: "c"}}, nil
+	case query.ListProviders:
+		return []query.ProviderInfo{{Name: "a", Key: "env"}, {Name: "b", Local: true}, {Name: "c"}}, nil
 	case agent.FindSession:
 		switch q.Name {
 		case "there":
@@ -97,11 +98,11 @@ func (p *play) Query(_ context.Context, q agent.Query) (any, error) {
 			return agent.SessionInfo{ID: "there"}, nil
 		}
 		return nil, &agent.Problem{Code: agent.ProblemMissing, Message: "no session " + q.Name}
-	case agent.RemoveSession:
+	case query.RemoveSession:
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.gone = append(p.gone, q.Session)
-		return agent.RemovedSession{Session: q.Session}, nil
+		return query.RemovedSession{Session: q.Session}, nil
 	}
 	return nil, fmt.Errorf("query %T", q)
 }

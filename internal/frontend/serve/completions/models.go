@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 )
 
@@ -26,13 +27,13 @@ type entries struct {
 
 // known returns the models that can be asked: those of providers with a key, or that need none.
 func (d *Desk) known(ctx context.Context) ([]agent.ModelInfo, error) {
-	providers, err := client.Query[[]agent.ProviderInfo](ctx, d.c.Client, agent.ListProviders{})
+	providers, err := client.Query[[]query.ProviderInfo](ctx, d.c.Client, query.ListProviders{})
 	if err != nil {
 		return nil, err
 	}
-	all, err := client.Query[[]agent.ModelInfo](ctx, d.c.Client, agent.ListModels{})
+	all, err := client.Query[[]agent.ModelInfo](ctx, d.c.Client, query.ListModels{})
 	return slices.DeleteFunc(slices.Clone(all), func(m agent.ModelInfo) bool {
-		return !slices.ContainsFunc(providers, func(p agent.ProviderInfo) bool {
+		return !slices.ContainsFunc(providers, func(p query.ProviderInfo) bool {
 			return p.Name == m.Provider && (p.Key != "" || p.Local)
 		})
 	}), err
@@ -41,7 +42,7 @@ func (d *Desk) known(ctx context.Context) ([]agent.ModelInfo, error) {
 // resolve returns the ID of a model by one of its names. What is not in the catalog is left
 // to the session.
 func (d *Desk) resolve(ctx context.Context, name string) (string, error) {
-	all, err := client.Query[[]agent.ModelInfo](ctx, d.c.Client, agent.ListModels{})
+	all, err := client.Query[[]agent.ModelInfo](ctx, d.c.Client, query.ListModels{})
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // Whatever somebody looks for is no error but one of theirs, and what is found is text
@@ -27,7 +27,7 @@ func FuzzQuery(f *testing.F) {
 	f.Cleanup(func() { x.Close() })
 	updated(f, x, world())
 	f.Fuzz(func(t *testing.T, s string) {
-		r, err := x.Search(context.Background(), agent.Search{Text: s})
+		r, err := x.Search(context.Background(), query.Search{Text: s})
 		if err != nil {
 			if _, ok := errors.AsType[*QueryError](err); !ok {
 				t.Fatalf("%q: %v", s, err)

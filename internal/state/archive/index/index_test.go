@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/state/journal"
 )
 
@@ -43,7 +44,7 @@ func world() *logs {
 }
 
 // lines writes hits as a person would.
-func lines(r agent.SearchResult) string {
+func lines(r query.SearchResult) string {
 	var s strings.Builder
 	for _, h := range r.Hits {
 		text, shift := h.Snippet, 0
@@ -63,7 +64,7 @@ func lines(r agent.SearchResult) string {
 	return s.String()
 }
 
-func updated(t testing.TB, x *Index, src Source) agent.IndexReport {
+func updated(t testing.TB, x *Index, src Source) query.IndexReport {
 	t.Helper()
 	rep, err := x.Update(context.Background(), src, 0)
 	if err != nil || !rep.Done {
@@ -120,7 +121,7 @@ func TestSearch(t *testing.T) {
 		{"--rn", "a1 3 call: grep -[rn] 'unexpected EOF' ./internal\n"},
 		{`"one two" three`, "c3 1 input: [one two] [three]\n"},
 	} {
-		r, err := x.Search(context.Background(), agent.Search{Text: tt.query})
+		r, err := x.Search(context.Background(), query.Search{Text: tt.query})
 		if err != nil {
 			t.Errorf("%s: %v", tt.query, err)
 		} else if d := cmp.Diff(tt.want, lines(r)); d != "" {
@@ -142,7 +143,7 @@ func TestQueryErrors(t *testing.T) {
 		{strings.Repeat("a ", 33), "the query has more than 32 words"},
 		{strings.Repeat("a", 1001), "the query is longer than 1000 bytes"},
 	} {
-		_, err := x.Search(context.Background(), agent.Search{Text: tt.query})
+		_, err := x.Search(context.Background(), query.Search{Text: tt.query})
 		if _, ok := errors.AsType[*QueryError](err); !ok || err.Error() != tt.want {
 			t.Errorf("%s: %v", tt.query, err)
 		}
@@ -159,7 +160,7 @@ func TestPages(t *testing.T) {
 	updated(t, x, l)
 	var got []string
 	for _, offset := range []int{0, 20, 40} {
-		r, err := x.Search(context.Background(), agent.Search{Text: "same", Offset: offset})
+		r, err := x.Search(context.Background(), query.Search{Text: "same", Offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +224,7 @@ func fresh(t testing.TB, src Source) []string {
 func TestUpdate(t *testing.T) {
 	l := world()
 	x := open(t, Options{Dir: t.TempDir()})
-	if rep := updated(t, x, l); rep != (agent.IndexReport{Done: true, Sessions: 3, Events: 14, Documents: 19}) {
+	if rep := updated(t, x, l); rep != (query.IndexReport{Done: true, Sessions: 3, Events: 14, Documents: 19}) {
 		t.Errorf("%+v", rep)
 	}
 	for _, step := range []struct {
@@ -300,7 +301,7 @@ func TestForks(t *testing.T) {
 		{"common session:fork", "fork 1 input: [common] ground\n"},
 		{"only", "fork 2 answer: [only] there\nparent 2 answer: [only] here\n"},
 	} {
-		r, err := x.Search(context.Background(), agent.Search{Text: tt.query})
+		r, err := x.Search(context.Background(), query.Search{Text: tt.query})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +340,7 @@ func TestCancelled(t *testing.T) {
 	if _, err := x.Update(ctx, world(), 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := x.Search(ctx, agent.Search{Text: "one"}); !errors.Is(err, context.Canceled) {
+	if _, err := x.Search(ctx, query.Search{Text: "one"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	updated(t, x, world())
@@ -355,7 +356,7 @@ func TestOneWriter(t *testing.T) {
 	updated(t, x, world())
 	y := open(t, Options{Dir: dir, Wait: time.Millisecond})
 	inside := func(string) {
-		r, err := y.Search(context.Background(), agent.Search{Text: "thing"})
+		r, err := y.Search(context.Background(), query.Search{Text: "thing"})
 		if err != nil || len(r.Hits) != 0 {
 			t.Errorf("while it was written: %v %v", r, err)
 		}
@@ -375,7 +376,7 @@ func TestOneWriter(t *testing.T) {
 	l := world()
 	l.add("a1", input("one thing more"))
 	updated(t, x, l)
-	r, err := y.Search(context.Background(), agent.Search{Text: "thing"})
+	r, err := y.Search(context.Background(), query.Search{Text: "thing"})
 	if err != nil || lines(r) != "a1 6 input: one [thing] more\n" {
 		t.Errorf("%s %v", lines(r), err)
 	}

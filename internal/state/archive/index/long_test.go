@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/prooftest"
 )
 
@@ -80,7 +80,7 @@ func TestLarge(t *testing.T) {
 		hits := 0
 		for range runs {
 			began := time.Now()
-			r, err := x.Search(ctx, agent.Search{Text: q.text()})
+			r, err := x.Search(ctx, query.Search{Text: q.text()})
 			took = append(took, time.Since(began))
 			if err != nil {
 				t.Fatal(q.name, err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // Bounds of a query.
@@ -48,7 +48,7 @@ type request struct {
 
 // understand reads what somebody looks for. Words in the text that name a filter are
 // taken for one; the fields of q are stronger.
-func understand(q agent.Search, now time.Time) (request, error) {
+func understand(q query.Search, now time.Time) (request, error) {
 	var r request
 	if len(q.Text) > maxQuery {
 		return r, &QueryError{fmt.Sprintf("the query is longer than %d bytes", maxQuery)}

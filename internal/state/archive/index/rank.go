@@ -6,12 +6,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dure/agent"
+	"dure/agent/query"
 )
 
 // A found is a document that may be a hit.
 type found struct {
-	agent.SearchHit
+	query.SearchHit
 	session int64
 	piece   int
 	text    string
@@ -207,7 +207,7 @@ func (d *found) show() {
 		if p.from < at || p.to > end || len(d.Marks) == maxMarks {
 			continue
 		}
-		m := agent.Mark{From: shift[p.from-at], To: shift[p.to-at]}
+		m := query.Mark{From: shift[p.from-at], To: shift[p.to-at]}
 		if n := len(d.Marks); n > 0 && m.From < d.Marks[n-1].To {
 			d.Marks[n-1].To = max(d.Marks[n-1].To, m.To)
 			continue

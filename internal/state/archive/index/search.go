@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/state/transcript"
 )
 
@@ -28,8 +28,8 @@ const (
 
 // Search finds the documents that have all the words of a query. It changes nothing.
 // A query that cannot be understood is a [*QueryError].
-func (x *Index) Search(ctx context.Context, q agent.Search) (agent.SearchResult, error) {
-	res := agent.SearchResult{Hits: []agent.SearchHit{}}
+func (x *Index) Search(ctx context.Context, q query.Search) (query.SearchResult, error) {
+	res := query.SearchResult{Hits: []query.SearchHit{}}
 	r, err := understand(q, x.o.Now())
 	if err != nil {
 		return res, err
@@ -205,7 +205,7 @@ func (x *Index) idf(ctx context.Context, t term) (float64, error) {
 }
 
 // sessionsOf adds what is known of the sessions of hits.
-func (x *Index) sessionsOf(ctx context.Context, all []*found, hits []agent.SearchHit) error {
+func (x *Index) sessionsOf(ctx context.Context, all []*found, hits []query.SearchHit) error {
 	type row struct {
 		id, title, workdir string
 		dead               []transcript.Span

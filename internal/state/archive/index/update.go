@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
@@ -34,8 +35,8 @@ const batchBytes = 4 << 20
 // done), after which the report says whether something is left. What was indexed stays
 // indexed whatever happens. While another process updates it, it is ErrBusy after
 // Options.Wait.
-func (x *Index) Update(ctx context.Context, src Source, limit time.Duration) (agent.IndexReport, error) {
-	var rep agent.IndexReport
+func (x *Index) Update(ctx context.Context, src Source, limit time.Duration) (query.IndexReport, error) {
+	var rep query.IndexReport
 	if x.o.Dir != "" {
 		alone, err := x.lock(ctx, updateName, (*flock.Flock).TryLockContext)
 		if err != nil {
@@ -91,7 +92,7 @@ const (
 // errLater says that time is up.
 var errLater = errors.New("later")
 
-func (u *update) run(ctx context.Context) (rep agent.IndexReport, err error) {
+func (u *update) run(ctx context.Context) (rep query.IndexReport, err error) {
 	rows, err := u.rows(ctx)
 	if err != nil {
 		return rep, err
@@ -454,7 +455,7 @@ func (u *update) rollback(ctx context.Context) {
 }
 
 // report says how far the index is from what was listed.
-func (u *update) report(ctx context.Context, metas []journal.Meta, rep *agent.IndexReport) error {
+func (u *update) report(ctx context.Context, metas []journal.Meta, rep *query.IndexReport) error {
 	rows, err := u.rows(ctx)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package agent
+package query
 
 // What is launched from the prompt, and belongs to no session.
 type (

@@ -1,4 +1,4 @@
-package agent
+package query
 
 // ListServers asks for a [ServerReport]: the servers of the Model Context Protocol that a
 // session has, or with "" those that one in a folder would have; "" = the working folder.

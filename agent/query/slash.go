@@ -1,4 +1,4 @@
-package agent
+package query
 
 // What can be typed behind a slash.
 type (

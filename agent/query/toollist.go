@@ -1,6 +1,10 @@
-package agent
+package query
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"dure/agent"
+)
 
 // ListTools asks for a [ToolReport]: the tools of a session that is open, or with "" those
 // that one in the working folder would begin with; all of them, or those that a name means.
@@ -36,8 +40,8 @@ type ToolInfo struct {
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"`
 	Group       string          `json:"group,omitempty"`
-	Class       Class           `json:"class"`
-	Risk        Risk            `json:"risk"`
+	Class       agent.Class     `json:"class"`
+	Risk        agent.Risk      `json:"risk"`
 
 	Source string `json:"source"`         // built-in, config, skill, plugin, extension or mcp
 	From   string `json:"from,omitempty"` // which plugin, server, ...

@@ -1,6 +1,10 @@
-package agent
+package query
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"dure/agent"
+)
 
 // ListHooks asks for a [HookReport]: the hooks of a session that is open, or with "" those
 // that a session in the working folder would have.
@@ -75,14 +79,14 @@ type TriedHook struct {
 	Skip string `json:"skip,omitempty"`
 	Why  string `json:"why,omitempty"` // more on that
 
-	Outcome HookOutcome `json:"outcome,omitempty"`
-	Exit    *int        `json:"exit,omitempty"`
-	Millis  int64       `json:"ms,omitempty"`
-	Verdict Verdict     `json:"verdict,omitempty"`
-	Reason  string      `json:"reason,omitempty"`
-	Context string      `json:"context,omitempty"`
-	Message string      `json:"message,omitempty"` // for people
-	Warn    []string    `json:"warnings,omitempty"`
+	Outcome agent.HookOutcome `json:"outcome,omitempty"`
+	Exit    *int              `json:"exit,omitempty"`
+	Millis  int64             `json:"ms,omitempty"`
+	Verdict agent.Verdict     `json:"verdict,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Context string            `json:"context,omitempty"`
+	Message string            `json:"message,omitempty"` // for people
+	Warn    []string          `json:"warnings,omitempty"`
 }
 
 // HookEffect is what would come of all answers together. The zero value is that nothing
@@ -90,9 +94,9 @@ type TriedHook struct {
 type HookEffect struct {
 	// Does is what a block means at the event: denied, told to the model, or goes on; "" =
 	// nothing is blocked.
-	Does    string   `json:"does,omitempty"`
-	Verdict Verdict  `json:"verdict,omitempty"`
-	Reasons []string `json:"reasons,omitempty"`
+	Does    string        `json:"does,omitempty"`
+	Verdict agent.Verdict `json:"verdict,omitempty"`
+	Reasons []string      `json:"reasons,omitempty"`
 
 	Stop       bool            `json:"stop,omitempty"` // everything stops
 	StopReason string          `json:"stopReason,omitempty"`

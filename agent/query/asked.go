@@ -1,4 +1,4 @@
-package agent
+package query
 
 import (
 	"encoding/json"
@@ -6,19 +6,21 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"dure/agent"
 )
 
 // asked is a query and its answer, as they travel.
 type asked struct {
 	query, answer reflect.Type
-	decode        func([]byte) (Query, error)
+	decode        func([]byte) (agent.Query, error)
 	answered      func([]byte) (any, error)
 }
 
-func ask[Q Query, A any]() asked {
+func ask[Q agent.Query, A any]() asked {
 	return asked{
 		query: reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
-		decode: func(data []byte) (Query, error) {
+		decode: func(data []byte) (agent.Query, error) {
 			var q Q
 			err := json.Unmarshal(data, &q)
 			return q, err
@@ -39,8 +41,8 @@ var queries = map[string]asked{
 	"commands.read":    ask[ReadCommand, CommandRead](),
 	"commit.make":      ask[MakeCommit, CommitMade](),
 	"commit.prepare":   ask[PrepareCommit, CommitDraft](),
-	"context":          ask[ContextUsage, ContextReport](),
-	"decisions":        ask[ListDecisions, []DecisionRecord](),
+	"context":          ask[agent.ContextUsage, agent.ContextReport](),
+	"decisions":        ask[ListDecisions, []agent.DecisionRecord](),
 	"diagnose":         ask[Diagnose, []Finding](),
 	"diff":             ask[Diff, DiffReport](),
 	"emoji":            ask[FindEmoji, []Emoji](),
@@ -51,24 +53,24 @@ var queries = map[string]asked{
 	"links.fill":       ask[FillLink, string](),
 	"memory":           ask[ListMemory, MemoryReport](),
 	"mentions":         ask[Mentions, []Mentioned](),
-	"models":           ask[ListModels, []ModelInfo](),
+	"models":           ask[ListModels, []agent.ModelInfo](),
 	"models.check":     ask[CheckModel, ModelCheck](),
 	"palette":          ask[ListPalette, []PaletteEntry](),
 	"plugins":          ask[ListPlugins, []PluginInfo](),
 	"prompt":           ask[PromptPreview, PromptReport](),
 	"prompts.complete": ask[CompletePrompt, PromptValues](),
 	"providers":        ask[ListProviders, []ProviderInfo](),
-	"replay.verify":    ask[VerifyReplay, ReplayReport](),
+	"replay.verify":    ask[VerifyReplay, agent.ReplayReport](),
 	"rewind.plan":      ask[PlanRewind, RewindPlan](),
 	"rules":            ask[ListRules, RuleReport](),
 	"search":           ask[Search, SearchResult](),
 	"search.index":     ask[IndexSessions, IndexReport](),
 	"servers":          ask[ListServers, ServerReport](),
 	"servers.change":   ask[ChangeServer, ServerInfo](),
-	"session":          ask[FindSession, SessionInfo](),
-	"session.at":       ask[SessionAt, SessionStand](),
-	"sessions":         ask[ListSessions, SessionList](),
-	"sessions.compare": ask[CompareSessions, Comparison](),
+	"session":          ask[agent.FindSession, agent.SessionInfo](),
+	"session.at":       ask[SessionAt, agent.SessionStand](),
+	"sessions":         ask[agent.ListSessions, agent.SessionList](),
+	"sessions.compare": ask[CompareSessions, agent.Comparison](),
 	"sessions.import":  ask[ImportSessions, ImportReport](),
 	"sessions.remove":  ask[RemoveSession, RemovedSession](),
 	"sessions.sweep":   ask[SweepSessions, int](),
@@ -79,7 +81,7 @@ var queries = map[string]asked{
 	"tools":            ask[ListTools, ToolReport](),
 	"tools.switch":     ask[SwitchTool, ToolReport](),
 	"usage":            ask[UsageReport, UsageSummary](),
-	"verify":           ask[VerifySeals, SealReport](),
+	"verify":           ask[agent.VerifySeals, agent.SealReport](),
 	"web.search":       ask[SearchWeb, WebAnswer](),
 
 	"mentions.complete": ask[CompleteMention, []string](),
@@ -96,7 +98,7 @@ func QueryTypes(name string) (query, answer reflect.Type, ok bool) {
 }
 
 // DecodeQuery reads a query by its name on the wire.
-func DecodeQuery(name string, data []byte) (Query, error) {
+func DecodeQuery(name string, data []byte) (agent.Query, error) {
 	a, ok := queries[name]
 	if !ok {
 		return nil, fmt.Errorf("unknown query %q", name)

@@ -1,4 +1,4 @@
-package agent
+package query
 
 // ListPlugins asks for []PluginInfo: those that are installed, and those that are named
 // for this run, as they are in Workdir.

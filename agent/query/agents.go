@@ -1,4 +1,6 @@
-package agent
+package query
+
+import "dure/agent"
 
 // ListAgents asks for []AgentInfo: the types of agents of a folder, those that count
 // first.
@@ -23,7 +25,7 @@ type AgentInfo struct {
 	Tools      []string    `json:"tools"` // null = all
 	Without    []string    `json:"disallowedTools,omitempty"`
 	Model      string      `json:"model,omitempty"`
-	Mode       Mode        `json:"permissionMode,omitempty"`
+	Mode       agent.Mode  `json:"permissionMode,omitempty"`
 	Effort     string      `json:"effort,omitempty"`
 	Steps      int         `json:"maxTurns,omitempty"`
 	Memory     string      `json:"memory,omitempty"`

@@ -1,10 +1,10 @@
-package agent
+package query
 
 // Questions about sessions that come and go.
 type (
 	// RemoveSession deletes a session with its children, its blobs and its
 	// checkpoints, and returns a RemovedSession. One that is pinned, and one that a
-	// turn runs in or waits in, is a [Problem] unless Force is set; one that has an
+	// turn runs in or waits in, is a [agent.Problem] unless Force is set; one that has an
 	// owner is in any case.
 	RemoveSession struct {
 		Session string `json:"session"` // ID

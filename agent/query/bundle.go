@@ -1,8 +1,10 @@
-package agent
+package query
 
 import (
 	"fmt"
 	"time"
+
+	"dure/agent"
 )
 
 // BundleCode names a kind of mistake in a bundle. The codes are stable (docs/errors.md).
@@ -108,6 +110,6 @@ type BundleNote struct {
 	Undelivered string        // why a message from outside was not taken
 	Continues   string        // a session of the swarm that was cut short, and goes on
 
-	Session  string          // whose agents have come further with a plan
-	Progress *CrewProgressed // how far; nil = the note is about something else
+	Session  string                // whose agents have come further with a plan
+	Progress *agent.CrewProgressed // how far; nil = the note is about something else
 }

@@ -1,7 +1,7 @@
-package agent
+package query
 
 // What a person writes may name files, folders, lines, symbols, addresses and sessions.
-// Those are read when the input enters the conversation, see [ContextAdded]; a
+// Those are read when the input enters the conversation, see [agent.ContextAdded]; a
 // front-end can ask before what they will be.
 type (
 	// Mentions asks for []Mentioned: what an input of Session, which has to be open,
@@ -9,7 +9,7 @@ type (
 	Mentions struct {
 		Session string   `json:"session"`
 		Text    string   `json:"text"`
-		Without []string `json:"without,omitempty"` // as in [Prompt]
+		Without []string `json:"without,omitempty"` // as in [agent.Prompt]
 	}
 
 	// CompleteMention asks for []string: what may stand behind an @ in an input of
@@ -40,12 +40,6 @@ type PromptValues struct {
 	Value    string   `json:"value,omitempty"`    // what that means
 	Values   []string `json:"values"`             // what the whole may be, without quotes
 }
-
-// What [Prompt.Without] may name besides single mentions.
-const (
-	WithoutAll   = "*" // nothing is read
-	WithoutPlain = "?" // only what has an @ before it is read
-)
 
 // Mentioned is something that an input names, without its content.
 type Mentioned struct {

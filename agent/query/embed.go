@@ -1,4 +1,4 @@
-package agent
+package query
 
 import "encoding/json"
 
