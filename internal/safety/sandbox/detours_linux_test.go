@@ -148,6 +148,25 @@ func TestWorktreeOfTmp(t *testing.T) {
 	}
 }
 
+// A worktree that git is just making, for somebody else, is left alone: what is missing in
+// it is not the command's when it comes. In one that is made, it is.
+func TestWorktreeThatIsBeingMade(t *testing.T) {
+	dir := t.TempDir()
+	trees := filepath.Join(dir, ".git", "worktrees")
+	for _, name := range []string{"new/gitdir", "new/HEAD", "made/gitdir", "made/HEAD", "made/commondir"} {
+		write(t, filepath.Join(trees, name), "x\n")
+	}
+	p, err := profileOf(&Confinement{Roots: []string{dir}, ProtectNames: ProtectNames()}, Grant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"new/commondir": false, "new/config.worktree": false, "made/config.worktree": true} {
+		if swept := slices.Contains(p.sweep, filepath.Join(trees, name)); swept != want {
+			t.Errorf("%s is removed when it comes: %v", name, swept)
+		}
+	}
+}
+
 // A folder that is gone when the walls are built, as a worktree beside the command's that
 // was removed, has them planned again.
 func TestWhatIsGoneMeanwhile(t *testing.T) {

@@ -230,6 +230,11 @@ func (p *profile) protectRepository(dir string) {
 	})
 	trees, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "worktrees", "*"))
 	for _, tree := range trees[:min(len(trees), maxNested)] {
+		// Without commondir it is no worktree. Git writes that last when it makes one, and
+		// another process may be doing so: what it writes then is not the command's.
+		if !present(filepath.Join(tree, "commondir")) {
+			continue
+		}
 		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
 			p.sweepUp(filepath.Join(tree, name))
 		}
