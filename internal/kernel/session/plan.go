@@ -266,8 +266,12 @@ func (r *runner) planQueued() error {
 		if s.Turn.Open {
 			return
 		}
+		agreement := "" // it waits for a hook, and is no request: its plan is approved
+		if p := s.Agreed; p != nil && r.parts.Plans.Agree != nil {
+			agreement = r.parts.Plans.Agree(planText(p), plan.Diff(p.Was, p.Body))
+		}
 		for _, q := range s.Queued {
-			if q.Origin == "" {
+			if q.Origin == "" && q.Text != agreement {
 				requests = append(requests, q.Text)
 			}
 		}
