@@ -168,6 +168,7 @@ func (d *dice) open(c client.Client, o agent.Open) *talk {
 
 // A session that is replayed comes to what its log has, whatever has happened in it.
 func TestReplaysOfGeneratedSessions(t *testing.T) {
+	t.Parallel()
 	n := 8
 	if prooftest.Long() {
 		n = 200

@@ -55,7 +55,8 @@ const (
 // left or died. A program that stands still keeps its session, and goes on when it is
 // woken up. Nothing is lost that anybody was told of.
 func TestRivals(t *testing.T) {
-	rounds, stops := 30, 15
+	t.Parallel()
+	rounds, stops := 12, 12
 	if prooftest.Long() {
 		rounds, stops = 1000, 20
 	}
