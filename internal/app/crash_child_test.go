@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -38,11 +39,10 @@ type childTask struct {
 	List bool   // print the names of all boundaries
 	Ask  bool   // no rule allows anything: the user is asked, and says yes
 	More bool   // two more prompts come while the first one is served
-	Jobs string // the wire format of a session with background jobs; "" = it has none
 
 	Rival   string // a prompt; another process wants the session at the same time
-	Plans   bool   // every request is planned
-	History bool   // the conversation is shortened, put back and forked
+	Story   string // the wire format of the session of the crash history; "" = it is another one
+	Rewinds bool   // the conversation is shortened, put back and forked
 }
 
 func TestMain(m *testing.M) {
@@ -74,8 +74,9 @@ func die() {
 // boundaries counts the changes of the disk, and ends the process at one.
 type boundaries struct {
 	childTask
-	n    atomic.Int64
-	size int64 // of the log's last segment, before the write that is under way
+	n     atomic.Int64
+	write sync.Mutex       // held from append.write to append.written when a write is torn
+	sizes map[string]int64 // of the files of all logs before the write; guarded by write
 
 	asked agent.ApprovalAsked // the question that waits for an answer
 }
@@ -86,33 +87,53 @@ func (b *boundaries) pass(name string) {
 	if b.List {
 		fmt.Printf("b %d %s\n", n, name)
 	}
-	if b.Torn && name == "append.write" {
-		_, b.size = b.segment()
-	}
-	if n != b.Die {
+	if !b.Torn {
+		if n == b.Die {
+			die()
+		}
 		return
 	}
-	if path, now := b.segment(); b.Torn && name == "append.written" && now > b.size {
-		if err := os.Truncate(path, b.size+(now-b.size)/2); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+	switch name {
+	case "append.write":
+		b.write.Lock()
+		b.sizes = b.segments()
+	case "append.written":
+		if b.tear(n) {
+			die()
 		}
-		fmt.Printf("torn %d\n", now-b.size)
+		b.write.Unlock()
 	}
-	die()
 }
 
-// segment returns the file that the log is being written to, and its size.
-func (b *boundaries) segment() (path string, size int64) {
-	all, _ := filepath.Glob(filepath.Join(b.Home, "dure", "sessions", "*", crashID, "log.*.jsonl"))
-	if len(all) == 0 {
-		return "", 0
+// tear cuts the write off that has just been made, if it is the first from a boundary on.
+func (b *boundaries) tear(n int64) bool {
+	if n < b.Die {
+		return false
 	}
-	path = all[len(all)-1] // they are sorted
-	info, err := os.Stat(path)
-	if err != nil {
-		return path, 0
+	for path, now := range b.segments() {
+		was := b.sizes[path]
+		if now <= was {
+			continue
+		}
+		if err := os.Truncate(path, was+(now-was)/2); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		fmt.Printf("torn %d\n", now-was)
+		return true
 	}
-	return path, info.Size()
+	return false
+}
+
+// segments returns the files of all logs, and their sizes.
+func (b *boundaries) segments() map[string]int64 {
+	paths, _ := filepath.Glob(filepath.Join(b.Home, "dure", "sessions", "*", "*", "log.*.jsonl"))
+	sizes := map[string]int64{}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			sizes[path] = info.Size()
+		}
+	}
+	return sizes
 }
 
 // runChild opens the session, or resumes it, and runs its turn to the end. It
@@ -130,11 +151,8 @@ func runChild(task string) (err error) {
 	if b.Ask {
 		flags.Allow = nil
 	}
-	if b.Jobs != "" {
-		flags = jobFlags(b.Jobs, b.URL)
-	}
-	if b.Plans {
-		flags = planCrashFlags()
+	if b.Story != "" {
+		flags = storyFlags(b.Story, b.URL)
 	}
 	o := options(b.Work, b.Home, b.URL, flags)
 	o.Fault = b.pass
@@ -148,14 +166,11 @@ func runChild(task string) (err error) {
 		return err
 	}
 	follow := b.follow
-	if b.Jobs != "" {
-		follow = b.followJobs
+	if b.Story != "" {
+		follow = b.followStory
 	}
-	if b.Plans {
-		follow = b.followPlans
-	}
-	if b.History {
-		follow = func(ctx context.Context, s *client.Session) error { return b.followHistory(ctx, a.Client(), s) }
+	if b.Rewinds {
+		follow = func(ctx context.Context, s *client.Session) error { return b.followRewinds(ctx, a.Client(), s) }
 	}
 	if err := follow(ctx, s); err != nil {
 		return err
@@ -169,16 +184,20 @@ func runChild(task string) (err error) {
 
 // open opens the session wherever its life was cut.
 func (b *boundaries) open(ctx context.Context, c client.Client) (*client.Session, error) {
+	model := ""
+	if b.Story != "" {
+		model = "here/script"
+	}
 	s, err := c.Open(ctx, agent.Open{Session: crashID, Approver: b.Ask})
 	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
-		return c.Open(ctx, agent.Open{New: crashID, Workdir: b.Work, Approver: b.Ask, Model: jobModel(b.Jobs)})
+		return c.Open(ctx, agent.Open{New: crashID, Workdir: b.Work, Approver: b.Ask, Model: model})
 	}
 	return s, err
 }
 
-// follow prints the events, and at the head of the log sees what is left to do.
-func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
-	ended, entered := false, map[string]bool{}
+// each prints each stored event as it learns of it, and has step look at it until all is
+// over.
+func (b *boundaries) each(ctx context.Context, s *client.Session, step func(agent.Event) (over bool, err error)) error {
 	for e, err := range s.Events(ctx, 0) {
 		if err != nil {
 			return err
@@ -187,6 +206,26 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 			continue
 		}
 		fmt.Printf("e %d %s %s\n", e.Seq, e.ID, e.Kind())
+		if over, err := step(e); over || err != nil {
+			return err
+		}
+	}
+	return errors.New("the events ended too early")
+}
+
+// send sends a command, and prints that a prompt is accepted.
+func send(ctx context.Context, s *client.Session, c agent.Command) error {
+	err := s.Send(ctx, c)
+	if p, ok := c.(agent.Prompt); ok && err == nil {
+		fmt.Println("ack", p.ID)
+	}
+	return err
+}
+
+// follow sees at the head of the log what is left to do.
+func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
+	ended, entered := false, map[string]bool{}
+	return b.each(ctx, s, func(e agent.Event) (over bool, err error) {
 		switch body := e.Body.(type) {
 		case agent.TurnStarted:
 			ended = false
@@ -202,35 +241,28 @@ func (b *boundaries) follow(ctx context.Context, s *client.Session) error {
 		switch {
 		case e.Seq > s.Info.Head && e.Kind() == b.At:
 			die()
-		case e.Seq > s.Info.Head && ended:
-			return nil
-		case e.Seq == s.Info.Head && ended && b.Text == "":
-			return nil
+		case e.Seq > s.Info.Head && ended, e.Seq == s.Info.Head && ended && b.Text == "":
+			return true, nil
 		case e.Seq == s.Info.Head:
-			if err := b.goOn(ctx, s, ended); err != nil {
-				return err
-			}
+			err = b.goOn(ctx, s, ended)
 		}
-		if err := b.answer(ctx, s, e.Seq); err != nil {
-			return err
+		if err == nil {
+			err = b.answer(ctx, s, e.Seq)
 		}
-	}
-	return errors.New("the events ended before the turn")
+		return false, err
+	})
 }
 
 // goOn sends the prompt, as a front-end does that does not know whether it
 // arrived, and has a turn go on that was cut short.
 func (b *boundaries) goOn(ctx context.Context, s *client.Session, ended bool) error {
-	if err := s.Send(ctx, agent.Prompt{ID: "p1", Text: cmp.Or(b.Says, "Do all the steps.")}); err != nil {
-		return err
-	}
-	fmt.Println("ack p1")
+	prompts := []agent.Prompt{{ID: "p1", Text: cmp.Or(b.Says, "Do all the steps.")}}
 	if b.More {
-		for _, p := range []agent.Prompt{{ID: "p2", Text: "Then this.", Later: true}, {ID: "p3", Text: "And that."}} {
-			if err := s.Send(ctx, p); err != nil {
-				return err
-			}
-			fmt.Println("ack", p.ID)
+		prompts = append(prompts, agent.Prompt{ID: "p2", Text: "Then this.", Later: true}, agent.Prompt{ID: "p3", Text: "And that."})
+	}
+	for _, p := range prompts {
+		if err := send(ctx, s, p); err != nil {
+			return err
 		}
 	}
 	if ended {

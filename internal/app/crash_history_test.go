@@ -3,12 +3,10 @@
 package app_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,266 +14,278 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/models/script"
-	"dure/internal/safety/workspace"
+	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )
 
-// historyFork is the fork of the session of a history run.
-const historyFork = "01900000-0000-7000-8000-000000000002"
-
-// newHistoryRun is a session whose prompts each write a file of their own.
-func newHistoryRun(dir string) (*crashRun, error) {
-	r := &crashRun{dir: dir, story: &crashScript{}, printed: map[int64]string{}, acked: map[string]bool{}}
-	for _, d := range []string{r.work(), r.home()} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, err
-		}
+// TestCrashHistory kills a session with plans, agents, jobs, hooks, work trees and processes
+// of agents at every boundary of its log and of theirs, or at some in the short form, and has
+// it go on. The wire formats take turns: the server of each refuses what the real one would.
+func TestCrashHistory(t *testing.T) {
+	prooftest.Program(t, "git")
+	files := t.TempDir()
+	if err := storyFiles(files); err != nil {
+		t.Fatal(err)
 	}
-	var err error
-	r.model, err = script.NewServer(script.Script{}, script.Options{Func: func(req script.Request) script.Reply {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(req.Last), "write "); ok {
-			long := strings.Repeat("It is as it should be. ", 60)
-			return script.Reply{Text: long, Calls: []script.Call{{ID: "w" + name, Tool: "Write", Input: input(fields{"file_path": name, "content": name})}}}
-		}
-		return script.Reply{Text: "So it is.", Stop: agent.StopEnd}
-	}})
-	return r, err
+	crashCase{
+		start: func(dir string, n int) (*crashRun, error) {
+			return newStoryRun(dir, files, app.Wires[n%len(app.Wires)])
+		},
+		check: (*crashRun).checkStory,
+	}.run(t, 225)
 }
 
-// nextInHistory is what is to be done next, as the log tells: each thing once.
-func nextInHistory(events []agent.Event) agent.Command {
-	inputs := map[string]bool{}
-	var first int64                // the end of the first turn
-	var kept agent.SettingsChanged // what people have said of the session
-	for _, e := range events {
-		switch b := e.Body.(type) {
-		case agent.InputAdded:
-			inputs[b.Input] = true
-		case agent.SettingsChanged:
-			kept.Title = cmp.Or(b.Title, kept.Title)
-			kept.Tags, kept.Pinned, kept.Archived = cmp.Or(b.Tags, kept.Tags), cmp.Or(b.Pinned, kept.Pinned), cmp.Or(b.Archived, kept.Archived)
-		case agent.TurnEnded:
-			if first == 0 {
-				first = e.Seq
-			}
-		}
-	}
-	yes := true
-	for _, step := range []struct {
-		done bool
-		next agent.Command
-	}{
-		{inputs["p1"], agent.Prompt{ID: "p1", Text: "write p1"}},
-		{inputs["p2"], agent.Prompt{ID: "p2", Text: "write p2"}},
-		{inputs["p3"], agent.Prompt{ID: "p3", Text: "write p3"}},
-		{kept.Title == "A history", agent.Change{Title: "A history"}},
-		{kept.Tags != nil, agent.Change{Tags: &[]string{"a", "b"}}},
-		{len(all[agent.ContextCompacted](events)) > 0, agent.Compact{}},
-		{kept.Pinned != nil, agent.Change{Pinned: &yes}},
-		{inputs["p4"], agent.Prompt{ID: "p4", Text: "write p4"}},
-		{len(all[agent.ContextRestored](events)) > 0, agent.Restore{}},
-		{len(all[agent.ConversationRewound](events)) > 0, agent.Rewind{To: first, Conversation: true, Files: true}},
-		{inputs["p5"], agent.Prompt{ID: "p5", Text: "write p5"}},
-		{inputs["p6"], agent.Prompt{ID: "p6", Text: "write p6"}},
-		{slices.ContainsFunc(events, isRejection), agent.Reject{Files: []agent.Pick{{Path: "p6"}}}},
-		{len(all[agent.ChangesAccepted](events)) > 0, agent.Accept{All: true}},
-		{kept.Archived != nil, agent.Change{Archived: &yes}},
-	} {
-		if !step.done {
-			return step.next
-		}
-	}
-	return nil
-}
-
-// isRejection reports whether an event puts files back that the user did not go back
-// with.
-func isRejection(e agent.Event) bool {
-	b, ok := e.Body.(agent.FilesRewound)
-	return ok && b.Seq == 0
-}
-
-// followHistory does what is left to do each time the session rests, and forks it
-// where it was shortened.
-func (b *boundaries) followHistory(ctx context.Context, c client.Client, s *client.Session) error {
-	state := transcript.New()
-	var events []agent.Event
-	for e, err := range s.Events(ctx, 0) {
-		if err != nil {
-			return err
-		}
-		if e.Live() {
-			continue
-		}
-		fmt.Printf("e %d %s %s\n", e.Seq, e.ID, e.Kind())
-		events = append(events, e)
-		if state.Apply(e); e.Seq < s.Info.Head {
-			continue
-		}
-		switch e.Body.(type) {
-		case agent.TurnEnded, agent.ContextCompacted, agent.ContextRestored, agent.ConversationRewound, agent.SettingsChanged, agent.ChangesAccepted:
-		default:
-			if e.Seq > s.Info.Head && !isRejection(e) {
-				continue
-			}
-		}
-		next := nextInHistory(events)
-		if state.Turn.Open || state.Unread || state.Waits(true) {
-			if e.Seq > s.Info.Head {
-				continue
-			}
-			next = agent.Continue{}
-		}
-		if next == nil {
-			return b.forkHistory(ctx, c, events)
-		}
-		if err := s.Send(ctx, next); err != nil {
-			return err
-		}
-	}
-	return errors.New("the events ended too early")
-}
-
-// forkHistory opens the fork, or makes it, and has it answer a prompt.
-func (b *boundaries) forkHistory(ctx context.Context, c client.Client, events []agent.Event) error {
-	f, err := c.Open(ctx, agent.Open{Session: historyFork})
-	if p := agent.ProblemOf(err); p != nil && p.Code == agent.ProblemMissing {
-		var at int64
-		for _, e := range events {
-			if _, ok := e.Body.(agent.ContextCompacted); ok {
-				at = e.Seq
-			}
-		}
-		f, err = c.Open(ctx, agent.Open{New: historyFork, Fork: crashID, At: at})
-	}
-	if err != nil {
-		return err
-	}
-	state := transcript.New()
-	for e, err := range f.Events(ctx, 0) {
-		if err != nil {
-			return err
-		}
-		if e.Live() {
-			continue
-		}
-		state.Apply(e)
-		done := state.Inputs["f1"] && !state.Turn.Open && !state.Unread
-		switch {
-		case e.Seq >= f.Info.Head && done:
-			return nil
-		case e.Seq == f.Info.Head && state.Inputs["f1"]:
-			err = f.Send(ctx, agent.Continue{})
-		case e.Seq == f.Info.Head:
-			err = f.Send(ctx, agent.Prompt{ID: "f1", Text: "write f1"})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return errors.New("the events of the fork ended too early")
-}
-
-// checkHistory looks at both logs, what they come to, and the files.
-func (r *crashRun) checkHistory(ctx context.Context) (v verdict, err error) {
-	a, err := app.New(options(r.work(), r.home(), r.model.URL(), app.Flags{}))
+// checkStory has the model read what it has not been told yet, and looks at everything
+// that the run has left.
+func (r *crashRun) checkStory(ctx context.Context) (v verdict, err error) {
+	a, err := app.New(options(r.work(), r.home(), r.model.URL(), storyFlags(r.wire, r.model.URL())))
 	if err != nil {
 		return v, err
 	}
 	defer a.Close()
+	if _, err := a.MendTrees(ctx); err != nil {
+		v.fail("looking after what is left: %v", err)
+	}
 	c := a.Client()
-	left := 0 // files of which nobody saw who wrote them: the program died before it could look
-	for id, want := range map[string]struct{ compactions, turns int }{crashID: {0, 6}, historyFork: {1, 4}} {
-		var events []agent.Event
-		for e, err := range c.Attach(id).Events(ctx, 0) {
-			if err != nil {
-				return v, err
-			}
-			events = append(events, e)
+	s, err := c.Open(ctx, agent.Open{Session: crashID})
+	if err != nil {
+		return v, err
+	}
+	if err := s.Send(ctx, agent.Prompt{ID: "p4", Text: "Well?"}); err != nil {
+		return v, err
+	}
+	var events []agent.Event
+	state := transcript.New()
+	for e, err := range s.Events(ctx, 0) {
+		if err != nil {
+			return v, err
 		}
-		state := transcript.New()
-		state.Reread(func() iter.Seq2[agent.Event, error] {
-			return func(yield func(agent.Event, error) bool) {
-				for _, e := range events {
-					if !yield(e, nil) {
-						return
-					}
-				}
-			}
-		})
-		for _, e := range events {
-			state.Apply(e)
+		if e.Live() {
+			continue
 		}
-		v.events += len(events)
-		v.problems = append(v.problems, verified(ctx, c, id)...)
-		if id == crashID {
-			v.problems = append(v.problems, numbering(events)...)
-			for seq, was := range r.printed {
-				if seq > int64(len(events)) || events[seq-1].ID+" "+events[seq-1].Kind() != was {
-					v.fail("event %d (%s) is lost", seq, was)
-				}
-			}
-			if len(state.Messages) != 12 {
-				v.fail("the conversation has %d messages", len(state.Messages))
-			}
-			if info := state.Info(); info.Title != "A history" || !slices.Equal(info.Tags, []string{"a", "b"}) || !info.Pinned || !info.Archived {
-				v.fail("it is kept as %q, %q, pinned %v, archived %v", info.Title, info.Tags, info.Pinned, info.Archived)
-			}
-		}
-		for _, b := range all[agent.FilesRewound](events) {
-			left += b.Leaves
-		}
-		if state.Err() != nil || len(state.Compactions) != want.compactions || state.Turns != want.turns || state.Turn.Open {
-			v.fail("%s: %d compactions, %d turns, %v", id, len(state.Compactions), state.Turns, state.Err())
+		events = append(events, e)
+		state.Apply(e)
+		if e.Seq >= s.Info.Head && state.Inputs["p4"] && rests(state) && len(state.Pending) == 0 && len(state.Notices) == 0 {
+			break
 		}
 	}
-	v.problems = append(v.problems, refusals(r.model)...)
-	var names []string
+	v.events = len(events)
+	v.problems = append(v.problems, slices.Concat(numbering(events), gated(events), verified(ctx, c, crashID), refusals(r.model))...)
+	r.checkKept(&v, events, "p1", "p2", "p3", "p4")
+	checkPlans(&v, events)
+	r.checkHooks(&v, events, state)
+	r.checkOutcomes(&v, events, state)
+	r.checkTrees(&v)
+	return v, checkAgents(ctx, &v, c, events)
+}
+
+// checkPlans checks that each plan has one outcome, and that nothing is done before its
+// plan is approved.
+func checkPlans(v *verdict, events []agent.Event) {
+	var did []string // about plans, with the calls that change something
+	calls, state := map[string]string{}, transcript.New()
+	for _, e := range events {
+		state.Apply(e)
+		switch b := e.Body.(type) {
+		case agent.PlanProposed:
+			calls[b.Plan] = b.Call
+			did = append(did, b.Call+" proposed")
+		case agent.PlanChanged:
+			did = append(did, calls[b.Plan]+" "+b.Do)
+		case agent.PlanDecided:
+			did = append(did, calls[b.Plan]+" "+string(b.Verdict))
+		case agent.CallFinished:
+			if strings.HasPrefix(b.Result.ID, "w") {
+				did = append(did, fmt.Sprintf("%s %s in mode %s, plan %s", b.Result.ID, b.Result.Status, state.Mode, state.Plan.State))
+			}
+		case agent.InputAdded:
+			if b.Text != "" { // it is not only a note of a job
+				did = append(did, "> "+strings.SplitN(b.Text, ".", 2)[0])
+			}
+		}
+	}
+	want := []string{
+		"> Write b", "p1 proposed", "p1 edit", "p1 regenerate", "p2 proposed", "p2 edit", "p2 approved", "wb ok in mode acceptEdits, plan approved",
+		"> Do the rest", "p3 proposed", "p3 approved", "> I agree to your plan", "wc ok in mode acceptEdits, plan approved", "> And?", "> Well?",
+	}
+	if !slices.Equal(did, want) {
+		v.fail("the plans: %q", did)
+	}
+	if state.Turn.Open || state.Turn.Reason != agent.EndDone || state.Plan.State != agent.PlanApproved {
+		v.fail("turn open %v, ended %q, plan %q", state.Turn.Open, state.Turn.Reason, state.Plan.State)
+	}
+}
+
+// checkHooks checks that what a hook denied was not done, that one that runs once is
+// recorded once, and that the model read of it once.
+func (r *crashRun) checkHooks(v *verdict, events []agent.Event, state *transcript.State) {
+	once, denied := 0, 0
+	for _, b := range all[agent.HookRan](events) {
+		if b.Event == "UserPromptSubmit" {
+			once++
+		}
+	}
+	for _, b := range all[agent.CallDecided](events) {
+		if b.Proposal.Call.ID == canary.ID && b.Decision.Verdict == agent.Deny && strings.HasPrefix(b.Decision.By, "hook:command case") {
+			denied++
+		}
+	}
+	read := 0
+	messages, _ := state.Conversation()
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			read += strings.Count(b.Text, "Mind the dog.")
+		}
+	}
+	if once != 1 || read != 1 || denied != 1 {
+		v.fail("the hook that runs once: %d times, read %d times; the call was denied %d times", once, read, denied)
+	}
+}
+
+// checkAgents looks at the logs of the agents, each of which has one, and of which one works
+// in a process of its own.
+func checkAgents(ctx context.Context, v *verdict, c client.Client, events []agent.Event) error {
+	children := map[string]bool{} // and whether they came to an end: one that is lost is left as it was
+	for _, b := range all[agent.ChildOpened](events) {
+		children[b.Child] = false
+	}
+	for _, b := range all[agent.ChildEnded](events) {
+		children[b.Child] = true
+	}
+	programs, apart := map[int]bool{}, 0
+	for _, b := range all[agent.SessionOpened](events) {
+		programs[b.PID] = true
+	}
+	for id, over := range children {
+		own, err := logged(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		v.problems = append(v.problems, numbering(own)...)
+		if over {
+			v.problems = append(v.problems, gated(own)...)
+		}
+		if slices.ContainsFunc(all[agent.SessionOpened](own), func(b agent.SessionOpened) bool { return !programs[b.PID] }) {
+			apart++
+		}
+	}
+	if len(children) != 5 || apart != 1 {
+		v.fail("%d children, %d of them in processes of their own\n%s", len(children), apart, names(events))
+	}
+	return nil
+}
+
+// checkOutcomes checks that each call came to what it should, that each job has one outcome,
+// that the model read of it once, and that the outcome is true.
+func (r *crashRun) checkOutcomes(v *verdict, events []agent.Event, state *transcript.State) {
+	outcomes := map[string][]agent.CallSettled{}
+	for _, b := range all[agent.CallSettled](events) {
+		outcomes[b.Handle] = append(outcomes[b.Handle], b)
+	}
+	told := map[string]int{}
+	messages, _ := state.Conversation()
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			if rest, ok := strings.CutPrefix(b.Text, "[Task "); ok && m.Role == agent.User {
+				handle, _, _ := strings.Cut(rest, " ")
+				told[handle]++
+			}
+		}
+	}
+	ledger, err := os.ReadFile(filepath.Join(r.work(), "ledger"))
+	if err != nil {
+		v.fail("%v", err)
+	}
+	for line, n := range count(string(ledger)) {
+		if n > 1 {
+			v.fail("%q was written %d times", line, n)
+		}
+	}
+	begun := 0
+	for _, b := range all[agent.CallFinished](events) {
+		if b.Result.Status != agent.StatusPending {
+			checkResult(v, b.Result)
+			continue
+		}
+		begun++
+		h := b.Result.Handle
+		if len(outcomes[h]) != 1 || told[h] != 1 {
+			v.fail("%s (%s) has %d outcomes, of which the model was told %d times", h, b.Result.ID, len(outcomes[h]), told[h])
+			continue
+		}
+		o := outcomes[h][0]
+		gone := o.Result.Error != nil && o.Result.Error.Code == agent.ErrLost
+		if gone {
+			v.lost++
+		}
+		switch id := b.Result.ID; {
+		case o.Lost != gone, o.ID != id:
+			v.fail("%s: %+v", h, o)
+		case id == "three" && (gone || !strings.HasPrefix(o.Result.Text, "three is done.")):
+			v.fail("the agent in the background could have gone on: %+v", o)
+		case id == jobQuick && !gone && (o.Result.Failed() || !strings.Contains(string(ledger), "quick")):
+			v.fail("the job that ends by itself: %+v, ledger %q", o, ledger)
+		case (id == jobStop || id == jobLeft) && !gone && !o.Result.Failed():
+			v.fail("a job that was stopped: %+v", o)
+		}
+	}
+	if len(outcomes) != begun || len(state.Pending) > 0 || len(state.Notices) > 0 {
+		v.fail("%d jobs, %d outcomes, %d pending, %d notices left", begun, len(outcomes), len(state.Pending), len(state.Notices))
+	}
+}
+
+// checkResult checks what a call of the session came to.
+func checkResult(v *verdict, r agent.Result) {
+	switch id := r.ID; {
+	case id == "one" || id == "two":
+		if !strings.HasPrefix(r.Text, id+" is done.") {
+			v.fail("%s came to %q", id, r.Text)
+		}
+	case slices.Contains(colours, id):
+		if r.Failed() || !strings.Contains(r.Text, "set up here") || !strings.Contains(r.Text, "A "+id+".txt") {
+			v.fail("%s: %s", id, r.Text)
+		}
+	case strings.HasPrefix(id, "m") && r.Failed():
+		v.fail("%s: %s", id, r.Text)
+	}
+}
+
+// checkTrees checks that what the agents did in their trees is merged, that the folder has
+// what it had before beside that, and that no tree and no branch is left.
+func (r *crashRun) checkTrees(v *verdict) {
+	want := map[string]string{"b": "b", "c": "c", "red.txt": "red\n", "blue.txt": "blue\n", "mine.txt": "not committed\n", "local.conf": "set up here\n"}
+	for name, text := range want {
+		if got, err := os.ReadFile(filepath.Join(r.work(), name)); err != nil || string(got) != text {
+			v.fail("%s has %q: %v", name, got, err)
+		}
+	}
 	entries, err := r.settled()
-	for _, e := range entries {
-		if !workspace.Leftover(e.Name()) {
-			names = append(names, e.Name())
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".git") })
+	if err != nil || len(entries) != len(want)+2 { // with the ledger and .worktreeinclude
+		v.fail("the workspace has %v: %v", entries, err)
+	}
+	for want, args := range map[string][]string{ // files that are committed do not show in the status
+		"?? mine.txt": {"status", "--porcelain"}, "": {"branch", "--list", "dure-*"}, r.work(): {"worktree", "list", "--porcelain"},
+	} {
+		got, err := git(r.work(), args...)
+		if path, ok := strings.CutPrefix(got, "worktree "); ok && strings.Count(got, "worktree ") == 1 {
+			got, _, _ = strings.Cut(path, "\n")
+		}
+		if got != want || err != nil {
+			v.fail("git %v: %q, %v", args, got, err)
 		}
 	}
-	if got := strings.Join(names, " "); got != "f1 p1 p5" && (left == 0 || len(names) != 3+left) {
-		v.fail("the workspace has %q, %d files were left", got, left)
+	left, _ := filepath.Glob(filepath.Join(r.home(), "dure", "worktrees", "[^.]*"))
+	if len(left) > 0 {
+		v.fail("left: %v", left)
 	}
-	return v, err
 }
 
-// historyRun is one session that dies at a boundary and goes on.
-func historyRun(ctx context.Context, dir string, p crashPoint) (v verdict, err error) {
-	r, err := newHistoryRun(dir)
-	if err != nil {
-		return v, err
+// count counts the lines of a text.
+func count(text string) map[string]int {
+	n := map[string]int{}
+	for line := range strings.Lines(text) {
+		n[strings.TrimSpace(line)]++
 	}
-	defer r.close()
-	died, _, err := r.child(childTask{History: true, Die: p.n, Torn: p.torn})
-	if err != nil {
-		return v, err
-	}
-	if died {
-		if again, _, err := r.child(childTask{History: true}); again || err != nil {
-			return v, fmt.Errorf("resuming: died %v, %w", again, err)
-		}
-	}
-	v, err = r.checkHistory(ctx)
-	v.died = died
-	return v, err
-}
-
-// TestCrashWithHistory kills a session that is shortened, made whole again, put back
-// with its files, reviewed, and forked: at every boundary, or at some in the short form. It goes
-// on from there and comes to the same end.
-func TestCrashWithHistory(t *testing.T) {
-	r, err := newHistoryRun(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, lines, err := r.child(childTask{History: true, List: true})
-	if err = errors.Join(err, r.close()); err != nil {
-		t.Fatal(err)
-	}
-	killedAt(t, pointsOf(lines), 40, 2, func(dir string, p crashPoint) (verdict, error) { return historyRun(t.Context(), dir, p) })
+	return n
 }

@@ -4,11 +4,13 @@ package app_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,45 +28,46 @@ type crashPoint struct {
 	torn bool
 }
 
-// A crashPlan kills a session of its own at each boundary of an undisturbed run,
-// at those behind a write to the log once more with the write torn, and lets it
-// go on for three steps.
-type crashPlan struct {
-	story     *crashScript
-	steps     int
-	ask, more bool
+// A crashCase kills sessions at each boundary of an undisturbed run, each in a folder of
+// its own, and at those behind a write to the log once more with the write torn. Each goes
+// on then.
+type crashCase struct {
+	start  func(dir string, n int) (*crashRun, error) // n counts the runs; the undisturbed one is 0
+	resume func(r *crashRun)                          // before it goes on; may be nil
+	check  func(r *crashRun, ctx context.Context) (verdict, error)
 }
 
-// run visits every so many of the places, or all in the long form.
-func (c crashPlan) run(t *testing.T, every int) {
-	killedAt(t, c.points(t), every, 2, func(dir string, p crashPoint) (verdict, error) { return c.dieAt(t, dir, p) })
-}
+// beside is how many sessions are killed beside each other: they wait much of the time.
+const beside = 3
 
-// killedAt has sessions die, each in a folder of its own and at another of the places
-// of an undisturbed run, some beside each other, and reports what is wrong with them
-// afterwards. Without DURE_LONG it visits every so many of the places, and the first at
-// which a write is torn.
-func killedAt(t *testing.T, places []crashPoint, every, beside int, die func(dir string, p crashPoint) (verdict, error)) {
+// run visits every so many of the places, and the first at which a write is torn, or all in
+// the long form. It reports what is wrong with the sessions afterwards.
+func (c crashCase) run(t *testing.T, every int) {
 	t.Helper()
+	dir, begun, next := t.TempDir(), time.Now(), make(chan int)
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := c.places(t, filepath.Join(dir, "0"))
 	torn := false
 	points := prooftest.Sample(t, places, every, func(p crashPoint) bool {
 		first := p.torn && !torn
 		torn = torn || first
 		return first
 	})
-	dir, begun, next := t.TempDir(), time.Now(), make(chan crashPoint)
 	var mu sync.Mutex // guards sum
 	var sum crashSum
 	var workers sync.WaitGroup
 	for range beside {
 		workers.Go(func() {
-			for p := range next {
-				v, err := die(filepath.Join(dir, fmt.Sprintf("%d-%v", p.n, p.torn)), p)
+			for i := range next {
+				v, err := c.dieAt(t.Context(), filepath.Join(dir, strconv.Itoa(i+1)), i+1, points[i])
 				if err != nil {
 					v.fail("%v", err)
 				}
 				for _, problem := range v.problems {
-					t.Errorf("killed at boundary %+v: %s", p, problem)
+					t.Errorf("killed at boundary %+v: %s", points[i], problem)
 				}
 				mu.Lock()
 				if sum.add(v); sum.runs()%200 == 0 {
@@ -74,14 +77,17 @@ func killedAt(t *testing.T, places []crashPoint, every, beside int, die func(dir
 			}
 		})
 	}
-	for _, p := range points {
-		next <- p
+	for i := range points {
+		next <- i
 	}
 	close(next)
 	workers.Wait()
 	t.Logf("%v: %d places, %d visited: %+v", time.Since(begun).Round(time.Second), len(places), sum.runs(), sum)
 	if sum.Killed == 0 {
 		t.Error("nothing was killed")
+	}
+	if left := family.orphans(); len(left) > 0 {
+		t.Errorf("processes are left behind: %v", left)
 	}
 }
 
@@ -109,17 +115,20 @@ func (s *crashSum) add(v verdict) {
 	s.Repaired += v.repaired
 }
 
-// points lists the boundaries of an undisturbed run.
-func (c crashPlan) points(t *testing.T) []crashPoint {
-	r, err := newCrashRun(t.TempDir(), c.story, c.steps)
+// places lists the boundaries of an undisturbed run, with which all has to be well too.
+func (c crashCase) places(t *testing.T, dir string) []crashPoint {
+	t.Helper()
+	r, err := c.start(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	r.ask, r.more = c.ask, c.more
 	died, lines, err := r.child(childTask{List: true})
 	if died || err != nil {
 		t.Fatalf("the undisturbed run: died %v, %v", died, err)
+	}
+	if v, err := c.check(r, t.Context()); err != nil || len(v.problems) > 0 {
+		t.Fatalf("the undisturbed run: %v, %q", err, v.problems)
 	}
 	return pointsOf(lines)
 }
@@ -141,46 +150,67 @@ func pointsOf(lines []string) []crashPoint {
 	return points
 }
 
-// dieAt is one run that dies at p.
-func (c crashPlan) dieAt(t *testing.T, dir string, p crashPoint) (v verdict, err error) {
-	r, err := newCrashRun(dir, c.story, c.steps)
+// dieAt is one run that dies at p and goes on.
+func (c crashCase) dieAt(ctx context.Context, dir string, n int, p crashPoint) (v verdict, err error) {
+	r, err := c.start(dir, n)
 	if err != nil {
 		return v, err
 	}
 	defer r.close()
-	r.ask, r.more = c.ask, c.more
 	died, _, err := r.child(childTask{Die: p.n, Torn: p.torn})
 	if err != nil {
 		return v, err
 	}
+	var problems []string
 	if died {
-		r.limit.Store(min(int64(c.steps), r.asked.Load()+3))
-		again, _, err := r.child(childTask{})
-		if again || err != nil {
+		problems = r.remains("outlive the program")
+		if c.resume != nil {
+			c.resume(r)
+		}
+		if again, _, err := r.child(childTask{}); again || err != nil {
 			return v, fmt.Errorf("resuming: died %v, %w", again, err)
 		}
 	}
-	v, err = r.check(t.Context())
+	v, err = c.check(r, ctx)
 	v.died = died
-	if err != nil {
-		return v, err
+	v.problems = slices.Concat(problems, v.problems, r.remains("are left behind"))
+	return v, err
+}
+
+// remains tells of processes that the run has left.
+func (r *crashRun) remains(how string) []string {
+	if left := carrying(r.home()); len(left) > 0 {
+		return []string{fmt.Sprintf("processes %s: %v", how, left)}
 	}
-	if left := family.orphans(); len(left) > 0 {
-		v.fail("processes are left behind: %v", left)
+	return nil
+}
+
+// crashSteps kills sessions of so many steps, which go on for three steps then.
+func crashSteps(steps int, ask, more bool) crashCase {
+	story := newCrashScript(steps)
+	return crashCase{
+		start: func(dir string, _ int) (*crashRun, error) {
+			r, err := newCrashRun(dir, story, steps)
+			if err == nil {
+				r.ask, r.more = ask, more
+			}
+			return r, err
+		},
+		resume: func(r *crashRun) { r.limit.Store(min(int64(steps), r.asked.Load()+3)) },
+		check:  (*crashRun).check,
 	}
-	return v, nil
 }
 
 // TestCrashWhileAsking kills a session in which every call waits for the user: a
 // question is asked once, its answer is kept, and a yes is good for one run.
 func TestCrashWhileAsking(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, ask: true}.run(t, 16)
+	crashSteps(3, true, false).run(t, 40)
 }
 
 // TestCrashWhileQueueing kills a session that is given more prompts than one:
 // each of them is served, and entered once.
 func TestCrashWhileQueueing(t *testing.T) {
-	crashPlan{story: newCrashScript(3), steps: 3, more: true}.run(t, 16)
+	crashSteps(3, false, true).run(t, 40)
 }
 
 // trigger kills a process a moment after it has printed so many lines about
@@ -210,8 +240,11 @@ func (g *trigger) Write(p []byte) (int, error) {
 // TestCrashAnytime kills a session from outside, at moments that nobody has
 // chosen: in the middle of writes, of tools and of starting them.
 func TestCrashAnytime(t *testing.T) {
-	const kills = 12
-	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)
+	kills := 5
+	if prooftest.Long() {
+		kills = 12
+	}
+	r, err := newCrashRun(t.TempDir(), newCrashScript(manySteps), manySteps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +261,7 @@ func TestCrashAnytime(t *testing.T) {
 			break
 		}
 	}
-	steps := min(crashSteps, r.asked.Load()+3)
+	steps := min(manySteps, r.asked.Load()+3)
 	r.limit.Store(steps)
 	if died, _, err := r.child(childTask{}); died || err != nil {
 		t.Fatalf("the last child: died %v, %v", died, err)

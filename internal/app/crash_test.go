@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
@@ -42,20 +43,42 @@ type crashRun struct {
 	mute    atomic.Bool  // the model does not begin to answer
 	ask     bool         // the user is asked about every call
 	more    bool         // there are three prompts
+	rewinds bool         // the conversation is shortened, put back and forked
+	wire    string       // the wire format of the session of the crash history; "" = it is another one
 	printed map[int64]string
 	acked   map[string]bool // prompts that were accepted
 	torn    int
 	kills   int
 }
 
-func newCrashRun(dir string, story *crashScript, steps int) (*crashRun, error) {
-	r := &crashRun{dir: dir, story: story, printed: map[int64]string{}, acked: map[string]bool{}}
-	r.limit.Store(int64(steps))
+// newModelRun makes a run in a folder, with what its models say.
+func newModelRun(dir string, says func(script.Request) script.Reply) (*crashRun, error) {
+	r := &crashRun{dir: dir, printed: map[int64]string{}, acked: map[string]bool{}}
 	for _, d := range []string{r.work(), r.home()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
+	var err error
+	r.model, err = script.NewServer(script.Script{}, script.Options{Func: says})
+	return r, err
+}
+
+// newCrashRun makes a run of a story that has so many steps.
+func newCrashRun(dir string, story *crashScript, steps int) (r *crashRun, err error) {
+	r, err = newModelRun(dir, func(req script.Request) script.Reply {
+		r.asked.Store(max(r.asked.Load(), int64(req.Step)+1))
+		reply := story.tell(req.Step, int(r.limit.Load()))
+		if r.mute.Load() {
+			reply.Faults = slices.Repeat([]script.Fault{{Kind: script.Slow}}, 100)
+		}
+		return reply
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.story = story
+	r.limit.Store(int64(steps))
 	start := maps.Clone(story.files[0])
 	start["ledger"] = ""
 	for name, content := range start {
@@ -63,16 +86,7 @@ func newCrashRun(dir string, story *crashScript, steps int) (*crashRun, error) {
 			return nil, err
 		}
 	}
-	var err error
-	r.model, err = script.NewServer(script.Script{}, script.Options{Func: func(req script.Request) script.Reply {
-		r.asked.Store(max(r.asked.Load(), int64(req.Step)+1))
-		reply := story.tell(req.Step, int(r.limit.Load()))
-		if r.mute.Load() {
-			reply.Faults = slices.Repeat([]script.Fault{{Kind: script.Slow}}, 100)
-		}
-		return reply
-	}})
-	return r, err
+	return r, nil
 }
 
 func (r *crashRun) work() string { return filepath.Join(r.dir, "work") }
@@ -95,6 +109,7 @@ func (r *crashRun) child(task childTask) (died bool, lines []string, err error) 
 // start is child with something that may kill it.
 func (r *crashRun) start(task childTask, out *trigger) (died bool, lines []string, err error) {
 	task.Work, task.Home, task.URL, task.Ask, task.More = r.work(), r.home(), r.model.URL(), r.ask, r.more
+	task.Story, task.Rewinds = r.wire, r.rewinds
 	data, err := json.Marshal(task)
 	if err != nil {
 		return false, nil, err
@@ -102,7 +117,7 @@ func (r *crashRun) start(task childTask, out *trigger) (died bool, lines []strin
 	ctx, cancel := context.WithTimeout(context.Background(), childLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), childVar+"="+string(data))
+	cmd.Env = append(os.Environ(), childVar+"="+string(data), "GOGC=off") // it does not live long
 	var complaints bytes.Buffer
 	out.cmd, cmd.Stdout, cmd.Stderr = cmd, out, &complaints
 	err = family.run(cmd)
@@ -171,26 +186,42 @@ func (r *crashRun) check(ctx context.Context) (v verdict, err error) {
 	}
 	defer a.Close()
 	c := a.Client()
-	var events []agent.Event
-	for e, err := range c.Attach(crashID).Events(ctx, 0) {
-		if err != nil {
-			return v, err
-		}
-		events = append(events, e)
+	events, err := logged(ctx, c, crashID)
+	if err != nil {
+		return v, err
 	}
 	v.events, v.epochs = len(events), events[len(events)-1].Epoch
 	v.problems = append(v.problems, numbering(events)...)
 	v.problems = append(v.problems, gated(events)...)
 	v.problems = append(v.problems, verified(ctx, c, crashID)...)
 	v.problems = append(v.problems, refusals(r.model)...)
-	r.checkKept(&v, events)
+	prompts := []string{"p1"}
+	if r.more {
+		prompts = []string{"p1", "p2", "p3"}
+	}
+	if entered := all[agent.InputAdded](events); len(entered) != len(prompts) {
+		v.fail("these were entered: %+v", entered)
+	}
+	r.checkKept(&v, events, prompts...)
 	r.checkTurn(&v, events)
 	r.checkEffects(&v, events)
 	return v, nil
 }
 
-// checkKept checks that nothing which anybody was told of is lost.
-func (r *crashRun) checkKept(v *verdict, events []agent.Event) {
+// logged reads the log of a session.
+func logged(ctx context.Context, c client.Client, id string) (events []agent.Event, err error) {
+	for e, err := range c.Attach(id).Events(ctx, 0) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the log of %s: %w", id, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// checkKept checks that nothing which anybody was told of is lost, and that each of
+// the prompts, and each that was accepted, was entered once.
+func (r *crashRun) checkKept(v *verdict, events []agent.Event, prompts ...string) {
 	for seq, id := range r.printed {
 		if seq > int64(len(events)) {
 			v.fail("event %d (%s) is lost", seq, id)
@@ -204,12 +235,13 @@ func (r *crashRun) checkKept(v *verdict, events []agent.Event) {
 	for _, b := range all[agent.InputAdded](events) {
 		entered[b.Input]++
 	}
-	want := map[string]int{"p1": 1}
-	if r.more {
-		want["p2"], want["p3"] = 1, 1
+	for p := range r.acked {
+		prompts = append(prompts, p)
 	}
-	if !maps.Equal(entered, want) || len(r.acked) != len(want) {
-		v.fail("prompts were entered %v times; accepted: %v", entered, r.acked)
+	for _, p := range prompts {
+		if entered[p] != 1 {
+			v.fail("prompt %s was entered %d times", p, entered[p])
+		}
 	}
 	v.repaired = len(all[agent.LogRepaired](events))
 }
@@ -312,8 +344,8 @@ func (r *crashRun) checkLedger(v *verdict, unknown map[string]bool) {
 	}
 }
 
-// crashSteps is how many steps a long session has.
-const crashSteps = 200
+// manySteps is how many steps a long session has.
+const manySteps = 200
 
 // TestCrashEverywhere kills a session of 200 steps at every boundary there is, each time
 // another one.
@@ -321,18 +353,18 @@ func TestCrashEverywhere(t *testing.T) {
 	if !prooftest.Long() {
 		t.Skip("takes an hour: DURE_LONG=1 runs it")
 	}
-	crashPlan{story: newCrashScript(crashSteps), steps: crashSteps}.run(t, 1)
+	crashSteps(manySteps, false, false).run(t, 1)
 }
 
-// TestCrashMatrix kills one session of up to 200 steps at 20 boundaries that a seed chooses,
-// or at 60, and half of the time leaves a torn log. It goes on for 40 steps then.
+// TestCrashMatrix kills one session of up to 200 steps at 8 boundaries that a seed chooses,
+// or at 60 in the long form, and half of the time leaves a torn log. It goes on for 40 steps then.
 func TestCrashMatrix(t *testing.T) {
-	crashKills := 20
+	crashKills := 8
 	if prooftest.Long() {
 		crashKills = 60
 	}
 	luck := luckOf(t)
-	r, err := newCrashRun(t.TempDir(), newCrashScript(crashSteps), crashSteps)
+	r, err := newCrashRun(t.TempDir(), newCrashScript(manySteps), manySteps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +388,7 @@ func TestCrashMatrix(t *testing.T) {
 		}
 	}
 	reached := r.asked.Load()
-	r.limit.Store(min(crashSteps, reached+40))
+	r.limit.Store(min(manySteps, reached+40))
 	if died, _, err := r.child(childTask{}); died || err != nil {
 		t.Fatalf("the last child: died %v, %v", died, err)
 	}
