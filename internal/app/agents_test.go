@@ -86,6 +86,7 @@ func toolsIn(t *testing.T, body []byte) (names []string) {
 }
 
 func TestAnAgentFromAFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Glob", fields{"pattern": "*"}),
 		hand("a1", fields{"description": "count", "prompt": "Count the files.", "subagent_type": "Counter"})))
 	w.kind("counter", "---\nname: counter\ndescription: Counts things.\ntools: Glob, Agent, Nothing\nmaxTurns: 5\neffort: high\n---\nYou count.\n")
@@ -115,6 +116,7 @@ func TestAnAgentFromAFile(t *testing.T) {
 // An agent reads the context that comes with its task behind it, by whatever names both are
 // given; one that is only white space is none.
 func TestAnAgentsContext(t *testing.T) {
+	t.Parallel()
 	for context, want := range map[string]string{
 		"The API is in api.go.": `Document the API.\n\n## Context\n\nThe API is in api.go.`, " \n": "Document the API.\"",
 	} {
@@ -134,6 +136,7 @@ func TestAnAgentsContext(t *testing.T) {
 
 // What an agent may do is never more than what the session may that starts it.
 func TestAgentsAreNeverWider(t *testing.T) {
+	t.Parallel()
 	write := fields{"file_path": "out.txt", "content": "x"}
 	for _, c := range []struct {
 		name, file string
@@ -176,6 +179,7 @@ func TestAgentsAreNeverWider(t *testing.T) {
 
 // An agent of an agent has no tool that the first one had not.
 func TestAgentsOfAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
 		if strings.Contains(string(r.Body), "You are first.") && r.Step == 0 {
 			return script.Reply{Calls: []script.Call{hand("b1", fields{"prompt": "Go deeper.", "subagent_type": "second"})}}
@@ -208,6 +212,7 @@ func TestAgentsOfAgents(t *testing.T) {
 
 // Rules on types and models see what would run, and not only what was written.
 func TestRulesOnAgents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, deny string
 		in         fields
@@ -237,6 +242,7 @@ func TestRulesOnAgents(t *testing.T) {
 
 // Several agents of one answer work beside each other.
 func TestAgentsBesideEachOther(t *testing.T) {
+	t.Parallel()
 	const many = 4
 	meeting := doing("Bash", fields{"command": fmt.Sprintf("mktemp -d here.XXXXXX; until [ $(ls -d here.* | wc -l) = %d ]; do sleep 0.02; done; echo We met.", many)})
 	var calls []script.Call
@@ -265,6 +271,7 @@ func TestAgentsBesideEachOther(t *testing.T) {
 // A question of an agent reaches the person, with the agent's name; what is allowed for
 // the session holds for the agent that asked, and for the next one.
 func TestQuestionsOfAgents(t *testing.T) {
+	t.Parallel()
 	turn := func(r script.Request) script.Reply {
 		if r.Step < 2 {
 			return script.Reply{Calls: []script.Call{{ID: fmt.Sprint("w", r.Step), Tool: "Bash", Input: input(fields{"command": fmt.Sprint("touch made", r.Step)})}}}
@@ -292,6 +299,7 @@ func TestQuestionsOfAgents(t *testing.T) {
 // An agent in the background is looked at, told of when it ends, and goes on with
 // another task; one that is stopped says so.
 func TestAgentsInTheBackground(t *testing.T) {
+	t.Parallel()
 	looks := doing("Bash", fields{"command": "until [ -e go ]; do sleep 0.02; done; echo Found it."})
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		body := string(r.Body)
@@ -346,6 +354,7 @@ func TestAgentsInTheBackground(t *testing.T) {
 // An agent that works when its session is closed has been stopped, and can go on when
 // the session is opened again.
 func TestClosingWithAgents(t *testing.T) {
+	t.Parallel()
 	began := make(chan struct{}, 9)
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		switch {
@@ -383,6 +392,7 @@ func TestClosingWithAgents(t *testing.T) {
 
 // An agent that comes to its limit says what it came to.
 func TestAnAgentAtItsLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
 		if len(toolsIn(t, r.Body)) == 0 || strings.Contains(string(r.Body), `"tool_choice":{"type":"none"}`) || r.Step == 2 {
 			return script.Reply{Text: "I looked twice.", Stop: agent.StopEnd}
@@ -399,6 +409,7 @@ func TestAnAgentAtItsLimit(t *testing.T) {
 
 // A child of another session is nobody's to go on with.
 func TestAChildOfAnother(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "Fine.", Stop: agent.StopEnd} }, hand("a1", fields{"prompt": "x"})))
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	k := w.talkTo(a, agent.Open{})
@@ -420,6 +431,7 @@ func TestAChildOfAnother(t *testing.T) {
 
 // A session may run as an agent; it does so when it is opened again.
 func TestASessionAsAnAgent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, hello())
 	w.kind("reader", "---\nname: reader\ndescription: x\ntools: Read, Agent(Explore)\npermissionMode: plan\ninitialPrompt: Begin with the README.\n---\nYou read.\n")
 	k := w.talk(app.Flags{Agent: "Reader"}, agent.Open{New: "one"})
@@ -451,6 +463,7 @@ func TestASessionAsAnAgent(t *testing.T) {
 
 // Going back to before an agent was started takes back what it did.
 func TestRewindWithAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Write", fields{"file_path": "out.txt", "content": "x"}), hand("a1", fields{"prompt": "Write it."})))
 	k := w.talk(app.Flags{Mode: "acceptEdits"}, agent.Open{})
 	first := k.seen[len(k.seen)-1].Seq
@@ -473,6 +486,7 @@ func TestRewindWithAgents(t *testing.T) {
 
 // What is handed over by message is answered by message, and does not go round.
 func TestAHandoffOfASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
 		if strings.Contains(string(r.Body), "Give it back.") && r.Step == 0 {
 			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Handoff", Input: input(fields{"to": "worker", "payload": "Again."})}}}

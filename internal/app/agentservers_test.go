@@ -16,6 +16,7 @@ import (
 // A server that a type of agents defines is there for its sessions and for no others; in a
 // project it needs a yes besides trust.
 func TestServersOfAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("mcp__sh__echo", fields{"text": "hello"}),
 		hand("a1", fields{"description": "echo", "prompt": "Have it heard.", "subagent_type": "echoer"})))
 	w.write("server.sh", strings.Replace(echoes, "ABOUT", "Says it again", 1))
@@ -57,6 +58,7 @@ func TestServersOfAgents(t *testing.T) {
 // A new session of a type of agents whose server waits for a yes opens without it, and its
 // log says so.
 func TestSessionsOfAgentsWithoutServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
 	trustFolder(t, w.plain(), w.work)
@@ -75,6 +77,7 @@ func TestSessionsOfAgentsWithoutServers(t *testing.T) {
 // What a server of a type of agents asks comes to the person of the session that they work
 // for, and to the model where a rule allows it.
 func TestServersOfAgentsAsk(t *testing.T) {
+	t.Parallel()
 	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
 	for name, tt := range map[string]struct {
 		method, params string

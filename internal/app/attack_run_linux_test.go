@@ -43,6 +43,7 @@ const (
 // The attacks of the corpus run without the gate, and the sandbox alone keeps them
 // from what is not theirs. Without it they do get there, so that it is seen.
 func TestAttacksFail(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(netVar) == "" {
 		inNet(t, t.Name())
 		return

@@ -108,6 +108,7 @@ func (a attack) comesThrough(t *testing.T) (bool, string) {
 // TestAttacks carries the attacks out, each with its control: of each kind the first and
 // every third after it, or all.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	for _, rows := range [][]attack{inArguments, inNames, byLinks, byOutput, byVariables, beforeTrust, byChildren} {
 		for _, a := range prooftest.Sample(t, rows, 3, nil) {
 			t.Run(a.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ func kept(t *testing.T, store *journal.Local, m agent.SessionInfo, events ...age
 // What became of plans stands among the decisions for who asks for it, and is picked as
 // they are.
 func TestAuditOfPlans(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS})
 	if err != nil {
@@ -101,6 +102,7 @@ func TestAuditOfPlans(t *testing.T) {
 // What the calls of children and of their children were answered stands with their
 // decisions, though a person was asked in the log of the first session.
 func TestAuditOfChildren(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS, Now: func() time.Time {

@@ -36,6 +36,7 @@ var sampleCalls = map[string]string{
 // model with its arguments in it, the calls that it allows run without a question, and
 // one that changes a file does not. Of the skills every fourth, or all.
 func TestBuiltInSkills(t *testing.T) {
+	t.Parallel()
 	names, err := fs.Glob(builtin.Files, "*/SKILL.md")
 	if err != nil {
 		t.Fatal(err)

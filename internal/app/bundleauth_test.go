@@ -190,6 +190,7 @@ func (w *world) noSecrets(events []agent.Event) {
 // A tool of a bundle that needs a sign-in says so, waits for it over the end of the program, and
 // works for its person then; the token reaches its request, and nothing else.
 func TestBundleToolWaitsForASignIn(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"in the same program", "in the next program", "between them"} {
 		t.Run(when, func(t *testing.T) {
 			w, o := newWorld(t, posting, script.Options{}), newOffice(t)
@@ -245,6 +246,7 @@ func TestBundleToolWaitsForASignIn(t *testing.T) {
 
 // A token that the tool does not take is changed for another one, once.
 func TestBundleToolWithAnotherToken(t *testing.T) {
+	t.Parallel()
 	w, o := newWorld(t, posting, script.Options{}), newOffice(t)
 	a, run := w.swarm(o.bundle(w, "global", ""), app.Flags{Skip: true})
 	k := w.talkTo(a, agent.Open{Agent: run.Entry})
@@ -265,6 +267,7 @@ func TestBundleToolWithAnotherToken(t *testing.T) {
 
 // Who types is told where to sign in, and what came of it when they have.
 func TestBundleTerminalSignsIn(t *testing.T) {
+	t.Parallel()
 	w, o := newWorld(t, posting, script.Options{}), newOffice(t)
 	dir := o.bundle(w, "user", "")
 	a, run := w.swarm(dir, app.Flags{Skip: true})
@@ -299,6 +302,7 @@ func TestBundleTerminalSignsIn(t *testing.T) {
 // A person can sign in for the tools of a bundle before anything of it runs, with a folder that
 // they trust; what nobody signs in for is not signed in to.
 func TestSignInForABundle(t *testing.T) {
+	t.Parallel()
 	w, o := newWorld(t, posting, script.Options{}), newOffice(t)
 	dir := o.bundle(w, "user", "")
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
@@ -331,6 +335,7 @@ func TestSignInForABundle(t *testing.T) {
 
 // Tools that cannot sign in are told before anything runs.
 func TestBundleSignInsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"in the clear":       {"entry: http://127.0.0.1", "entry: http://far.example", "not encrypted"},
 		"a secret of others": {"clientId: desk", "clientId: {valueFrom: {secretRef: {ref: Secret/x}}}", "secret x is not stored"},

@@ -24,6 +24,7 @@ const stumbling = `export default async ({ emit, secrets }) => {
 // A connector that fails is told of without what is secret, and started again; what it brings
 // twice is read once. When the program ends, its process does.
 func TestConnectorIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "node")
 	w := newWorld(t, script.Script{Replies: []script.Reply{{When: "Sort the letters.", Text: "They are sorted."}}}, script.Options{})
 	dir := filepath.Join(w.work, "desk")

@@ -17,6 +17,7 @@ import (
 // list skills, and change the prompt of the agent, which a person is asked about. What it may
 // not change is refused.
 func TestToolkitExample(t *testing.T) {
+	t.Parallel()
 	prompt := "prompts/helper.md"
 	w := newWorld(t, distinct(
 		calls(tool("calc__add", fields{"a": 2, "b": 0.5})),

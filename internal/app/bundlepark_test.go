@@ -41,6 +41,7 @@ spec: { entryAgent: Agent/lead, agents: [Agent/lead, Agent/mason] }
 // To end a program that serves a bundle stops nothing that is done there: an agent in the
 // background, and the turn that waits for it, go on when it is started again.
 func TestBundleGoesOnAfterItsEnd(t *testing.T) {
+	t.Parallel()
 	began, released := make(chan struct{}, 8), make(chan struct{})
 	var built atomic.Int32
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {

@@ -16,6 +16,7 @@ import (
 // An agent that has to call a tool is kept from ending its turn before it has, in each turn anew,
 // but not for ever.
 func TestBundleToolsThatAreRequired(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{Replies: []script.Reply{
 		{Text: "Nothing to do."},
 		{Calls: []script.Call{tool("LS", fields{"path": "."})}},

@@ -72,6 +72,7 @@ func growing() script.Script {
 // it is denied. A rule for the tool itself does, and bypass mode. What was committed gives a
 // session that runs nothing, and its next start no more than the gate allows.
 func TestChangesetsWidenNothing(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		flags    app.Flags
 		settings string
@@ -156,6 +157,7 @@ func (w *world) desk(rules string) (dir string) {
 // A commit is taken back as a whole by a checkpoint: what it changed, made and removed is what
 // it was.
 func TestCommitIsRewound(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(
 		calls(tool("self__openChangeset", fields{})),
 		calls(tool("file__write", fields{"path": ".changesets/cs-1/goondan.yaml", "content": strings.Replace(mighty, fewer, more, 1)})),
@@ -187,6 +189,7 @@ func TestCommitIsRewound(t *testing.T) {
 // A bundle that a dead program has committed to in part is what it was before when it is
 // started again; while that cannot be told, it is not started.
 func TestTornCommitOfABundle(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(calls(tool("self__openChangeset", fields{})), script.Reply{Text: "Opened."}), script.Options{})
 	dir := w.desk("")
 	a, run := w.swarm(dir, app.Flags{Skip: true})

@@ -39,6 +39,7 @@ spec: { entryAgent: Agent/clerk, agents: [Agent/clerk] }
 // trusted and said yes to; it is none of the agent's otherwise, and none when it says something
 // else of itself than when it was first seen.
 func TestBundleToolOfAServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{Replies: []script.Reply{
 		{When: "has heard it", Text: "Done."},
 		{When: "something else than before", Text: "It waits."},

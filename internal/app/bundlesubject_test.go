@@ -45,6 +45,7 @@ spec:
 // each has a sign-in of its own, which whoever writes is told as data. The person at the machine
 // has none of theirs.
 func TestBundleGrantsOfConversations(t *testing.T) {
+	t.Parallel()
 	w, o := newWorld(t, posting, script.Options{}), newOffice(t)
 	dir := o.bundle(w, "user", "")
 	file := filepath.Join(dir, "goondan.yaml")

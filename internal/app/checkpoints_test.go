@@ -61,6 +61,7 @@ func looks(t *testing.T, dir string) string {
 // What calls have done to files is put back: edits, commands, deletions of what git
 // has never seen. What the user has changed since stays.
 func TestRewindFiles(t *testing.T) {
+	t.Parallel()
 	steps := says(
 		calls(tool("Write", fields{"file_path": "a.txt", "content": "one\n"})),
 		calls(tool("Bash", fields{"command": "echo two >> a.txt && mkdir -p d && mv old.txt d/new.txt && rm gone.bin && ln -s a.txt link && chmod 755 run.sh"})),
@@ -124,6 +125,7 @@ func TestRewindFiles(t *testing.T) {
 // A fork keeps what it does to files by itself, and goes back no further than to its
 // beginning.
 func TestRewindFilesOfAFork(t *testing.T) {
+	t.Parallel()
 	write := func(id, text string) script.Reply {
 		return script.Reply{Calls: []script.Call{{ID: id, Tool: "Write", Input: input(fields{"file_path": id + ".txt", "content": text})}}}
 	}
@@ -146,6 +148,7 @@ func TestRewindFilesOfAFork(t *testing.T) {
 
 // Whoever cannot have files put back hears of it, in the session.
 func TestNoUndoIsSaid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(calls(tool("Write", fields{"file_path": "a.txt", "content": "one\n"}))), script.Options{})
 	if err := os.MkdirAll(filepath.Join(w.home, "dure"), 0o700); err != nil {
 		t.Fatal(err)
@@ -166,6 +169,7 @@ func TestNoUndoIsSaid(t *testing.T) {
 
 // The task list goes back with the conversation.
 func TestRewindTasks(t *testing.T) {
+	t.Parallel()
 	list := func(id, what string) script.Reply {
 		return script.Reply{Calls: []script.Call{{ID: id, Tool: "TodoWrite", Input: input(fields{"todos": []fields{{"content": what, "status": "pending"}}})}}}
 	}
@@ -193,6 +197,7 @@ func last(k *talk) (seq int64) {
 
 // Calls that change nothing cost nothing, and without checkpoints nothing is kept.
 func TestNoCheckpoints(t *testing.T) {
+	t.Parallel()
 	for name, settings := range map[string]string{"only read": `{}`, "switched off": `{"checkpoints":false}`} {
 		t.Run(name, func(t *testing.T) {
 			command := "cat x.txt | wc -l; ls -la"

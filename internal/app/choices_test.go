@@ -11,6 +11,7 @@ import (
 
 // A repository may choose a model, and not a provider that its user did not.
 func TestARepositoryChoosesAmongTheUsersProviders(t *testing.T) {
+	t.Parallel()
 	const both = "ANTHROPIC_API_KEY=k OPENROUTER_API_KEY=k"
 	for _, c := range []struct {
 		name, user, repository, env string

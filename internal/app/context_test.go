@@ -52,6 +52,7 @@ func number(s string) (n int) {
 // exceeds it, keeps what it has noted, opens what was put away, and its log can be
 // replayed, also by who opens it again.
 func TestLongWorkInASmallWindow(t *testing.T) {
+	t.Parallel()
 	const window = 30_000
 	w := newWorld(t, script.Script{}, script.Options{Func: worker(40)})
 	settings := fmt.Sprintf(`{"models":[{"id":"script","provider":"anthropic","window":%d,"max_output":2000}],"compact":{"strategy":"summarize"}}`, window)

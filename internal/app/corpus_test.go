@@ -137,6 +137,7 @@ func (tree policyTree) place(line string) string {
 
 // Every case can be read, has an id of its own and says why.
 func TestPolicyCorpus(t *testing.T) {
+	t.Parallel()
 	ids := map[string]bool{}
 	shell := map[agent.Verdict]int{}
 	for _, f := range policyCorpora {

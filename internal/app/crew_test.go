@@ -15,6 +15,7 @@ import (
 // An agent in the background reads what it is told while it works, and goes on with what it
 // is told when it has ended: by its short ID, and with an outcome of its own each time.
 func TestTellingAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		body := string(r.Body)
 		call := func(id, tool string, in fields) script.Reply {
@@ -82,6 +83,7 @@ func TestTellingAgents(t *testing.T) {
 // Who coordinates has no tool that changes anything, and those that it hands work to have
 // all that the session may have.
 func TestACoordinator(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Write", fields{"file_path": "out.txt", "content": "x"}),
 		script.Call{ID: "p1", Tool: "Coordinate", Input: input(fields{"originalRequest": "Write it.", "tasks": []any{fields{"id": "write", "description": "Write it."}}})},
 		script.Call{ID: "w1", Tool: "Write", Input: input(fields{"file_path": "own.txt", "content": "x"})}))
@@ -114,6 +116,7 @@ func TestACoordinator(t *testing.T) {
 // A coordinator that somebody has started who may write nothing has agents that may write
 // nothing either.
 func TestACoordinatorOfAReader(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		body := string(r.Body)
 		reply := func(tool string, in fields) script.Reply {
@@ -139,6 +142,7 @@ func TestACoordinatorOfAReader(t *testing.T) {
 
 // What an agent tells who it works for is read there, marked as its own and without secrets.
 func TestAnAgentTellsWhoItWorksFor(t *testing.T) {
+	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		body := string(r.Body)
@@ -181,6 +185,7 @@ func TestAnAgentTellsWhoItWorksFor(t *testing.T) {
 // Where the environment has nothing work in the background, agents are waited for, and who
 // asks for that does not notice.
 func TestAgentsThatAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "Found.", Stop: agent.StopEnd} },
 		hand("a1", fields{"prompt": "Find it.", "run_in_background": true})))
 	o := options(w.work, w.home, w.model.URL(), app.Flags{})

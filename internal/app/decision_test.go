@@ -94,6 +94,7 @@ func TestDecisionMemory(t *testing.T) {
 // milliseconds at most. The bound leaves room for the race detector and a busy
 // machine.
 func TestDecisionLong(t *testing.T) {
+	t.Parallel()
 	const longest = time.Second
 	decide := newDecide(t)
 	var all []time.Duration

@@ -72,6 +72,7 @@ func need(t *testing.T, program string) {
 
 // The demo does what it shows, whatever format its model is spoken to in.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	need(t, "go")
 	for _, wire := range prooftest.Sample(t, Wires, len(Wires), nil) {
 		t.Run(wire, func(t *testing.T) { testDemo(t, wire) })
@@ -90,6 +91,7 @@ func testDemo(t *testing.T, wire string) {
 // When the edit does not happen the demo says so: nothing in it is made up but
 // the model.
 func TestDemoFails(t *testing.T) {
+	t.Parallel()
 	need(t, "go")
 	r := runDemo(t, Wires[0], func(d *Demo) {
 		other := []byte("package till\n\nfunc Split(total, n int) []int { return nil }\n")
@@ -105,6 +107,7 @@ func TestDemoFails(t *testing.T) {
 
 // The sample for machines without Go is mended by the same script.
 func TestShellSample(t *testing.T) {
+	t.Parallel()
 	need(t, "sh")
 	d := &Demo{Dir: t.TempDir(), sample: shSample, env: os.Environ(), App: &App{opts: Options{Flags: Flags{Scratch: true}}}}
 	if err := d.write(); err != nil {

@@ -15,6 +15,7 @@ import (
 // What a language server finds wrong after an edit stands in the edit's result. The
 // server works confined, as commands do.
 func TestDiagnosticsAfterAnEdit(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "gopls")
 	w := newWorld(t, says(
 		calls(tool("Diagnostics", fields{"file_path": "a.go"})), // starts it

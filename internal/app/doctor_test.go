@@ -62,6 +62,7 @@ func endpoint(t *testing.T, off time.Duration) string {
 }
 
 func TestDiagnose(t *testing.T) {
+	t.Parallel()
 	model := []string{"ANTHROPIC_API_KEY=sk-secret", "DURE_MODEL=sonnet"}
 	at := func(url string) []string { return append(slices.Clone(model), "ANTHROPIC_BASE_URL="+url) }
 	for _, tt := range []struct {
@@ -118,6 +119,7 @@ func TestDiagnose(t *testing.T) {
 
 // Of a folder that has changed since it was trusted, it is said what has.
 func TestDiagnoseTrust(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	state := func() string {
 		a, err := New(Options{Workdir: dir, UserHome: dir, Environ: []string{"HOME=" + dir, "DURE_HOME=" + filepath.Join(dir, "home")}, Mechanisms: []string{}})
@@ -158,6 +160,7 @@ func TestDiagnoseTrust(t *testing.T) {
 }
 
 func TestShownURL(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"https://user:secret@host/path?key=secret": "https://host/path", "http://127.0.0.1:1": "http://127.0.0.1:1", "odd": "odd",
 	} {
@@ -174,6 +177,7 @@ func TestShownURL(t *testing.T) {
 }
 
 func TestToolNames(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, err := New(Options{Workdir: dir, UserHome: dir, Environ: []string{"HOME=" + dir, "DURE_HOME=" + filepath.Join(dir, "dure")}})
 	if err != nil {

@@ -40,6 +40,7 @@ func concurrently[T any](t *testing.T, tests []T, name func(T) string, run func(
 // Whatever goes wrong with one attempt, the next one finishes the task: the call
 // runs once, and no text stands twice on the screen.
 func TestFaultsAreOutlived(t *testing.T) {
+	t.Parallel()
 	type fault struct {
 		name  string
 		class agent.FailureClass // of the attempt that failed; "" = none did
@@ -112,6 +113,7 @@ func (k *talk) toldOnce(n int) {
 // What cannot be mended ends the turn with an error that says what it was, and
 // the session takes the next prompt.
 func TestFaultsThatStayEndClearly(t *testing.T) {
+	t.Parallel()
 	type fault struct {
 		name  string
 		class agent.FailureClass
@@ -157,6 +159,7 @@ func TestFaultsThatStayEndClearly(t *testing.T) {
 
 // Three attempts are made, and then it is said why the last one failed.
 func TestAttemptsEnd(t *testing.T) {
+	t.Parallel()
 	busy := script.Fault{Kind: script.Status, Status: 529, Header: map[string]string{"Retry-After-Ms": "20"}}
 	w := newWorld(t, task(busy, busy, busy), script.Options{})
 	k := w.talk(app.Flags{}, agent.Open{})
@@ -200,6 +203,7 @@ func TestRetryAfter(t *testing.T) {
 
 // Input of a call that is no JSON is answered, and the model mends it.
 func TestMalformedInput(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{`{"file_path":"made.txt","content":"ma`, `["made.txt"]`, `{"file_path":"made.txt"}{}`, `nonsense`, `{"file_path":"\ud8`} {
 		s := script.Script{ByStep: true, Replies: []script.Reply{
 			{Text: "First.", Calls: []script.Call{{ID: "bad", Tool: "Write", Raw: raw}}},
@@ -228,6 +232,7 @@ func TestMalformedInput(t *testing.T) {
 // An interrupt ends the turn at once, also while nothing comes from the model or
 // an attempt is waited for.
 func TestInterruptWhileWaiting(t *testing.T) {
+	t.Parallel()
 	type wait struct {
 		name  string
 		fault script.Fault

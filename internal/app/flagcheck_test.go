@@ -10,6 +10,7 @@ import (
 // Tools that are called foreign are not there under any name, and those that are here are
 // found under each of theirs.
 func TestToolsOfOthers(t *testing.T) {
+	t.Parallel()
 	if got := unknownTools(config.Config{Dialect: "claude"}, Flags{Tools: &theirTools}); !slices.Equal(got, theirTools) {
 		t.Errorf("of %q only %q are unknown", theirTools, got)
 	}

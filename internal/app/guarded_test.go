@@ -16,6 +16,7 @@ import (
 // What files say that nobody has asked for is masked like the result of a tool, before
 // the log or a model has it, and holds nothing that a person would not see.
 func TestInstructionsAndNotesAreGuarded(t *testing.T) {
+	t.Parallel()
 	const key, hidden = "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "\u202e\U000E0041\U000E0042\x1b[31m"
 	w := newWorld(t, script.Script{Replies: []script.Reply{{Text: "Hello."}}}, script.Options{})
 	w.lay(map[string]string{

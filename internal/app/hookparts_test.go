@@ -22,6 +22,7 @@ import (
 // The administrator's hooks run whatever others have switched off, unless he has himself;
 // where only his run, so do those that he has switched on elsewhere.
 func TestHookSources(t *testing.T) {
+	t.Parallel()
 	raw := func(l config.Layer) config.RawHooks {
 		return config.RawHooks{Layer: l, JSON: json.RawMessage(`{"Stop": "true"}`)}
 	}
@@ -49,6 +50,7 @@ func TestHookSources(t *testing.T) {
 // A private address is asked when the user names its host himself: in a hook, or in a
 // pattern whose host is whole.
 func TestHookReach(t *testing.T) {
+	t.Parallel()
 	own := hooks.Hook{Type: hooks.HTTP, URL: "http://localhost:9000/a", Source: hooks.Source{Layer: "user"}}
 	theirs := hooks.Hook{Type: hooks.HTTP, URL: "http://10.0.0.9/", Source: hooks.Source{Layer: "project"}}
 	r := reachOf(config.Hooks{
@@ -96,6 +98,7 @@ func TestHookReach(t *testing.T) {
 
 // What hooks say before a call is one decision, and who has said it stands in it.
 func TestHookWords(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		out  hooks.Outcome
 		want string
@@ -145,6 +148,7 @@ func TestHookWords(t *testing.T) {
 
 // Behind a call that a hook has made no hook runs: they would go on for ever.
 func TestHooksBehindCallsOfHooks(t *testing.T) {
+	t.Parallel()
 	ran := 0
 	all, _ := hooks.Parse([]byte(`{"PostToolUse": [{"type": "prompt", "prompt": "well?"}]}`), hooks.Source{Layer: "user"})
 	h := &hooked{set: hooks.New(hooks.Config{
@@ -162,6 +166,7 @@ func TestHooksBehindCallsOfHooks(t *testing.T) {
 
 // Another output counts if it has the form of the one in whose place it comes.
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	shell := `{"stdout":"a","stderr":"","interrupted":false,"exitCode":0}`
 	for _, tt := range []struct{ was, is, want string }{
 		{shell, `{"stdout":"b","stderr":"c"}`, "b\nc"},
@@ -182,6 +187,7 @@ func TestReplaced(t *testing.T) {
 
 // Who waits in vain for another program to be done with the settings is told so.
 func TestSettingsAreChangedElsewhere(t *testing.T) {
+	t.Parallel()
 	a := &App{cfg: config.Config{Data: t.TempDir()}}
 	unlock, err := a.lockSettings(t.Context(), time.Minute)
 	if err != nil {
@@ -225,6 +231,7 @@ func hooksCalling(t *testing.T, events string, call func()) *hooked {
 
 // Hooks are told that a session waits for its user, and not that one does that works.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		does func(h *hooked)
@@ -257,6 +264,7 @@ func TestIdle(t *testing.T) {
 // Where nobody waits for the answer of hooks any more, what they were asked about does
 // not happen.
 func TestHooksNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
 	h := hooksCalling(t, "PreModelSwitch PreSkillExecute UserPromptExpansion PreCompact TaskCreated", func() {})
 	defer h.close()
 	why := errors.New("over")
@@ -287,6 +295,7 @@ func (todos) Spec() agent.Spec { return agent.Spec{Name: todoTool} }
 
 // A session that works for another one gets no mode that lets more happen unasked.
 func TestModesOfMembers(t *testing.T) {
+	t.Parallel()
 	var m members
 	pol := func(mode agent.Mode) *policy.Policy {
 		p, err := policy.New(policy.Config{
@@ -321,6 +330,7 @@ func TestModesOfMembers(t *testing.T) {
 
 // A hook that changes what it is told of is told of that, and not without end.
 func TestPaceOfChanges(t *testing.T) {
+	t.Parallel()
 	var p pace
 	now := time.Unix(1000, 0)
 	told := 0
@@ -337,6 +347,7 @@ func TestPaceOfChanges(t *testing.T) {
 
 // What a rule says of a call that cannot be read, its name decides.
 func TestRulesOfUnreadableCalls(t *testing.T) {
+	t.Parallel()
 	h := &hooked{app: &App{}, workdir: "/w", dialect: "claude"}
 	for _, tt := range []struct {
 		rule, tool string
@@ -359,6 +370,7 @@ func TestRulesOfUnreadableCalls(t *testing.T) {
 
 // Hooks are told that a person is asked what an agent needs, and not where there is none.
 func TestWhoIsAskedForAgents(t *testing.T) {
+	t.Parallel()
 	for approver, want := range map[bool]int{true: 1, false: 0} {
 		told := 0
 		h := hooksCalling(t, "Notification", func() { told++ })
@@ -374,6 +386,7 @@ func TestWhoIsAskedForAgents(t *testing.T) {
 }
 
 func TestGoOnCap(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		ours, theirs string
 		want         int

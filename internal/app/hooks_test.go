@@ -67,6 +67,7 @@ func bites(r script.Request) script.Reply {
 // Hooks hold on every path on which something can be done: for a person, for a program,
 // and for agents in the foreground, in the background and one below the other.
 func TestHooksHoldEverywhere(t *testing.T) {
+	t.Parallel()
 	task := fields{"description": "bite", "prompt": "Bite.", "subagent_type": "dog"}
 	behind := fields{"description": "bite", "prompt": "Bite.", "subagent_type": "dog", "run_in_background": true}
 	for name, tt := range map[string]struct {
@@ -120,6 +121,7 @@ func TestHooksHoldEverywhere(t *testing.T) {
 
 // A folder that is not trusted has no hooks, and that is told; trusted, it has.
 func TestHooksNeedTrust(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: bites})
 	w.file(filepath.Join(w.work, ".dure", "settings.json"), string(input(fields{"hooks": fields{"PreToolUse": "touch ran; " + guardDog}})))
 	for _, trusted := range []bool{false, true} {
@@ -146,6 +148,7 @@ func fileThere(w *world, name string) bool {
 // What hooks are told of a call: names as the model knows them, paths that are absolute,
 // the structured output.
 func TestWhatHooksAreTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step == 0 {
 			return script.Reply{Calls: []script.Call{
@@ -218,6 +221,7 @@ func dig(v any, path string) any {
 
 // Hooks make a turn go on eight times, and no more.
 func TestHooksStopGoingOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "done", Stop: agent.StopEnd} }})
 	w.chooses(fields{"hooks": fields{"Stop": "echo again >&2; exit 2"}})
 	k := w.talk(app.Flags{}, agent.Open{})
@@ -230,6 +234,7 @@ func TestHooksStopGoingOn(t *testing.T) {
 // What hooks leave as an environment later commands have, but for what says which
 // programs those run: that only the user's own settings permit.
 func TestHooksLeaveAnEnvironment(t *testing.T) {
+	t.Parallel()
 	for _, own := range []bool{false, true} {
 		w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 			if r.Step == 0 {
@@ -258,6 +263,7 @@ func TestHooksLeaveAnEnvironment(t *testing.T) {
 // A request of a hook reaches this machine only if the user's own settings name it, and
 // what it answers counts.
 func TestHooksAskServers(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -306,6 +312,7 @@ func TestHooksAskServers(t *testing.T) {
 // Hooks that are written while a session runs hold from the next step, and a hook may
 // keep a session from what has changed.
 func TestHooksAreReadAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if strings.Contains(r.Last, "bite") {
 			c := canary
@@ -338,6 +345,7 @@ func TestHooksAreReadAgain(t *testing.T) {
 
 // Files that hooks watch are told of, and what a hook does to such a file itself is not.
 func TestHooksWatchFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "done", Stop: agent.StopEnd} }})
 	w.write("a.txt", "1")
 	w.chooses(fields{"hooks": fields{

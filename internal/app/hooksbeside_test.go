@@ -18,6 +18,7 @@ func noting(then string) string { return "cat >> $DURE_HOOK_EVENT; " + then }
 // Agents begin and end with events of their own; what hooks say at their beginning is for
 // them, and hooks may have them go on.
 func TestHooksOfAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(r script.Request) script.Reply {
 		text := "first"
 		switch {
@@ -58,6 +59,7 @@ func TestHooksOfAgents(t *testing.T) {
 
 // No hook runs for the agent that a hook asks, and what that says counts.
 func TestHooksOfHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		switch {
 		case strings.Contains(string(r.Body), "Is this all right?") && r.Step == 0:
@@ -86,6 +88,7 @@ func TestHooksOfHooks(t *testing.T) {
 // A change of the model is put to hooks, and so is a compaction; people who are asked
 // something are told by hooks as well.
 func TestHooksBesideTurns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if strings.Contains(r.Last, "ask me") {
 			return script.Reply{Calls: []script.Call{{ID: fmt.Sprint("q", r.Step), Tool: "Bash", Input: input(fields{"command": "touch asked"})}}}
@@ -123,6 +126,7 @@ func TestHooksBesideTurns(t *testing.T) {
 
 // A hook that nobody waits for wakes the session when it has something to say.
 func TestHooksWake(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if strings.Contains(r.Last, "the tests fail") {
 			return script.Reply{Text: "I mend them.", Stop: agent.StopEnd}
@@ -145,6 +149,7 @@ func TestHooksWake(t *testing.T) {
 // Another output may take the place of a result if it has its form, and a person's word
 // may come from a hook, but not on what only a person may allow.
 func TestHooksSpeakForOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step < 3 {
 			command := []string{"echo one", "echo two; uname", "echo x > .git/config"}[r.Step]
@@ -171,6 +176,7 @@ func TestHooksSpeakForOthers(t *testing.T) {
 // Hooks hold for the commands in the text of a skill, for what a skill does in a session
 // of its own, and before a skill takes effect; a skill's own hooks hold behind it.
 func TestHooksHoldInSkills(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, skill, event, hook string }{
 		{"inline", "allowed-tools: Bash(touch *)\n---\nMade: !`touch canary`\n", "PreToolUse", guardDog},
 		{"forked", "context: fork\nallowed-tools: Bash(touch *)\n---\nBite.\n", "PreToolUse", guardDog},

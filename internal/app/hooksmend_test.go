@@ -18,6 +18,7 @@ import (
 // A hook that speaks for a person may change a call, and is no person: what it has made
 // of the call is decided on anew, and what only a person may allow it does not.
 func TestHooksThatChangeWhatIsAsked(t *testing.T) {
+	t.Parallel()
 	for command, ran := range map[string]bool{"touch other": true, "touch .git/config": false} {
 		w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 			if r.Step == 0 {
@@ -43,6 +44,7 @@ func TestHooksThatChangeWhatIsAsked(t *testing.T) {
 
 // A rule says behind a call what it says before it.
 func TestRulesOfHooksBehindCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step == 0 {
 			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: input(fields{"command": "touch made"})}}}
@@ -64,6 +66,7 @@ func TestRulesOfHooksBehindCalls(t *testing.T) {
 // What a hook keeps from a session stays away, whatever else changes and whoever looks at
 // the hooks; and from the agents of the session too.
 func TestHeldSettings(t *testing.T) {
+	t.Parallel()
 	bite := func(r script.Request) script.Reply {
 		if strings.Contains(r.Last, "bite") || strings.Contains(r.Last, "Bite.") {
 			c := canary
@@ -105,6 +108,7 @@ func TestHeldSettings(t *testing.T) {
 // Rules that a hook keeps from a session are kept from its agents, and from who looks at
 // the rules; what it lets pass holds for both.
 func TestHeldRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		switch {
 		case strings.Contains(r.Last, "have it done"):
@@ -147,6 +151,7 @@ func TestHeldRules(t *testing.T) {
 
 // A rule that is written while a turn runs holds for its next call.
 func TestRulesHoldFromTheNextCall(t *testing.T) {
+	t.Parallel()
 	var w *world
 	w = newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step == 0 {
@@ -166,6 +171,7 @@ func TestRulesHoldFromTheNextCall(t *testing.T) {
 // Hooks that keep a command from becoming a prompt are asked before the commands in its
 // text have run.
 func TestHooksBeforeCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "done", Stop: agent.StopEnd} }})
 	w.lay(map[string]string{"home/dure/commands/biter.md": "---\ndescription: Bites.\nallowed-tools: Bash(touch *)\n---\nMade: !`touch canary`\n"})
 	for _, forbidden := range []bool{true, false} {

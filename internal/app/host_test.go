@@ -96,6 +96,7 @@ func (w *world) embedded(h *app.Host, f app.Flags) *app.App {
 // A hook of the embedding program runs beside those of the settings, and what it denies
 // is denied, whatever those and the rules allow.
 func TestHostHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(calls(tool("Write", fields{"file_path": "a.txt", "content": "a"})), script.Reply{Text: "Done."}), script.Options{})
 	w.chooses(fields{"hooks": fields{"PreToolUse": hso("PreToolUse", fields{"permissionDecision": "allow"})}})
 	in := &inside{says: map[string]func(map[string]any) string{
@@ -124,6 +125,7 @@ func TestHostHooks(t *testing.T) {
 // A callback that does not answer in time forbids a call; one that answers with an error
 // does so only where it is to.
 func TestHostHookThatFails(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		hook string
 		says func(map[string]any) string
@@ -146,6 +148,7 @@ func TestHostHookThatFails(t *testing.T) {
 
 // Settings cannot define what only an embedding program can.
 func TestCallbackInSettings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	w.chooses(fields{"hooks": fields{"PreToolUse": []fields{{"hooks": []fields{{"type": "callback", "callback": "hook_0"}}}}}})
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true}))
@@ -157,6 +160,7 @@ func TestCallbackInSettings(t *testing.T) {
 // Servers inside the embedding program are there for the first request, by either way of
 // naming them; what the host has asked them already is not asked again.
 func TestHostServers(t *testing.T) {
+	t.Parallel()
 	const hello = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"in","version":"1"}}`
 	const list = `{"tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object"}}]}`
 	for _, tt := range []struct {

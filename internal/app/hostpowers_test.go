@@ -21,6 +21,7 @@ import (
 // Servers that are set while a session runs are there for its next request, and go with
 // what is set next. Those that it has begun with stay.
 func TestSetServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}, script.Reply{Text: "Three."}), script.Options{})
 	in := &inside{}
 	a := w.embedded(in.host("", app.HostServer{Name: "early"}), app.Flags{})
@@ -61,6 +62,7 @@ func TestSetServers(t *testing.T) {
 
 // A call that the embedding program makes passes the gate, and is in the log.
 func TestHostCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	in := &inside{}
 	a := w.embedded(in.host("", app.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
@@ -82,6 +84,7 @@ func TestHostCalls(t *testing.T) {
 // Files are read inside of the folders of a session, where no rule denies it, whatever leads
 // there.
 func TestHostReadsFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	w.write("a.txt", "what it says")
 	w.write("secret.txt", "hidden")
@@ -111,6 +114,7 @@ func TestHostReadsFiles(t *testing.T) {
 
 // A file that the host says it has read may be changed, if it is as it was then.
 func TestHostHasRead(t *testing.T) {
+	t.Parallel()
 	edit := func(id string) script.Reply {
 		return calls(tool("Edit", fields{"file_path": id, "old_string": "one", "new_string": "two"}))
 	}
@@ -136,6 +140,7 @@ func TestHostHasRead(t *testing.T) {
 // Settings that are put over those of the command line hold for the next call; those that
 // cannot hold at once are refused, with all others.
 func TestApplySettings(t *testing.T) {
+	t.Parallel()
 	write := calls(tool("Write", fields{"file_path": "a.txt", "content": "a"}))
 	w := newWorld(t, distinct(write, script.Reply{Text: "Done."}, write, script.Reply{Text: "Done."}, write, script.Reply{Text: "Done."}), script.Options{})
 	a := w.embedded(&app.Host{}, app.Flags{Skip: true, Settings: `{"permissions":{"deny":["WebFetch"]}}`})
@@ -177,6 +182,7 @@ func TestApplySettings(t *testing.T) {
 
 // How much the model may think for is said for a session, and taken back.
 func TestSetThinking(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}), script.Options{})
 	a := w.embedded(&app.Host{}, app.Flags{})
 	k := w.talkTo(a, agent.Open{})
@@ -197,6 +203,7 @@ func TestSetThinking(t *testing.T) {
 
 // Settings are merged key by key.
 func TestMergeSettings(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.json"), []byte("{\"model\": \"a\", // mine\n\"permissions\": {\"allow\": [\"Read\"], \"deny\": [\"Bash\"]}}"), 0o600); err != nil {
 		t.Fatal(err)

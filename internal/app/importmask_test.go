@@ -20,6 +20,7 @@ import (
 // A session of another product is stored without the secrets that it was kept with,
 // and a pipe in the place of one is not waited for.
 func TestImportIsMasked(t *testing.T) {
+	t.Parallel()
 	const key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 	w := newWorld(t, script.Script{}, script.Options{})
 	path, pipe := filepath.Join(w.home, "other.jsonl"), filepath.Join(w.home, "pipe.jsonl")

@@ -16,6 +16,7 @@ import (
 // Sessions of a lane that the settings bound wait for each other, and where too many do, a
 // turn fails.
 func TestLanesOfTheSettings(t *testing.T) {
+	t.Parallel()
 	begun, hold := make(chan struct{}, 4), make(chan struct{})
 	release := sync.OnceFunc(func() { close(hold) })
 	t.Cleanup(release)

@@ -144,6 +144,7 @@ var versions = []string{"2025-11-25", ""}
 // person, what they deny is denied, and where nobody can be asked the answer is no. No model
 // is needed, and the log has it all.
 func TestLentToolsPassTheGate(t *testing.T) {
+	t.Parallel()
 	for _, version := range versions {
 		t.Run("protocol "+version, func(t *testing.T) {
 			for _, tt := range []struct {
@@ -199,6 +200,7 @@ func TestLentToolsPassTheGate(t *testing.T) {
 // What a person is asked names the tool and shows its whole input, without what cannot be
 // seen; what is too long for that is denied unasked.
 func TestLentToolsAskWithAllThereIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	b := w.borrow(w.modelless(app.Flags{}), versions[0], mcpserve.Config{}, saying("deny"))
 	b.use("Bash", fields{"command": "touch \u202egpj.exe # \x1b[2K"})
@@ -213,6 +215,7 @@ func TestLentToolsAskWithAllThereIs(t *testing.T) {
 
 // Hooks of the user have their word on calls of others.
 func TestLentToolsRunHooks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	o := w.modelless(app.Flags{Allow: []string{"Bash"}, Settings: `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"echo the hook says no >&2; exit 2"}]}],"SessionStart":[{"hooks":[{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"initialUserMessage\":\"begin\"}}'"}]}]}}`})
 	b := w.borrow(o, "", mcpserve.Config{}, nil)
@@ -227,6 +230,7 @@ func TestLentToolsRunHooks(t *testing.T) {
 
 // The log of what was called is sealed when the session is closed, and can be executed again.
 func TestLentSessionsAreSealed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	w.write("a.txt", "hello\n")
 	a := w.program(w.modelless(app.Flags{}))
@@ -257,6 +261,7 @@ func TestLentSessionsAreSealed(t *testing.T) {
 
 // Work in the background tells those who ask for it how it came out, and wakes no model.
 func TestLentToolsWakeNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "I was asked."} }})
 	b := w.borrow(options(w.work, w.home, w.model.URL(), app.Flags{Allow: []string{"Bash"}}), "", mcpserve.Config{}, nil)
 	said, failed := b.use("Bash", fields{"command": "echo done", "run_in_background": true})
@@ -275,6 +280,7 @@ func TestLentToolsWakeNobody(t *testing.T) {
 // Files are resources as far as they may be read, commands and skills are prompts, and what
 // belongs to a conversation is not lent.
 func TestLentFilesAndPrompts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	w.lay(map[string]string{
 		"work/a file.txt": "hello\n", "work/.env": "TOKEN=abc\n", "secret.txt": "outside\n",
@@ -322,6 +328,7 @@ func TestLentFilesAndPrompts(t *testing.T) {
 // A client starts sessions, hears what comes of them, and answers what they ask through its
 // person. It sees no others, and cannot allow anything by itself.
 func TestServedSessions(t *testing.T) {
+	t.Parallel()
 	touch := script.Reply{When: "Please touch", Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: input(fields{"command": "touch made"})}}}
 	for _, version := range versions {
 		t.Run("protocol "+version, func(t *testing.T) {
@@ -373,6 +380,7 @@ func TestServedSessions(t *testing.T) {
 // A client that cannot ask anybody has the calls of its sessions denied; one that may answer
 // by itself is told what they ask.
 func TestServedSessionsWithoutAPerson(t *testing.T) {
+	t.Parallel()
 	model := func(r script.Request) script.Reply {
 		if strings.Contains(r.Last, "Please touch") {
 			return script.Reply{Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: input(fields{"command": "touch made"})}}}

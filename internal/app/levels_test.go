@@ -18,6 +18,7 @@ import (
 // the last of them the asks come, also for what only reads and for what a rule
 // allows.
 func TestLevelsFall(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		mechanisms []string
 		level      string

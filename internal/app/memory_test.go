@@ -105,6 +105,7 @@ func prefixes(t *testing.T, requests []script.Recorded) {
 // The model gets the layers at the beginning, what holds for some files when it
 // touches them, and a text again that changes: always behind what it has read.
 func TestMemoryInASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{ByStep: true, Replies: []script.Reply{
 		calls(tool("Read", fields{"file_path": "web/a.go"})),
 		{Text: "Read."},
@@ -169,6 +170,7 @@ func TestMemoryInASession(t *testing.T) {
 
 // Nothing of a folder that nobody trusts is read; what is the user's own is.
 func TestMemoryOfAnUntrustedFolder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	w.lay(map[string]string{
 		"home/dure/AGENTS.md": "Mine.", "work/AGENTS.md": "Theirs.", "work/.dure/rules/x.md": "Theirs.", "work/CLAUDE.local.md": "Theirs.",
@@ -187,6 +189,7 @@ func TestMemoryOfAnUntrustedFolder(t *testing.T) {
 // A compaction puts the instructions away, and they come again as they are then:
 // those of the beginning, and those for the files that were touched last.
 func TestMemoryAfterACompaction(t *testing.T) {
+	t.Parallel()
 	reply := func(r script.Request) script.Reply {
 		switch {
 		case strings.Contains(string(r.Body), "You shorten the conversation"):
@@ -223,6 +226,7 @@ func TestMemoryAfterACompaction(t *testing.T) {
 
 // Going back takes back what came since, and it comes again with what it belongs to.
 func TestMemoryAfterARewind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{ByStep: true, Replies: []script.Reply{
 		{Text: "Hi."}, {Text: "Changed."}, {Text: "Back."},
 	}}, script.Options{})
@@ -247,6 +251,7 @@ func TestMemoryAfterARewind(t *testing.T) {
 // What a person remembers is added to his file, and taken back while nobody has
 // changed it. A file that was made for it goes as well.
 func TestRemember(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	w.write("CLAUDE.md", "One.")
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
@@ -287,6 +292,7 @@ func TestRemember(t *testing.T) {
 // What a person writes for all projects is for nobody else, and neither is what an
 // agent notes there.
 func TestUsersMemoryIsPrivate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	o := options(w.work, w.home, w.model.URL(), app.Flags{})
 	home := filepath.Join(w.home, "new", "dure")
@@ -314,6 +320,7 @@ func TestUsersMemoryIsPrivate(t *testing.T) {
 // A repository may have made its instructions a link: what a person remembers, or wants
 // to edit, is not written to where it leads.
 func TestRememberFollowsNoLinkOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	shell := filepath.Join(w.home, ".bashrc")
 	if err := os.WriteFile(shell, []byte("alias x=y\n"), 0o600); err != nil {
@@ -341,6 +348,7 @@ func TestRememberFollowsNoLinkOut(t *testing.T) {
 // Deny rules hold for what an instruction file includes, and files of a project
 // include nothing from outside of it unless the user says so.
 func TestMemoryIncludesNothingThatIsDenied(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ settings, want string }{
 		{`{}`, "instructions: Root.\nuser: Hello.\n"},
 		{`{"memory":{"outside":true}}`, "instructions: Root. Outside.\nuser: Hello.\n"},

@@ -53,6 +53,7 @@ func (w *world) project() {
 // What an input names is read with it, and what cannot be is said; nothing is read of
 // what lies outside, may be secret, or is denied.
 func TestMentions(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "git") // says what is ignored
 	for _, tt := range []struct {
 		name, text string
@@ -154,6 +155,7 @@ const seeing = `{"models":[{"id":"script","provider":"anthropic","window":200000
 // A file that was read with an input may be edited; one that the model cannot be shown
 // is named. Going back takes out what the input had, and input that steers has its own.
 func TestMentionsInTheConversation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(calls(tool("Edit", fields{"file_path": "main.go", "old_string": "hello", "new_string": "hi"})), script.Reply{Text: "Mended."}), script.Options{})
 	w.project()
 	k := w.unasked(app.Flags{Skip: true, Settings: strings.Replace(seeing, `"images":true`, `"images":false`, 1)}, agent.Open{})
@@ -178,6 +180,7 @@ func TestMentionsInTheConversation(t *testing.T) {
 // What was said while a turn runs is read when it enters the conversation; a child and
 // a program are no persons.
 func TestMentionsOfInputThatSteers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(calls(tool("Bash", fields{"command": "cat fifo"}))), script.Options{})
 	w.project()
 	k := w.unasked(app.Flags{Skip: true, Sandbox: "off"}, agent.Open{})
@@ -201,6 +204,7 @@ func TestMentionsOfInputThatSteers(t *testing.T) {
 
 // A session is named by its ID; what may stand behind an @ is found while it is typed.
 func TestMentionsOfSessionsAndCompletion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(script.Reply{Text: "Forty-two."}), script.Options{})
 	w.project()
 	k := w.unasked(app.Flags{}, agent.Open{Title: "the question"})
@@ -229,6 +233,7 @@ func TestMentionsOfSessionsAndCompletion(t *testing.T) {
 // Where a server has users, the sessions of one are not there for the others, by whatever name
 // they are named: neither to complete nor to read.
 func TestMentionsOfSessionsOfOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if _, what, ok := strings.Cut(r.Last, "Give the canary of "); ok {
 			who, _, _ := strings.Cut(what, ".")
@@ -294,6 +299,7 @@ func TestMentionsOfSessionsOfOthers(t *testing.T) {
 // What rules ask about is read where a person has named it, and not where the text of a
 // command or a skill does, or the output of what runs in one.
 func TestMentionsOfFilesAreDecidedOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Read.", Stop: agent.StopEnd} }})
 	w.write("private.txt", "the canary\n")
 	w.write("open.txt", "for all\n")

@@ -57,6 +57,7 @@ func (k *talk) leave() {
 // agents beside it, whether it works in this process, in one of its own or in a work tree.
 // The secrets that tools find are not, as in the log.
 func TestMirrorOfAHost(t *testing.T) {
+	t.Parallel()
 	const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 	kinds := map[string]string{"a1": "", "a2": "process", "a3": "worktree"}
 	var list []script.Call
@@ -111,6 +112,7 @@ func TestMirrorOfAHost(t *testing.T) {
 // Nothing is written of what no host drives, of what is not to be kept, or where the settings
 // say so.
 func TestNotMirrored(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		flags  app.Flags
 		chosen string
@@ -137,6 +139,7 @@ func TestNotMirrored(t *testing.T) {
 
 // A mirror that cannot be written costs the session nothing, and is whole once it can.
 func TestMirrorThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}), script.Options{})
 	block := filepath.Join(w.home, ".claude")
 	if err := os.WriteFile(block, nil, 0o600); err != nil {
@@ -165,6 +168,7 @@ func TestMirrorThatCannotBeWritten(t *testing.T) {
 
 // With a session its mirror is deleted, and none of ours is taken for one of another product.
 func TestMirrorGoesWithItsSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Done."}), script.Options{})
 	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
 	k.turn("Go")
@@ -191,6 +195,7 @@ func TestMirrorGoesWithItsSession(t *testing.T) {
 // A session whose log was gone when its deletion was cut short leaves no mirror: who asks again
 // hears that there is none, and then there is none of that either.
 func TestMirrorGoesAfterItsSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Done."}), script.Options{})
 	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
 	k.turn("Go")
@@ -223,6 +228,7 @@ func TestMirrorGoesAfterItsSession(t *testing.T) {
 // A tag that others have written takes the place of the one that they know, and of no other:
 // none by which this program knows something goes, or comes.
 func TestMirrorTakesOneTagOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "0"}, script.Reply{Text: "1"}, script.Reply{Text: "2"}, script.Reply{Text: "3"}, script.Reply{Text: "4"}, script.Reply{Text: "5"}), script.Options{})
 	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
 	k.turn("Go")

@@ -16,6 +16,7 @@ import (
 
 // A mirror that cannot be removed with its session is tried again with what is swept next.
 func TestMirrorIsSweptLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Done."}), script.Options{})
 	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
 	k.turn("Go")

@@ -9,6 +9,7 @@ import (
 // What the process of an agent has written goes to its parent in whole lines, as many at a time
 // as there is room for, and comes to an end whatever they are.
 func TestMirrorParts(t *testing.T) {
+	t.Parallel()
 	line := func(n int) string { return strings.Repeat("x", n-1) + "\n" }
 	for name, tt := range map[string]struct {
 		lines string

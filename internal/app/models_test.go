@@ -55,6 +55,7 @@ func nowhere(settings string) string {
 }
 
 func TestTheModelNobodyNamed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, settings string
 		env            []string
@@ -83,6 +84,7 @@ func TestTheModelNobodyNamed(t *testing.T) {
 }
 
 func TestWhoServesAModel(t *testing.T) {
+	t.Parallel()
 	const own = `{"providers":{"here":{"type":"gemini","baseUrl":"https://here.example","headers":{"X-Key":"k"}}},"models":[{"id":"tiny","provider":"here","window":8000}]}`
 	for _, c := range []struct {
 		name, settings string
@@ -122,6 +124,7 @@ func TestWhoServesAModel(t *testing.T) {
 
 // A server on this machine is found, and its models can be asked without a key.
 func TestModelsOfThisMachine(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api/tags":
@@ -150,6 +153,7 @@ func TestModelsOfThisMachine(t *testing.T) {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, "")
 	if _, err := a.Login("openia", "k", false); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "openia") {
 		t.Errorf("%v", err)
@@ -175,6 +179,7 @@ func TestLogin(t *testing.T) {
 
 // The address of a provider is shown without the password in it.
 func TestProvidersAreShownWithoutPasswords(t *testing.T) {
+	t.Parallel()
 	a := newApp(t, "", "OPENAI_BASE_URL=https://kim:hunter2@models.example.org/v1?key=hunter2", "OPENAI_API_KEY=k")
 	list, err := a.listProviders()
 	if text := fmt.Sprintf("%+v", list); err != nil || strings.Contains(text, "hunter2") || !strings.Contains(text, "https://models.example.org/v1") {

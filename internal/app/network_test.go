@@ -118,6 +118,7 @@ func socksProxy(t *testing.T, to string, used *atomic.Int32) string {
 // Every provider is reached over a certificate that only the user trusts,
 // through each kind of proxy, with headers of the user's own.
 func TestEveryRouteToEveryProvider(t *testing.T) {
+	t.Parallel()
 	h := script.NewHandler(script.Script{Replies: []script.Reply{{When: "ok", Text: "ok"}}}, script.Options{Key: "k"})
 	far := httptest.NewTLSServer(h)
 	defer far.Close()
@@ -165,6 +166,7 @@ func TestEveryRouteToEveryProvider(t *testing.T) {
 }
 
 func TestCertificatesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	no := filepath.Join(home, "no.pem")
 	if err := os.WriteFile(no, []byte("nothing"), 0o600); err != nil {
@@ -179,6 +181,7 @@ func TestCertificatesThatCannotBeUsed(t *testing.T) {
 }
 
 func TestAllowedHosts(t *testing.T) {
+	t.Parallel()
 	list := []string{"models.corp", "*.lab.corp", "10.1.0.0/16", "192.168.7.7", "fd00::/8"}
 	for host, want := range map[string]bool{
 		"models.corp": true, "MODELS.corp.": true, "x.models.corp": false, "a.lab.corp": true, "a.b.lab.corp": true, "lab.corp": false,

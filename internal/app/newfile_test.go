@@ -13,6 +13,7 @@ import (
 // A document takes the place of nothing unless its user says so, and then of a link and
 // not of what it leads to.
 func TestNewFileReplacesOnlyWhenTold(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege there")
 	}

@@ -17,6 +17,7 @@ import (
 // say and whoever says yes: by its path, around corners, behind a link, by a name in the
 // prompt, and for agents. What lies beside it is, and so is all for whoever runs the server.
 func TestOwnedSessionsReadNoOthers(t *testing.T) {
+	t.Parallel()
 	const canary = "Canary of ann sings."
 	var reads []script.Call
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {

@@ -13,6 +13,7 @@ import (
 // Confined commands do not change settings of the user that stand in the project, and change
 // the rest of it; whatever the environment says, what is outside of it stays as it is.
 func TestOwnSettingsAreHeld(t *testing.T) {
+	t.Parallel()
 	for name, tt := range ownCases {
 		t.Run(name, func(t *testing.T) {
 			a, project, beside := ownRig(t, name, nil)

@@ -86,6 +86,7 @@ func ownRig(t *testing.T, name string, mechanisms []string) (a *App, project, be
 // File tools ask before they change settings of the user, wherever these stand in the
 // project, and change the rest of it as ever.
 func TestOwnSettingsAreAskedAbout(t *testing.T) {
+	t.Parallel()
 	for name, tt := range ownCases {
 		t.Run(name, func(t *testing.T) {
 			a, project, _ := ownRig(t, name, []string{})

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	repo := filepath.Join(home, "src", "repo")
 	sub := filepath.Join(repo, "a", "b")

@@ -99,6 +99,7 @@ func (k *talk) mode() (m agent.Mode) {
 // Which requests begin in plan mode, and whether the model may turn it on, by the setting,
 // by whether somebody is there, and by what the session says itself.
 func TestWhenPlansAreMade(t *testing.T) {
+	t.Parallel()
 	const much = "Do this:\n- one\n- two\n- three"
 	for name, tt := range map[string]struct {
 		setting  string
@@ -210,6 +211,7 @@ func TestPlanIsAnswered(t *testing.T) {
 // A plan that a hook refuses in the place of a person waits for nobody any more, whoever
 // had it asked first; its reason is in the log.
 func TestHookRefusesPlan(t *testing.T) {
+	t.Parallel()
 	no := hso("PermissionRequest", fields{"decision": fields{"behavior": "deny", "message": "not today"}})
 	rewriting := hso("PermissionRequest", fields{"decision": fields{"behavior": "allow", "updatedInput": fields{"plan": "1. Write c.txt"}}})
 	late := "grep -q c.txt || exit 0; " + hso("PreToolUse", fields{"permissionDecision": "deny", "permissionDecisionReason": "not today"})
@@ -250,6 +252,7 @@ func TestHookRefusesPlan(t *testing.T) {
 // would be one of a tool that is not there. A request after that is another matter, and
 // where nothing is asked, nothing is planned.
 func TestPlanModeOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		setting agent.PlanMode
 		flag    string

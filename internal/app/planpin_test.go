@@ -12,6 +12,7 @@ import (
 // A plan that was agreed to is carried on word for word, however long it is, and is told
 // apart from nothing else.
 func TestPlanIsPinned(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&text, "%d. step with some words\n", i+1)

@@ -62,6 +62,7 @@ func (w *world) plain() *app.App {
 // What a plugin brings is there under its name, and under no other; switched off, it is
 // gone, and so are its hooks.
 func TestPluginInSessions(t *testing.T) {
+	t.Parallel()
 	said := distinct(
 		calls(tool("Skill", fields{"skill": "kit:greet"})),
 		calls(tool("Skill", fields{"skill": "greet"})),
@@ -132,6 +133,7 @@ func (w *world) used(a *app.App) []query.PluginInfo {
 // An update that can do more is shown with what is new, and does not count before somebody
 // has said yes to it; one can go back.
 func TestPluginUpdateAsksAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	a, dir := w.plain(), w.kit()
 	first := w.takes(a, dir)
@@ -188,6 +190,7 @@ func (w *world) touch(tree string) {
 // A plugin of which a file was changed is not used, and whoever looks is told what to do;
 // to install it again mends it.
 func TestPluginThatWasChangedIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	c := w.takes(w.plain(), w.kit())
 	w.touch(c.Release.Tree)
@@ -216,6 +219,7 @@ func TestPluginThatWasChangedIsRefused(t *testing.T) {
 // A folder of skills that has a manifest is a plugin, under its own name: the user's at
 // once, a project's once it is trusted and as long as all of it is as it was then.
 func TestPluginsBesideSkills(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: obliging})
 	w.lay(map[string]string{
 		"home/.claude/skills/tool/.claude-plugin/plugin.json": `{"name": "tool"}`,
@@ -258,6 +262,7 @@ func TestPluginsBesideSkills(t *testing.T) {
 // What lies beside skills can be told what it needs, and a plugin of a project learns no
 // secret that another one of its name was told.
 func TestPluginBesideSkillsIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	card := `{"name": "tool", "userConfig": {"PLACE": {"type": "string", "required": true}, "TOKEN": {"type": "string", "sensitive": true, "required": true}}}`
 	w.lay(map[string]string{
@@ -317,6 +322,7 @@ func TestPluginBesideSkillsIsTold(t *testing.T) {
 
 // Secrets go with their plugin, whatever has become of its files.
 func TestRemoveForgetsSecrets(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	dir := w.kit()
 	w.lay(map[string]string{"kit/.claude-plugin/plugin.json": `{"name": "kit", "userConfig": {"TOKEN": {"type": "string", "sensitive": true, "required": true}}}`})
@@ -348,6 +354,7 @@ func TestRemoveForgetsSecrets(t *testing.T) {
 
 // Of two plugins of one name the second is not used, and that is told.
 func TestPluginsOfOneName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	w.lay(map[string]string{
 		"market/.claude-plugin/marketplace.json": `{"name": "team", "plugins": [{"name": "kit", "source": "./kit"}]}`,
@@ -371,6 +378,7 @@ func TestPluginsOfOneName(t *testing.T) {
 // What comes beside skills while a program runs counts, and what goes counts no longer,
 // though not every folder is looked into whenever somebody asks.
 func TestPluginsComeBesideSkills(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	dir := filepath.Join(w.home, ".claude", "skills")
 	manifest := func(name string) string { return filepath.Join(dir, name, ".claude-plugin", "plugin.json") }
@@ -415,6 +423,7 @@ func (w *world) ids(a *app.App) string {
 // What comes with the program is described to people in their language, and to models as
 // it always was.
 func TestWhatComesWithUsInKorean(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(), script.Options{})
 	how := options(w.work, w.home, w.model.URL(), app.Flags{Settings: `{"language": "ko"}`})
 	a := w.program(how)

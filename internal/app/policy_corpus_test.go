@@ -11,6 +11,7 @@ import (
 // The cases of testdata/policy are decided as they say. On other systems names have
 // no case, or links need a right, so that this is about Linux.
 func TestPolicyDecides(t *testing.T) {
+	t.Parallel()
 	tree := newPolicyTree(t)
 	evaluator := Evaluator{Dir: tree.workspace, Home: tree.home}
 	for _, f := range policyCorpora {

@@ -63,6 +63,7 @@ func (w *world) asked() (list []string) {
 // below, is used without powers, each with a warning; once it is trusted it has them. The
 // canaries are files that only a power can make.
 func TestPowersAreForWhatWasTrusted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: obliging})
 	plain := func(name string) string {
 		return "---\nname: " + name + "\ndescription: Is " + name + ".\n---\nPlease touch " + name + ".\n"
@@ -143,6 +144,7 @@ func TestPowersAreForWhatWasTrusted(t *testing.T) {
 // What a project brings does not choose who reads the conversation, trusted or not: only a
 // server that the settings name is asked, or the user's own files.
 func TestFilesChooseNoServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: obliging})
 	text := "---\ndescription: Is there.\nmodel: here/two\n---\nSay it.\n"
 	w.lay(map[string]string{
@@ -179,6 +181,7 @@ func TestFilesChooseNoServer(t *testing.T) {
 // What a skill, or a command of a file, asks for holds to the end of the turn: the model,
 // the effort, rules and hooks; then all is as before.
 func TestPowersHoldForTheTurn(t *testing.T) {
+	t.Parallel()
 	for name, file := range map[string]string{"skill": "home/dure/skills/armed/SKILL.md", "command": "home/dure/commands/armed.md"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, script.Script{}, script.Options{Func: obliging})
@@ -214,6 +217,7 @@ func TestPowersHoldForTheTurn(t *testing.T) {
 // A command of a file runs in a session of its own, as an agent of a type: its answer
 // enters the conversation; in the background it comes later, and names nothing to read.
 func TestCommandsApart(t *testing.T) {
+	t.Parallel()
 	for _, background := range []bool{false, true} {
 		w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 			if strings.Contains(string(r.Body), "You count.") {
@@ -266,6 +270,7 @@ func TestCommandsApart(t *testing.T) {
 // wait for what it would come to. Whoever opens the session again is told, once. One that
 // has come to its end is not told of.
 func TestACommandApartEndsWithItsSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if strings.Contains(string(r.Body), "Count for ever.") {
 			return script.Reply{Text: "Never.", Faults: slices.Repeat([]script.Fault{{Kind: script.Slow}}, 1000)}

@@ -59,6 +59,7 @@ func prefix(t *testing.T, r script.Recorded) (p struct {
 // Two sessions of one kind in one folder begin with the same bytes, and so does one that is
 // opened again; the preview says what they are.
 func TestTheSamePrefix(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, hello())
 	flags := app.Flags{SystemAppend: "Prefer tabs."}
 	one := w.talk(flags, agent.Open{New: "one"})
@@ -98,6 +99,7 @@ func TestTheSamePrefix(t *testing.T) {
 
 // What a session is opened with holds until it is closed, and stands in its log.
 func TestWorkIsSettledWhenASessionOpens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, hello())
 	w.settings("settings.json", `{"profiles": {"review": {"base": "code", "effort": "high", "steps": 7, "mode": "plan", "tools": ["read-only"], "verification": false, "prompt": "You review code."}}}`)
 	k := w.talk(app.Flags{Profile: "review"}, agent.Open{})
@@ -139,6 +141,7 @@ func marshalled(t *testing.T, v any) string {
 
 // Chat is offered nothing that changes files or runs commands, unless settings say so.
 func TestToolsOfProfiles(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		profile, settings string
 		want, not         string
@@ -172,6 +175,7 @@ func TestToolsOfProfiles(t *testing.T) {
 // What is wrong with a prompt or a profile is said when a session is opened, with what
 // to do about it; nothing is asked.
 func TestBadPrompts(t *testing.T) {
+	t.Parallel()
 	small := `{"models":[{"id":"script","provider":"anthropic","window":2000,"max_output":100}]}`
 	for _, c := range []struct {
 		name, settings, prompt string
@@ -208,6 +212,7 @@ func TestBadPrompts(t *testing.T) {
 
 // In a small window the sections that are needed least go, and the preview says which.
 func TestSmallWindow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, hello())
 	w.settings("settings.json", `{"models":[{"id":"script","provider":"anthropic","window":4000,"max_output":100}]}`)
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
@@ -229,6 +234,7 @@ func TestSmallWindow(t *testing.T) {
 // The window is told part by part: the sections of the prompt, and what nobody has said
 // by where it comes from.
 func TestWhatFillsTheWindow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, hello())
 	w.settings("AGENTS.md", "Prefer tabs. "+strings.Repeat("Be careful. ", 50))
 	k := w.talk(app.Flags{}, agent.Open{})

@@ -59,6 +59,7 @@ func everyKind() []kind {
 // Explaining a recorded decision gives that decision, and the rules of then give it
 // again.
 func TestExplainRecorded(t *testing.T) {
+	t.Parallel()
 	steps := everyKind()
 	var replies []script.Reply
 	for _, s := range steps {

@@ -17,6 +17,7 @@ import (
 // Rules that are written while a session is open hold from its next turn on, and
 // settings that cannot be read deny everything until somebody mends them.
 func TestRulesAreReadAgain(t *testing.T) {
+	t.Parallel()
 	call := calls(tool("Bash", fields{"command": "echo ran"}))
 	w := newWorld(t, script.Script{ByStep: true, Replies: slices.Repeat([]script.Reply{call, {Text: "Said."}}, 9)}, script.Options{})
 	dir := filepath.Join(w.home, "dure")

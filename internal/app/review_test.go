@@ -60,6 +60,7 @@ func answer(id, tool string, in fields) script.Reply {
 // What a session changed is seen, by tools and by commands, accepted and taken back;
 // the model hears of it, and a person's own changes are none of it.
 func TestReviewOfASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(
 		answer("c1", "Write", fields{"file_path": "a.txt", "content": "one\ntwo\n"}),
 		answer("c2", "Bash", fields{"command": "echo new > b.txt; printf 'l1\\nl2\\nl3\\nmore\\n' > moved.txt; rm old.txt"}),
@@ -130,6 +131,7 @@ func TestReviewOfASession(t *testing.T) {
 // What a session has changed can be seen when it is closed, and while another process
 // has it open.
 func TestDiffFromOutside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(answer("c1", "Write", fields{"file_path": "a.txt", "content": "one\n"})), script.Options{})
 	k := w.talk(app.Flags{Skip: true}, agent.Open{})
 	k.turn("Write.")
@@ -151,6 +153,7 @@ func TestDiffFromOutside(t *testing.T) {
 // What a child changed is seen, and put back, with what its parent did: they share
 // their snapshots. Of what the child did by itself its own session tells.
 func TestChildrenShareSnapshots(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(
 		answer("p1", "Write", fields{"file_path": "parent.txt", "content": "one\n"}),
 		answer("p2", "Bash", fields{"command": "echo by the child > child.txt; rm -f gone.txt; echo two >> parent.txt"}),

@@ -12,6 +12,7 @@ import (
 // A schedule runs in a session of its own, in the lane of scheduled runs, and is disabled by
 // its third failure.
 func TestSchedules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{ByStep: true, Replies: []script.Reply{{Text: "All is well."}}}, script.Options{})
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	s, err := a.AddSchedule(t.Context(), agent.Schedule{Cron: "0 9 * * *", Zone: "Asia/Seoul", Prompt: "Say how it is."})

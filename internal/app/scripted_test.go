@@ -64,6 +64,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata/se
 //
 // -update rewrites log and asked.
 func TestScripted(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/sessions/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d scripts, %v", len(files), err)

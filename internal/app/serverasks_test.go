@@ -92,6 +92,7 @@ func answering(t *testing.T, answers map[string]string, asked *[]string) func(ag
 // What a server asks is put to the person, with the name of the server first, and they may
 // decline. Where nobody is there, it is declined.
 func TestServersAskThePerson(t *testing.T) {
+	t.Parallel()
 	const address = `{"mode":"url","message":"Sign here","url":"https://pay.example/a?b=c","elicitationId":"e1"}`
 	for name, tt := range map[string]struct {
 		params  string
@@ -127,6 +128,7 @@ func TestServersAskThePerson(t *testing.T) {
 // A question of a server to the model needs the person, a rule, or a mode and a server that
 // is the person's own; it is in the log.
 func TestServersAskTheModel(t *testing.T) {
+	t.Parallel()
 	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
 	for name, tt := range map[string]struct {
 		f       app.Flags
@@ -172,6 +174,7 @@ func hooking(event string, hook map[string]any) string {
 
 // Hooks answer what servers ask, or forbid it, and see the answers of the person.
 func TestHooksOnWhatServersAsk(t *testing.T) {
+	t.Parallel()
 	yes := map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "red"}
 	says := func(event, fields string) string {
 		return `printf %s '{"hookSpecificOutput":{"hookEventName":"` + event + `",` + fields + `}}'`
@@ -204,6 +207,7 @@ func TestHooksOnWhatServersAsk(t *testing.T) {
 
 // Hooks of calls are told whose tool it is, and call tools of servers that are connected.
 func TestHooksAndServers(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		hook    map[string]any
 		outcome agent.HookOutcome
@@ -232,6 +236,7 @@ func TestHooksAndServers(t *testing.T) {
 
 // A tool that a hook calls brings about no hook: what it asks is declined.
 func TestHooksBringAboutNoHooks(t *testing.T) {
+	t.Parallel()
 	data, err := json.Marshal(map[string]any{"hooks": map[string]any{
 		"PreToolUse":  []any{map[string]any{"hooks": []any{map[string]any{"type": "mcp_tool", "server": "sh", "tool": "echo"}}}},
 		"Elicitation": []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "exit 0"}}}},
@@ -251,6 +256,7 @@ func TestHooksBringAboutNoHooks(t *testing.T) {
 
 // Folders that hold keys are told of when they are added to the workspace.
 func TestFoldersWithKeysAreTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{Replies: []script.Reply{{Text: "Done."}}}, script.Options{})
 	keys, plain, beside := filepath.Join(w.home, ".ssh"), filepath.Join(filepath.Dir(w.work), "other"), filepath.Join(w.work, "link")
 	for _, dir := range []string{keys, plain} {

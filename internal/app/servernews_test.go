@@ -40,6 +40,7 @@ func (k *talk) hears(part string) {
 // People hear once, before they have said anything, that a server cannot be used, and why,
 // and that it can be used again.
 func TestNewsOfServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	address, _, _ := signInPlace(t)
 	one := func(def string) *talk {
@@ -60,6 +61,7 @@ func TestNewsOfServers(t *testing.T) {
 
 // Whoever declines what a server asks is not asked again and again; whoever agrees is.
 func TestServersThatAskTooOften(t *testing.T) {
+	t.Parallel()
 	const address = `{"mode":"url","message":"Sign here","url":"https://pay.example/a?b=c","elicitationId":"e1"}`
 	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
 	const times = 8

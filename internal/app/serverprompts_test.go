@@ -17,6 +17,7 @@ import (
 // Prompts of servers are commands: completed and read as such, and what the server makes
 // of one stands behind what was typed, with what it shows.
 func TestPromptsOfServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
 	w.chooses(fields{"hooks": fields{"UserPromptExpansion": "cat >> heard; echo >> heard"}})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
@@ -53,6 +54,7 @@ func TestPromptsOfServers(t *testing.T) {
 // How an argument of a prompt may go on, its server says: of the last word that is typed, and
 // of all that is left for the last argument. What cannot be shown is no proposal.
 func TestArgumentsOfPrompts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	tells := `*'"method":"completion/complete"'*)
     arg=$(printf '%s' "$line" | sed -n 's/.*"argument":{"name":"\([^"]*\)","value":"\([^"]*\)"}.*/\1 \2/p') who=$(printf '%s' "$line" | sed -n 's/.*"arguments":{"who":"\([^"]*\)"}.*/\1/p')
@@ -84,6 +86,7 @@ func TestArgumentsOfPrompts(t *testing.T) {
 // What names no prompt of a server, or lacks what the prompt needs, does not enter the
 // conversation; nor does what a hook forbids.
 func TestPromptsThatAreNone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	w.chooses(fields{"hooks": fields{"UserPromptExpansion": "echo not them >&2; exit 2"}})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{})

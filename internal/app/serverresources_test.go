@@ -20,6 +20,7 @@ import (
 // What servers let be read is completed behind an @, and read with the input that names
 // it: what the person names, if no rule denies it.
 func TestResourcesThatInputsName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{})
 	k.server()
@@ -49,6 +50,7 @@ func TestResourcesThatInputsName(t *testing.T) {
 // No server is asked for a file that a rule denies, however its address is written, by the
 // model or by whoever names it in an input; such a file is not listed either.
 func TestFilesThatNoServerReads(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		uri    string
 		denied bool
@@ -105,6 +107,7 @@ func TestFilesThatNoServerReads(t *testing.T) {
 // The model lists and reads what servers let be read, while there is any: what a server
 // has listed itself unasked, and another address when somebody agrees.
 func TestResourcesThatModelsRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(
 		calls(tool("ListMcpResourcesTool", fields{})),
 		calls(tool("ReadMcpResourceTool", fields{"server": "sh", "uri": "note://one"})),
@@ -136,6 +139,7 @@ func TestResourcesThatModelsRead(t *testing.T) {
 
 // A test of a server says what it has, or why it cannot be used.
 func TestTestingServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	a := w.echoing("Says it again")
 	got, err := a.TestServer(t.Context(), "sh")

@@ -68,6 +68,7 @@ func (k *talk) server() query.ServerInfo {
 
 // A server that a session has offers its tools beside the others; each call passes the gate.
 func TestServerInSessions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{Text: "Done."}), script.Options{})
 	k := w.talkTo(w.echoing("Says it again"), agent.Open{Approver: true})
 	if s := k.server(); s.State != "connected" || s.Tools != 1 || s.Prompts != 1 || s.Resources != 1 {
@@ -90,6 +91,7 @@ func TestServerInSessions(t *testing.T) {
 // A tool of which its server says that the person has to see each call is asked about
 // where a rule or the mode would allow it.
 func TestServerToolThatAsks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{Text: "Done."}), script.Options{})
 	w.write("server.sh", strings.Replace(echoes, `"name":"echo",`, `"name":"echo","_meta":{"anthropic/requiresUserInteraction":true},`, 1))
 	f := app.Flags{Skip: true, Allow: []string{"mcp__sh__echo"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
@@ -108,6 +110,7 @@ func TestServerToolThatAsks(t *testing.T) {
 // A tool that describes itself otherwise than when it was first seen is left out until
 // somebody agrees.
 func TestServerThatChangesItsTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}, script.Reply{Text: "Hello."}, script.Reply{Text: "Hello."}), script.Options{})
 	listed := func() bool {
 		reqs := w.model.Requests()
@@ -142,6 +145,7 @@ func TestServerThatChangesItsTools(t *testing.T) {
 
 // A server that is not there is told, and the session goes on.
 func TestServerThatDoesNotStart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	f := app.Flags{AwaitServers: true, Servers: []string{`{"mcpServers": {"gone": {"command": "no-such-program-anywhere"}}}`}}
 	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{})
@@ -157,6 +161,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 // What somebody says of a server in a session counts for the folder of that session, and
 // for none in which another server has its name.
 func TestServersOfTheFolderOfASession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	other := filepath.Join(w.home, "other")
 	for dir, command := range map[string]string{w.work: "good", other: "evil"} {

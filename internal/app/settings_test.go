@@ -52,6 +52,7 @@ func readText(t *testing.T, path string) string {
 
 // A change says what it has done, and whether it counts.
 func TestSetSetting(t *testing.T) {
+	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	user := filepath.Join(home, ".dure", "settings.json")
 	writeFile(t, user, "{\n  // mine\n  \"permission_mode\": \"plan\", // careful\n  \"max_steps\": 5\n}\n")
@@ -97,6 +98,7 @@ func TestSetSetting(t *testing.T) {
 
 // What could not be read afterwards is not written, whoever is at fault.
 func TestSetSettingRefuses(t *testing.T) {
+	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	user := filepath.Join(home, ".dure", "settings.json")
 	writeFile(t, user, "{\n}\n")
@@ -127,6 +129,7 @@ func TestSetSettingRefuses(t *testing.T) {
 
 // A repository's links lead nowhere; the user's own are followed.
 func TestSettingsThroughLinks(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege there")
 	}
@@ -166,6 +169,7 @@ func TestSettingsThroughLinks(t *testing.T) {
 
 // A folder stays trusted when its user changes its settings through us, and only then.
 func TestSettingsStayTrusted(t *testing.T) {
+	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(work, ".dure", "settings.json"), "{}\n")
 	a := settingsApp(t, home, work)
@@ -194,6 +198,7 @@ func TestSettingsStayTrusted(t *testing.T) {
 
 // Changes at the same time do not lose each other.
 func TestSettingsAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	a := settingsApp(t, home, work)
 	const n = 8
@@ -216,6 +221,7 @@ func TestSettingsAtTheSameTime(t *testing.T) {
 // A file for another program that breaks while this one runs closes it until it is
 // mended: what it forbade held until then.
 func TestTheirSettingsReload(t *testing.T) {
+	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	path := filepath.Join(home, ".claude", "settings.json")
 	writeFile(t, path, `{"permissions": {"deny": ["WebFetch"]}}`)
@@ -242,6 +248,7 @@ func TestTheirSettingsReload(t *testing.T) {
 
 // A model that was chosen for another program counts where there is a key for it.
 func TestBorrowedModel(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		key, theirs, want string
 	}{

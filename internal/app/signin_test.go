@@ -63,6 +63,7 @@ func signInPlace(t *testing.T) (address string, revoked, shown func() int) {
 // browser elsewhere has shown, and out again. What the server gave is masked from
 // then on.
 func TestSignInToServer(t *testing.T) {
+	t.Parallel()
 	address, revoked, _ := signInPlace(t)
 	w := newWorld(t, script.Script{}, script.Options{})
 	for _, elsewhere := range []bool{false, true} {
@@ -134,6 +135,7 @@ func follow(t *testing.T, address string) string {
 }
 
 func TestNobodySignsIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	a := w.plain()
 	if _, err := a.AddServer(t.Context(), "local", "files", json.RawMessage(`{"command":"files"}`)); err != nil {
@@ -154,6 +156,7 @@ func TestNobodySignsIn(t *testing.T) {
 // A server of a type of agents is shown the token of the person who has signed in to it, by
 // the name that it has in lists; another one of its name and address is shown none.
 func TestSignInToServerOfAgent(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]bool{"agent:reader:notes": true, "notes": false} {
 		t.Run(name, func(t *testing.T) {
 			address, _, shown := signInPlace(t)

@@ -22,6 +22,7 @@ var toRun = regexp.MustCompile(`Please run (\S+)\.`)
 // from the text; so does one that a command names. Nor do hooks beside such a script count.
 // The canaries are files that only the scripts make.
 func TestScriptsBesideSkillsAreProven(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if m := toRun.FindStringSubmatch(r.Last); m != nil {
 			return script.Reply{Calls: []script.Call{{ID: fmt.Sprint("b", r.Step), Tool: "Bash", Input: input(fields{"command": "bash " + m[1]})}}}

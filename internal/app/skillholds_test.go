@@ -14,6 +14,7 @@ import (
 // What a skill takes away, a turn does not have either that nobody has asked for; its hooks
 // hold for the turn, or, as the ecosystem has it, for the rest of the session.
 func TestWhatSkillsHoldBehindTheirTurn(t *testing.T) {
+	t.Parallel()
 	const skill = "---\nname: strict\ndescription: Is strict.\ndisallowed-tools: Bash\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: echo HOOKED >&2; exit 2\n---\nBe strict.\n"
 	for folder, free := range map[string]string{".dure": "FREE", ".claude": "HOOKED"} {
 		bash := func(id, command string) script.Reply {

@@ -18,6 +18,7 @@ import (
 // A skill is known after its call was put away: its text comes again, once, and the list
 // as well; a second call says that it was read.
 func TestSkillAfterACompaction(t *testing.T) {
+	t.Parallel()
 	again := false
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		switch {
@@ -53,6 +54,7 @@ func TestSkillAfterACompaction(t *testing.T) {
 // A turn with a skill goes on with what the skill gave it after kill -9: its model, its
 // rules and its hooks, to the end of the turn and no longer. The skill is still known.
 func TestSkillAfterAKill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts programs")
 	}
@@ -126,6 +128,7 @@ func TestSkillAfterAKill(t *testing.T) {
 // An agent calls skills of its own: what one gives it holds there, and not for whom it
 // works; a skill that runs in a session of its own has its hooks in there.
 func TestSkillsInChildren(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		main := strings.Contains(string(r.Body), whole)
 		inFork := strings.Contains(string(r.Body), "Please touch forked.")

@@ -20,6 +20,7 @@ import (
 // The model calls a skill of the user's: its rules hold for the turn and its text comes
 // behind the result; a second call adds a note alone.
 func TestSkillOfTheModel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(
 		calls(tool("Skill", fields{"skill": "greet", "args": "Kim; touch owned"})),
 		calls(tool("Bash", fields{"command": "touch made"})),
@@ -86,6 +87,7 @@ func distinct(replies ...script.Reply) script.Script {
 
 // What a hook denies in the text of a skill was not allowed, as what a rule denies.
 func TestSkillWhoseCommandAHookDenies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Refused."}), script.Options{})
 	w.lay(map[string]string{"home/dure/skills/asks/SKILL.md": "---\nname: asks\ndescription: Asks.\nallowed-tools: Bash(touch *)\n---\nIt is !`touch owned`.\n"})
 	w.chooses(fields{"hooks": fields{"PreToolUse": hso("PreToolUse", fields{"permissionDecision": "deny", "permissionDecisionReason": "nothing is touched"})}})
@@ -101,6 +103,7 @@ func TestSkillWhoseCommandAHookDenies(t *testing.T) {
 // skill of a session of its own gives back its answer, and what was allowed for the turn
 // holds no longer.
 func TestSkillOfTheUser(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, distinct(
 		script.Reply{Text: "Said."},
 		script.Reply{Text: "Of the work alone."},
@@ -141,6 +144,7 @@ func TestSkillOfTheUser(t *testing.T) {
 // A skill for some files comes when one is touched, once, and runs nothing; one of a
 // folder that nobody trusts never does.
 func TestSkillOfFiles(t *testing.T) {
+	t.Parallel()
 	for _, trusted := range []bool{true, false} {
 		w := newWorld(t, distinct(
 			calls(tool("Read", fields{"file_path": "web/a.go"})),

@@ -43,6 +43,7 @@ import (
 //
 // -update rewrites shown, want and log.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	for _, b := range slash.BuiltIns() {
 		if _, err := os.Stat("testdata/commands/" + b.Name + ".txtar"); err != nil {
 			t.Errorf("/%s has no script: %v", b.Name, err)

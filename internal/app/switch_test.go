@@ -18,6 +18,7 @@ import (
 // thinking, calls and results from all of them in its conversation. The server
 // refuses what the real ones would.
 func TestAModelOfEveryKindInOneSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if r.Step%2 == 1 {
 			return script.Reply{Thinking: fmt.Sprint("I have seen it ", r.Step), Text: fmt.Sprint("Answer ", r.Step)}
@@ -61,6 +62,7 @@ func TestAModelOfEveryKindInOneSession(t *testing.T) {
 // When the first model is gone for good, the fallback finishes the turn, and the
 // next turn begins with the first one again.
 func TestFallbackModel(t *testing.T) {
+	t.Parallel()
 	gone := script.Fault{Kind: script.Status, Status: 529}
 	w := newWorld(t, script.Script{Replies: []script.Reply{{Text: "From elsewhere.", Faults: []script.Fault{gone}}, {Text: "Here again."}}}, script.Options{})
 	settings := fmt.Sprintf(`{"limits":{"retries":1},"fallbackModel":"spare/script","providers":{"spare":{"type":"chat","baseUrl":%q}}}`, w.model.URL())
@@ -87,6 +89,7 @@ func TestFallbackModel(t *testing.T) {
 // A page that is fetched is read by the provider of the session's model, before and
 // after the user has changed that, and by no other one.
 func TestPagesGoToTheProviderOfTheSession(t *testing.T) {
+	t.Parallel()
 	fetches := func(url string) script.Options {
 		return script.Options{Func: func(r script.Request) script.Reply {
 			if strings.HasSuffix(strings.TrimSpace(r.Last), "Go.") {
@@ -117,6 +120,7 @@ func TestPagesGoToTheProviderOfTheSession(t *testing.T) {
 
 // What the user says about thinking reaches each provider in its own words.
 func TestEffort(t *testing.T) {
+	t.Parallel()
 	for wire, want := range map[string]string{
 		"anthropic": `"budget_tokens":8192`, "chat": `"reasoning_effort":"medium"`, "responses": `"effort":"medium"`, "gemini": `"thinkingBudget":8192`,
 	} {

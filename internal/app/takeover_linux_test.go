@@ -20,6 +20,7 @@ import (
 // A lock file that names a process which does not have the lock ends nobody: the
 // number may have been given to another one, or somebody has written it there.
 func TestTakeoverOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
 	s, err := c.Open(t.Context(), agent.Open{New: "one", Workdir: w.work, Title: "kept"})

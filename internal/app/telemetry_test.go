@@ -92,6 +92,7 @@ func (w *world) watched(url string, more string, env ...string) app.Options {
 // that was taken over, and commands know where in it they are. Keys of the collector they do
 // not know.
 func TestTelemetry(t *testing.T) {
+	t.Parallel()
 	const remote = "0af7651916cd43dd8448eb211c80319c"
 	print := func(id string) script.Call {
 		return script.Call{ID: id, Tool: "Bash", Input: input(fields{"command": "echo at $TRACEPARENT with $TRACESTATE; env | grep -c OTEL_"})}
@@ -158,6 +159,7 @@ func TestTelemetry(t *testing.T) {
 
 // Nothing is sent, and nothing runs, unless somebody has said so; a repository cannot.
 func TestTelemetryIsOff(t *testing.T) {
+	t.Parallel()
 	c := newTaker(t)
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Hello.", Stop: agent.StopEnd} }})
 	if err := os.Mkdir(filepath.Join(w.work, ".dure"), 0o700); err != nil {
@@ -182,6 +184,7 @@ func TestTelemetryIsOff(t *testing.T) {
 
 // Figures can be had without a collector.
 func TestFigures(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Hello.", Stop: agent.StopEnd} }})
 	a, err := app.New(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	if err != nil {
@@ -209,6 +212,7 @@ func TestFigures(t *testing.T) {
 // A collector that hangs holds up no turn, and the end of the program no longer than the
 // settings let it.
 func TestTelemetryHangs(t *testing.T) {
+	t.Parallel()
 	hung := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
 	defer s.Close()

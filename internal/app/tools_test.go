@@ -12,6 +12,7 @@ import (
 
 // What tools start has the key of no provider.
 func TestCommandsHaveNoKeys(t *testing.T) {
+	t.Parallel()
 	env := []string{"KEEP=1", "MY_KEY=k"}
 	for _, p := range registry.Providers() {
 		for _, name := range p.Keys {
@@ -28,6 +29,7 @@ func TestCommandsHaveNoKeys(t *testing.T) {
 
 // What a language server finds on its PATH is not the repository's.
 func TestPathOfLanguageServers(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,7 @@ func (k *talk) change(do, server string) {
 // is listed. Each change of what is offered is in the log, and the log says the same when
 // it is replayed.
 func TestToolsThatAreLoaded(t *testing.T) {
+	t.Parallel()
 	call := func(name string, in fields) script.Reply { return script.Reply{Calls: []script.Call{tool(name, in)}} }
 	w := newWorld(t, script.Script{Replies: []script.Reply{
 		call("mcp__big__t7", fields{}), call("ToolSearch", fields{"query": "select:mcp__big__t7"}), call("mcp__big__t7", fields{}),

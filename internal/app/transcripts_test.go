@@ -12,6 +12,7 @@ import (
 
 // The long bodies of a session log lie beside it.
 func TestCheckLogWithBlobs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	body := `{"input":"i1","text":"` + strings.Repeat("long ", 10_000) + `"}`
 	sha := fmt.Sprintf("%x", sha256.Sum256([]byte(body)))

@@ -168,6 +168,7 @@ func (w *world) untouched(when, head string) {
 // nothing; an agent settles it in its tree, and then that is merged too. Until somebody
 // has said yes, the folder of the session stays as it is.
 func TestTwoAgentsInWorkTrees(t *testing.T) {
+	t.Parallel()
 	var w *world
 	merge := func(id, tree string) script.Reply {
 		return script.Reply{Calls: []script.Call{{ID: id, Tool: "WorktreeMerge", Input: input(fields{"worktree": tree})}}}

@@ -69,6 +69,7 @@ var isolated = hand("a1", fields{"prompt": "Write it.", "isolation": "worktree",
 // An agent with a folder of its own leaves that of the session as it is, until what it
 // did is merged.
 func TestAnAgentInAWorkTree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, thenTree(doing("Write", fields{"file_path": "out.txt", "content": "x"}), "WorktreeMerge", nil, isolated))
 	w.repository()
 	w.write("mine.txt", "not committed")
@@ -94,6 +95,7 @@ func TestAnAgentInAWorkTree(t *testing.T) {
 // What it would do to the folder of the session is denied in every mode, and nobody but
 // a person, or a mode that asks for nothing, has it merged.
 func TestAWorkTreeIsAFence(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		does func(w *world) func(script.Request) script.Reply
@@ -148,6 +150,7 @@ func TestAWorkTreeIsAFence(t *testing.T) {
 // An agent that goes on does so in its own folder; a type can ask for one, and a call
 // can do without.
 func TestAnAgentGoesOnInItsWorkTree(t *testing.T) {
+	t.Parallel()
 	id := ""
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		if m := regexp.MustCompile(`agentId (c[a-z2-7]{32})`).FindStringSubmatch(r.Last); m != nil && id == "" {
@@ -182,6 +185,7 @@ func TestAnAgentGoesOnInItsWorkTree(t *testing.T) {
 
 // Hooks can make the folder in another way, or forbid it.
 func TestHooksMakeTheFolder(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, hook, says string }{
 		{"made", `echo "$HOME/made"`, "It worked in "},
 		{"forbidden", `echo not today >&2; exit 1`, "not today"},
@@ -210,6 +214,7 @@ func TestHooksMakeTheFolder(t *testing.T) {
 // Another program that starts leaves the work trees alone whose sessions are open, and
 // removes what is left of those that are not.
 func TestAnotherProgramLooksAfterWorkTrees(t *testing.T) {
+	t.Parallel()
 	var w *world // which the model knows of before it is there
 	found, failed, tree := -1, error(nil), ""
 	w = newWorld(t, script.Script{}, thenTree(func(r script.Request) script.Reply {

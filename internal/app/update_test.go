@@ -16,6 +16,7 @@ import (
 )
 
 func TestCompareVersions(t *testing.T) {
+	t.Parallel()
 	// Each is older than the next.
 	order := []string{"", "0.9.9", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0", "v1.0.1", "1.10.0", "2.0.0"}
 	for i, a := range order {
@@ -76,6 +77,7 @@ func updating(t *testing.T, check bool, answer string, status int) (*App, *atomi
 }
 
 func TestLookForUpdate(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, answer string
 		status       int
@@ -109,6 +111,7 @@ func TestLookForUpdate(t *testing.T) {
 
 // Nothing is asked unless somebody has switched it on, and nobody waits for it.
 func TestUpdatesAreOff(t *testing.T) {
+	t.Parallel()
 	a, asked := updating(t, false, `{"version": "9.0.0"}`, 200)
 	if _, err := a.LookForUpdate(t.Context(), true); !errors.Is(err, ErrUpdatesOff) || asked.Load() != 0 || a.Newer() != "" {
 		t.Errorf("%v, asked %d times", err, asked.Load())
@@ -126,6 +129,7 @@ func TestUpdatesAreOff(t *testing.T) {
 
 // The network mode holds for updates, and for where they lead.
 func TestUpdatesKeepToTheNetworkMode(t *testing.T) {
+	t.Parallel()
 	moved := httptest.NewServer(http.RedirectHandler("https://updates.example.org/v", http.StatusFound))
 	defer moved.Close()
 	for _, at := range []string{"https://updates.example.org/v", moved.URL} {
@@ -138,6 +142,7 @@ func TestUpdatesKeepToTheNetworkMode(t *testing.T) {
 
 // A look that is older than a day, or from the future, is not believed.
 func TestUpdateIsAskedOnceADay(t *testing.T) {
+	t.Parallel()
 	for _, age := range []time.Duration{25 * time.Hour, -time.Hour} {
 		a, asked := updating(t, true, `{"version": "1.3.0"}`, 200)
 		if err := replaceFile(filepath.Join(a.DataDir(), updateFile), update{Checked: time.Now().Add(-age), Version: "1.2.3"}); err != nil {

@@ -4,6 +4,7 @@ import "testing"
 
 // A session is left as it is when the parent is gone, whichever of the two comes first.
 func TestLeftAsItIs(t *testing.T) {
+	t.Parallel()
 	for _, first := range []bool{true, false} {
 		var u upper
 		parked := 0

@@ -94,6 +94,7 @@ func row(name string, requests, unpriced int) query.UsageRow {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	dir := filepath.Join(w.home, "dure")
 	filled(t, dir, 4, 4)
@@ -118,6 +119,7 @@ func TestUsage(t *testing.T) {
 
 // Children count with who has them, and forks only what they added.
 func TestUsageCountsOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	dir := filepath.Join(w.home, "dure")
 	filled(t, dir, 1, 4)
@@ -145,6 +147,7 @@ func TestUsageCountsOnce(t *testing.T) {
 // A log that is damaged counts up to there, and is named. The cache is never
 // believed against a log, and one that means nothing is made again.
 func TestUsageOfDamagedLogs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	dir := filepath.Join(w.home, "dure")
 	filled(t, dir, 2, 4)
@@ -187,6 +190,7 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 
 // A thousand sessions are added up while somebody waits.
 func TestUsageOfManySessions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	const sessions = 1000
 	filled(t, filepath.Join(w.home, "dure"), sessions, 20)

@@ -152,6 +152,7 @@ func pages(t *testing.T) *httptest.Server {
 // Each tool of the catalog does its work in one turn, from the model's answer on
 // the wire to the result in the next request.
 func TestEveryTool(t *testing.T) {
+	t.Parallel()
 	question := fields{"questions": []fields{{"question": "Which?", "options": []fields{{"label": "left"}, {"label": "right"}}}}}
 	answered := maps.Clone(question)
 	answered["answers"] = fields{"Which?": "right"}
@@ -237,6 +238,7 @@ func offeredTools(t *testing.T, m *script.Server) map[string]bool {
 // A no keeps a call from running, a yes lets this one run, and a yes for the
 // session covers the tool until the session is opened by somebody else.
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	s := says(
 		calls(tool("Bash", fields{"command": "echo no >> ledger"})),
 		calls(tool("Bash", fields{"command": "echo yes >> ledger"})),
@@ -273,6 +275,7 @@ func TestApprovals(t *testing.T) {
 // What the modes say about five calls, with somebody there to ask: a letter for
 // each, a(llowed), q(uestion), d(enied).
 func TestModes(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "o.txt"), []byte("outside\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -328,6 +331,7 @@ func TestModes(t *testing.T) {
 
 // Nobody to ask is a no, at once.
 func TestNobodyToAsk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(calls(tool("Bash", fields{"command": "echo ran >> ledger"}))), script.Options{})
 	k := w.talk(app.Flags{}, agent.Open{})
 	if end := k.turn("Go."); end.Reason != agent.EndDone {
@@ -342,6 +346,7 @@ func TestNobodyToAsk(t *testing.T) {
 // A deny rule holds in every mode, under every name of a tool, and for what could
 // do the same; nobody is asked.
 func TestDenyRules(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		rule string
 		want string // of the calls below: a(llowed), d(enied)
@@ -394,6 +399,7 @@ func TestDenyRules(t *testing.T) {
 // An interrupt ends a running command, and all that it has started, within a
 // second; the session is ready for the next prompt.
 func TestInterruptCommand(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{
 		"polite":   "sleep 60 & echo begun; sleep 60",
 		"stubborn": "trap '' TERM INT; (trap '' TERM; while :; do sleep 60; done) & echo begun; while :; do sleep 60; done",
@@ -439,6 +445,7 @@ var handlePattern = regexp.MustCompile(`output:[0-9a-f]+`)
 // Five megabytes of output reach the model as a head, a tail and a handle, under
 // which all of it can be read and searched, also after a restart.
 func TestLongOutput(t *testing.T) {
+	t.Parallel()
 	const lines = 160_000
 	command := fmt.Sprintf("seq -f 'line %%06.0f of the long output' 1 %d", lines)
 	handle := ""
@@ -495,6 +502,7 @@ func TestLongOutput(t *testing.T) {
 // Input that comes while a turn runs enters the conversation at its next step,
 // and what is meant for later waits for its end.
 func TestSteering(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, says(
 		calls(tool("Bash", fields{"command": "until [ -e go ]; do sleep 0.01; done"})),
 		script.Reply{Text: "As you wish."},

@@ -41,6 +41,7 @@ func (k *talk) opened(child string) (list []agent.SessionOpened) {
 // An agent in a process of its own does what one of this process does, and comes to the
 // same.
 func TestAnAgentInAProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Write", fields{"file_path": "out.txt", "content": "x"}), apart))
 	k := w.talkWith(w.inProcesses(app.Flags{Mode: "acceptEdits"}), agent.Open{})
 	if end := k.turn(whole); end.Reason != agent.EndDone {
@@ -66,6 +67,7 @@ func TestAnAgentInAProcess(t *testing.T) {
 // What the session may not do that an agent works for, the agent in its process may not
 // either, and what it would have to ask for, the agent asks the same person for.
 func TestAProcessIsNeverWider(t *testing.T) {
+	t.Parallel()
 	write := doing("Write", fields{"file_path": "out.txt", "content": "x"})
 	for _, c := range []struct {
 		name, kind string
@@ -97,6 +99,7 @@ func TestAProcessIsNeverWider(t *testing.T) {
 
 // The tools that the session has not, an agent in its process has not.
 func TestAProcessHasNoMoreTools(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Write", fields{"file_path": "out.txt", "content": "x"}), apart))
 	w.kind("lead", "---\nname: lead\ndescription: Leads.\ntools: Read, Agent\n---\nYou lead.\n")
 	k := w.talkWith(w.inProcesses(app.Flags{Mode: "bypassPermissions", Agent: "lead"}), agent.Open{})
@@ -114,6 +117,7 @@ func TestAProcessHasNoMoreTools(t *testing.T) {
 // A person is asked by the session, with the agent's name on the question, and what is
 // allowed for the session holds for the agent too.
 func TestAProcessAsks(t *testing.T) {
+	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		steps := func(r script.Request) script.Reply {
 			switch r.Step {
@@ -157,6 +161,7 @@ func TestAProcessAsks(t *testing.T) {
 // What an agent spends in its process counts for the session that it works for, whose
 // budget it cannot leave.
 func TestAProcessSpends(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("Glob", fields{"pattern": "*"}), apart))
 	k := w.talkWith(w.inProcesses(app.Flags{Budget: app.Budget{Tokens: 13_000}}), agent.Open{})
 	k.turn(whole)
@@ -171,6 +176,7 @@ func TestAProcessSpends(t *testing.T) {
 // Whatever a process does that is none of ours, one clear error comes of it, and nothing
 // stays behind.
 func TestAProcessThatIsNone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, does, says string }{
 		{"garbage", `echo hello; sleep 600`, `what it wrote is no message: "hello`},
 		{"half a message", `echo '{"type":"event","correlationId":"x","payload":"{}"}'; sleep 600`, "what it wrote is no message"},
@@ -203,6 +209,7 @@ func TestAProcessThatIsNone(t *testing.T) {
 
 // A process that hangs ends when its turn is interrupted.
 func TestAProcessThatHangs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "?"} }, apart))
 	o := options(w.work, w.home, w.model.URL(), app.Flags{})
 	o.Worker = []string{"/bin/sh", "-c", "exec sleep 600"}
@@ -217,6 +224,7 @@ func TestAProcessThatHangs(t *testing.T) {
 
 // A process that is killed fails its call, and its session goes on in another one.
 func TestAProcessThatIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{Func: func(r script.Request) script.Reply {
 		text := string(r.Body)
 		switch {
