@@ -104,6 +104,9 @@ type Options struct {
 	// Worker is the command of processes of agents, for tests; nil = this program's own.
 	Worker []string
 
+	// WorkerGrace is how long such a process may take to end; default 20 s.
+	WorkerGrace time.Duration
+
 	// Editor has files open that may not be saved yet: the file tools of sessions in Workdir
 	// read them as they stand there, and tell it what they write. nil = there is none.
 	Editor Editor

@@ -160,7 +160,7 @@ func (f *field) chosen(turn int) []int {
 	for name, most := range size {
 		left[name] = turn % most
 	}
-	return prooftest.Sample(f.t, numbers, 150, func(n int) bool {
+	return prooftest.Sample(f.t, numbers, 600, func(n int) bool {
 		left[class(n)]--
 		return left[class(n)] == -1
 	})

@@ -14,7 +14,7 @@ import (
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{ByStep: true, Replies: []script.Reply{{Text: "All is well."}}}, script.Options{})
-	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Settings: once}))
 	s, err := a.AddSchedule(t.Context(), agent.Schedule{Cron: "0 9 * * *", Zone: "Asia/Seoul", Prompt: "Say how it is."})
 	if err != nil || s.Workdir != w.work || len(s.Next) != 1 || !s.Next[0].After(time.Now()) {
 		t.Fatalf("%+v, %v", s, err)

@@ -26,7 +26,7 @@ const WorkerCommand = "agent-worker"
 
 // Bounds of a process of an agent.
 const (
-	workerGrace = 20 * time.Second // for a session that is to end
+	workerGrace = 20 * time.Second // the default of Options.WorkerGrace
 	workerTail  = 4 << 10          // bytes of its error output that are kept
 )
 
@@ -104,9 +104,10 @@ func (a *App) apart(ctx context.Context, j session.Apart) (agent.Outcome, error)
 	life, end := context.WithCancel(ctx)
 	defer end()
 	w.serving.Go(func() { _ = w.line.send(swarm.Delegate, w.task, job, false) }) // one that does not read it ends
+	grace := cmp.Or(a.opts.WorkerGrace, workerGrace)
 	stopped := context.AfterFunc(ctx, func() {
 		w.serving.Go(func() {
-			defer time.AfterFunc(workerGrace, func() { _, _ = p.Stop() }).Stop()
+			defer time.AfterFunc(grace, func() { _, _ = p.Stop() }).Stop()
 			_ = w.line.send(swarm.Shutdown, w.task, struct{}{}, false) // as above
 			<-p.Exited()
 		})
@@ -118,7 +119,7 @@ func (a *App) apart(ctx context.Context, j session.Apart) (agent.Outcome, error)
 	if !errors.Is(err, io.EOF) && w.result == nil {
 		_, _ = p.Stop() // it has said something that nobody understands
 	}
-	late := time.AfterFunc(workerGrace, func() { _, _ = p.Stop() })
+	late := time.AfterFunc(grace, func() { _, _ = p.Stop() })
 	exit, _ := p.Wait()
 	late.Stop()
 	stopped()

@@ -13,6 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 var apart = hand("a1", fields{"prompt": "Write it.", "isolation": "process", "description": "write it"})
@@ -213,6 +214,9 @@ func TestAProcessThatHangs(t *testing.T) {
 	w := newWorld(t, script.Script{}, handing(func(script.Request) script.Reply { return script.Reply{Text: "?"} }, apart))
 	o := options(w.work, w.home, w.model.URL(), app.Flags{})
 	o.Worker = []string{"/bin/sh", "-c", "exec sleep 600"}
+	if !prooftest.Long() {
+		o.WorkerGrace = time.Second
+	}
 	k := w.talkWith(o, agent.Open{})
 	k.send(agent.Prompt{Text: whole})
 	body[agent.ChildOpened](k)
