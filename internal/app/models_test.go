@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"dure/agent"
 	"dure/agent/query"
@@ -139,6 +140,7 @@ func TestModelsOfThisMachine(t *testing.T) {
 	}))
 	defer srv.Close()
 	a := newApp(t, fmt.Sprintf(`{"providers":{"ollama":{"baseUrl":%q}}}`, srv.URL))
+	a.localWithin(t.Context(), time.Minute) // however busy the machine is
 	if name, err := a.usual("code"); name != "ollama/qwen3:8b" || err != nil {
 		t.Errorf("%q, %v", name, err)
 	}

@@ -233,7 +233,9 @@ func loopback(raw string) bool {
 const localPatience = 300 * time.Millisecond
 
 // local returns the model servers that answer on this machine, once.
-func (a *App) local(ctx context.Context) []chat.Found {
+func (a *App) local(ctx context.Context) []chat.Found { return a.localWithin(ctx, localPatience) }
+
+func (a *App) localWithin(ctx context.Context, limit time.Duration) []chat.Found {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.found != nil {
@@ -245,7 +247,7 @@ func (a *App) local(ctx context.Context) []chat.Found {
 			bases = append(bases, p.URL)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, localPatience)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	found := chat.Discover(ctx, a.http, bases)
 	a.found = &found
