@@ -190,9 +190,8 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 }
 
 // A thousand sessions are added up while somebody waits; in the short form, a quarter
-// of them in a quarter of the time.
+// of them. No other test runs beside it: it looks at the time.
 func TestUsageOfManySessions(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	sessions := 1000
 	if !prooftest.Long() {
@@ -207,7 +206,7 @@ func TestUsageOfManySessions(t *testing.T) {
 		if got.Total.Requests != sessions*20 {
 			t.Errorf("%d requests", got.Total.Requests)
 		}
-		limit := time.Duration(sessions) * 20 * time.Millisecond // a hundred times what it should be
+		const limit = 20 * time.Second // a hundred times what it should be
 		if took > limit {
 			t.Errorf("%s it took %v", how, took)
 		}

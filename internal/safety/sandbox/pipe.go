@@ -26,13 +26,29 @@ func (p *pipe) copy() {
 				p.to = nil
 			}
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			p.rest()
+			return
+		}
 		if err != nil {
-			p.left = errors.Is(err, os.ErrDeadlineExceeded)
 			return
 		}
 		if n == len(buf) && n < 64<<10 {
 			buf = make([]byte, 4*n)
 		}
+	}
+}
+
+// pipeSize is what a pipe holds at most, unless a command makes it larger.
+const pipeSize = 64 << 10
+
+// rest takes what was written before the deadline. On a busy machine the reader may
+// come after it, and a read then fails whatever the pipe holds.
+func (p *pipe) rest() {
+	var data []byte
+	data, p.left = held(p.read)
+	if len(data) > 0 && p.to != nil {
+		_, _ = p.to.Write(data) // as above
 	}
 }
 

@@ -35,6 +35,34 @@ func start(t *testing.T, b *Box, c Cmd) *Process {
 	return p
 }
 
+// Output that is read after the deadline is there all the same, and whether somebody can
+// still write is known.
+func TestOutputIsReadLate(t *testing.T) {
+	t.Parallel()
+	for _, open := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		if _, err := w.WriteString("what it wrote"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if !open {
+			w.Close()
+		}
+		var out bytes.Buffer
+		p := &pipe{read: r, to: &out}
+		if p.copy(); out.String() != "what it wrote" || p.left != open {
+			t.Errorf("open %v: %q, left %v", open, out.String(), p.left)
+		}
+	}
+}
+
 // A program that is missing, or that nothing can run, is to blame that it does not start;
 // where and in what it was to run is not.
 func TestWhoIsToBlame(t *testing.T) {
