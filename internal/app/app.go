@@ -101,6 +101,9 @@ type Options struct {
 	// looking back at it; default 2 s. A program does not wait.
 	Parting time.Duration
 
+	// CallGrace is how long a cancelled call may take to return, for tests; 0 = as is usual.
+	CallGrace time.Duration
+
 	// Worker is the command of processes of agents, for tests; nil = this program's own.
 	Worker []string
 

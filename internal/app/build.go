@@ -88,7 +88,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
 		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
-		Limits:  loop.Limits{Steps: work.Steps, Closing: true},
+		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
 		Heard:   func() { set.heard(); deciding.look() }, // before the turn that was asked for
 		SetMode: a.members.mode(b.Session, deciding.pol.SetMode),
 		Grant:   a.members.grant(b.Session, deciding.grant), Revoke: a.members.revoke(b.Session, deciding.pol),

@@ -61,8 +61,6 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata/se
 //	               order in which the model makes them; times, IDs and hashes are
 //	               left out, and so is the middle of long texts
 //	asked          the last request, a line for each block; may be missing
-//
-// -update rewrites log and asked.
 func TestScripted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/sessions/*.txtar")

@@ -54,6 +54,7 @@ func options(work, home, url string, f app.Flags) app.Options {
 	f.PlainOff, f.NoReflexion = true, true // what is done unasked has tests of its own, see unasked
 	return app.Options{
 		Flags: f, UserHome: home, Workdir: work, Version: "test",
+		CallGrace: 10 * time.Second, // however busy the machine is
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "DURE_HOME=" + filepath.Join(home, "dure"),
 			"ANTHROPIC_BASE_URL=" + url, "DURE_MODEL=script",
