@@ -12,6 +12,7 @@ import (
 
 // The extension that logs says of each call how it came out, and changes nothing.
 func TestLogging(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s := NewSet(slog.New(slog.NewTextHandler(&log, nil)), nil)
 	t.Cleanup(s.Close)

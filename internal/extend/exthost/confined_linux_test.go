@@ -17,6 +17,7 @@ import (
 // Foreign code has what the box lets it have: it is bundled and runs confined by each of
 // the mechanisms, reads its bundle, and changes the workspace alone.
 func TestConfined(t *testing.T) {
+	t.Parallel()
 	const code = `import { writeFileSync, readFileSync } from "node:fs";
 		const tries = (f) => { try { f(); return true; } catch { return false; } };
 		export const handlers = { do: async (ctx, i) => [
@@ -63,6 +64,7 @@ func TestConfined(t *testing.T) {
 // What a bundle does to the program that bundles it is an error, and nothing of the
 // machine gets into a module.
 func TestHostileModules(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat("(", 300_000) + "1" + strings.Repeat(")", 300_000)
 	root := bundle(t, map[string]string{
 		"deep.js":      "export const handlers = { do: () => " + deep + " };",
@@ -103,6 +105,7 @@ func TestHostileModules(t *testing.T) {
 
 // Nothing that a worker has started outlives its host.
 func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	sleep := prooftest.Program(t, "sleep")
 	h := host(t, bundle(t, map[string]string{
 		"a.js": `import { spawn } from "node:child_process";

@@ -43,6 +43,7 @@ func connect(t *testing.T, h *Host, c Connector) ([]Emitted, error) {
 // A module is called with its values and emits messages; when it has returned, it ends with
 // what it has begun. What is no message is refused, and the others come.
 func TestConnectorOfNode(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"c.ts": `
 		type Ctx = { emit(e: unknown): Promise<{ session: string }>; config: Record<string, string>; secrets: Record<string, string>; logger: Console };
 		export default async function (ctx: Ctx): Promise<void> {
@@ -68,6 +69,7 @@ func TestConnectorOfNode(t *testing.T) {
 
 // An executable speaks the same lines.
 func TestConnectorOfProcess(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"c": `#!/bin/sh
 read -r begin
 case "$begin" in *'"connect"'*'"room":"blue"'*) ;; *) exit 3 ;; esac
@@ -84,6 +86,7 @@ echo '{"jsonrpc":"2.0","method":"message","params":{"name":"said","message":"bye
 
 // What a connector does wrong is its error, without its secrets, and leaves no process.
 func TestConnectorsFail(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ code, says string }{
 		"throws":       {`export default async ({ secrets }) => { throw new Error("bad key " + secrets.key); }`, "bad key […]"},
 		"ends":         {`export default () => process.exit(3);`, "exit code 3"},
@@ -94,8 +97,11 @@ func TestConnectorsFail(t *testing.T) {
 		"other things": {`import { writeSync } from "node:fs"; export default () => { writeSync(1, '{"jsonrpc":"2.0","method":"register","params":{}}\n'); return new Promise(() => setTimeout(() => {}, 1e6)); };`, "nothing that is called"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := host(t, bundle(t, map[string]string{"c.js": tt.code}), withNode(t), func(c *Config) {
-				c.Limits.Alive, c.Limits.Pulse = 2*time.Second, 500*time.Millisecond
+				if name == "hangs" {
+					c.Limits.Alive, c.Limits.Pulse = 500*time.Millisecond, 200*time.Millisecond
+				}
 				c.Clean = func(s string) string { return strings.ReplaceAll(s, "sesame", "[…]") }
 			})
 			got, err := connect(t, h, Connector{Runtime: Node, Entry: "c.js", Secrets: map[string]string{"key": "sesame"}})
@@ -108,6 +114,7 @@ func TestConnectorsFail(t *testing.T) {
 
 // No more messages are on their way at a time than may be; those that are too many are refused.
 func TestConnectorFloods(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"c.js": `export default async ({ emit }) => {
 		const all = [];
 		for (let i = 0; i < 200; i++) all.push(emit({ name: "said", message: "m" + i }));
@@ -149,6 +156,7 @@ func TestConnectorFloods(t *testing.T) {
 
 // One whose files have changed since they were agreed to is not run.
 func TestConnectorsAreApproved(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"c.js": `export default () => {};`, "p": "#!/bin/sh\n"}), withNode(t), func(c *Config) {
 		c.Approve = func(entry, hash string) error { return errors.New("nobody knows " + entry) }
 	})

@@ -17,6 +17,7 @@ import (
 // A credential reaches the code of the call that needs it, beside its context; nothing that is
 // logged has it, and what may not have one is not loaded.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	const token = "very-secret-token"
 	root := bundle(t, map[string]string{
 		"a.js": `export const handlers = {

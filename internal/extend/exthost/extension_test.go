@@ -83,6 +83,7 @@ export async function register(api: ExtensionApi, config: any): Promise<void> {
 `
 
 func TestExtensions(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"log.ts": logging}), withNode(t))
 	s, d := newSet(t)
 	ctx := t.Context()
@@ -173,6 +174,7 @@ func inGo(_ context.Context, api *API) error {
 
 // What an extension does wrong does not pass, and what was done stays done.
 func TestExtensionsFail(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{}
 	for name, body := range map[string]string{
 		"throws":  `api.pipelines.mutate("toolCall.pre", () => { throw new Error("not this one"); })`,
@@ -203,7 +205,7 @@ func TestExtensionsFail(t *testing.T) {
 		"renames": {CallPre, "", "only the arguments", 0},
 		"empties": {CallPre, "", "left out toolCall", 0},
 		"lists":   {CallPre, "", "no object", 0},
-		"hangs":   {CallPre, "", "given up after 3s", 0},
+		"hangs":   {CallPre, "", "given up after 300ms", 0},
 		"exits":   {CallPre, "", "exit code 9", 0},
 		"after":   {CallExec, `{"status":"ok"}`, "", 1},
 		"dies":    {CallExec, `{"status":"ok"}`, "", 1},
@@ -215,9 +217,10 @@ func TestExtensionsFail(t *testing.T) {
 		"changes": {CallExec, `{"status":"ok"}`, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := host(t, root, withNode(t), func(c *Config) {
 				if name == "hangs" {
-					c.Limits.Hook, c.Limits.Alive = 3*time.Second, time.Second
+					c.Limits.Hook, c.Limits.Alive = 300*time.Millisecond, 100*time.Millisecond
 				}
 			})
 			s, _ := newSet(t)
@@ -253,6 +256,7 @@ func TestExtensionsFail(t *testing.T) {
 }
 
 func TestExtensionsRefused(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{
 		"point.js": `export function register(api) { api.pipelines.mutate("tool.before", (c) => c); }`,
 		"space.js": `export function register(api) { api.pipelines.mutate("workspace.repoAvailable", (c) => c); }`,
@@ -295,6 +299,7 @@ func TestExtensionsRefused(t *testing.T) {
 
 // An executable is an extension if it speaks as a worker does.
 func TestExecutableExtension(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "sh")
 	const program = `#!/bin/sh
 while read -r line; do
@@ -322,6 +327,7 @@ done
 
 // An extension that changes is loaded anew, with what it has kept.
 func TestExtensionReload(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"a.js": `export function register(api) { api.state.set({ n: 1 }); api.tools.register({ name: "one", handler: () => 1 }); }`}
 	root := bundle(t, files)
 	h := host(t, root, withNode(t))
@@ -339,6 +345,7 @@ func TestExtensionReload(t *testing.T) {
 
 // An extension that ends its worker now and then, and works in between, is not paused.
 func TestExtensionsThatWork(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{
 		"a.js": `export function register(api) { api.pipelines.mutate("toolCall.pre", (c) => (c.toolCall.arguments.die ? process.exit(9) : c)); }`,
 	}), withNode(t), func(c *Config) { c.Now = func() time.Time { return time.Unix(1e9, 0) } })
@@ -358,6 +365,7 @@ func TestExtensionsThatWork(t *testing.T) {
 
 // What never comes is refused where it is registered, by extensions in Go too.
 func TestOnlyPointsThatCome(t *testing.T) {
+	t.Parallel()
 	s, _ := newSet(t)
 	s.Only(StepPre, CallExec)
 	keep := func(_ context.Context, m Moment) (Moment, error) { return m, nil }

