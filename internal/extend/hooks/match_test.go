@@ -8,6 +8,7 @@ import (
 
 // Each line: event, matcher, value, whether it matches.
 func TestMatchers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		event          Event
 		matcher, value string

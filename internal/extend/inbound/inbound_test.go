@@ -374,6 +374,7 @@ func sign(parts ...string) string {
 
 // A webhook takes what is signed, and nothing else.
 func TestWebhook(t *testing.T) {
+	t.Parallel()
 	f := newFake()
 	r := router(t, f)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

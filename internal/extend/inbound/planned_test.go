@@ -16,6 +16,7 @@ import (
 // Each time of what is scheduled here is run once, in a session of its own, while a program
 // runs; what another folder has is left alone, and what fails three times is disabled.
 func TestPlanned(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := &tab.Tab{Path: filepath.Join(dir, "schedules.json"), Now: time.Now}

@@ -79,6 +79,7 @@ func inside(names ...string) (list []servers.Server) {
 // A server inside of the embedding program is used as any other, and may say that it has
 // other tools than before. A message that is none is refused.
 func TestEmbedded(t *testing.T) {
+	t.Parallel()
 	h := &hosted{names: []string{"t"}}
 	changed := make(chan string, 100)
 	s := New(Config{Servers: inside("in"), Dial: h.dial, OnChange: func(name string) { changed <- name }})

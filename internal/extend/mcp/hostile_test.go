@@ -16,6 +16,7 @@ import (
 // Whatever a server does, a call has one result that says what is wrong, and the next
 // one is served.
 func TestHostileServers(t *testing.T) {
+	t.Parallel()
 	call := func(f func(*peer, message)) func(*peer, message) bool {
 		done := false
 		return func(p *peer, m message) bool {

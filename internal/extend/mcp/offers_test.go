@@ -161,6 +161,7 @@ func plainHTTP(t *testing.T) func(servers.Server) (*http.Client, error) {
 
 // All that a server has can be used, whatever the way to it is.
 func TestEverything(t *testing.T) {
+	t.Parallel()
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -277,6 +278,7 @@ func texts(t *testing.T, s *Set) {
 // A server that wants somebody to sign in, and one that sends away, get no secret and
 // no second chance.
 func TestWebRefusals(t *testing.T) {
+	t.Parallel()
 	var leaked atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { leaked.Store(true) }))
 	defer other.Close()

@@ -85,6 +85,7 @@ func (h heard) Write(p []byte) (int, error) {
 // A process that is killed, ends itself or hangs costs one call; the next one has a new
 // process, and nothing is left of any of them.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

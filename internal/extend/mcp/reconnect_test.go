@@ -69,6 +69,7 @@ func TestPauses(t *testing.T) {
 // A server over the network that has forgotten the session gets the call once more; one
 // that is away costs one error a call, and is found again.
 func TestWebComesBack(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int64
 	fresh := func() http.Handler {
 		return sdk.NewStreamableHTTPHandler(hangUp(t, func(*http.Request) *sdk.Server {
@@ -118,6 +119,7 @@ func TestWebComesBack(t *testing.T) {
 
 // A server that dies while it has a call, or sends half an answer, costs that call.
 func TestWebDies(t *testing.T) {
+	t.Parallel()
 	h := sdk.NewStreamableHTTPHandler(hangUp(t, each), &sdk.StreamableHTTPOptions{Stateless: true})
 	var how atomic.Value
 	how.Store("")
@@ -164,6 +166,7 @@ func TestWebDies(t *testing.T) {
 
 // A server that sends its answer a byte at a time costs the time limit of the call.
 func TestSlowLoris(t *testing.T) {
+	t.Parallel()
 	over := make(chan struct{})
 	var drip atomic.Bool
 	h := sdk.NewStreamableHTTPHandler(hangUp(t, each), &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true})

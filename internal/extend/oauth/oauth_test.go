@@ -407,6 +407,7 @@ func TestRevocationFails(t *testing.T) {
 }
 
 func TestDevice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d, h := desk(t, w, t.TempDir())
 	app := w.app()
@@ -434,6 +435,7 @@ func TestDevice(t *testing.T) {
 }
 
 func TestDeviceDenied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d, _ := desk(t, w, t.TempDir())
 	app := w.app()

@@ -59,6 +59,7 @@ func rival(dir string) {
 // once and forgets the whole grant when one comes twice. Nobody has to sign in
 // again.
 func TestRivals(t *testing.T) {
+	t.Parallel()
 	const programs = 8
 	w := newWorld(t)
 	dir := t.TempDir()

@@ -28,6 +28,7 @@ func (p *posts) run(ctx context.Context) agent.Result {
 // A tool that needs a sign-in does nothing before it. Its call waits, is settled when
 // the person has agreed, and the next one runs with the token, which no result shows.
 func TestBoundTool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	d, _ := desk(t, w, t.TempDir())
 	known := &guard.Known{}

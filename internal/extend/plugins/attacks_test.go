@@ -179,6 +179,7 @@ func attacks() []attack {
 }
 
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	for _, a := range attacks() {
 		t.Run(a.what, func(t *testing.T) {
 			top := t.TempDir()

@@ -44,6 +44,7 @@ func withGit(t *testing.T) *Store {
 }
 
 func TestGit(t *testing.T) {
+	t.Parallel()
 	s := withGit(t)
 	dir := folder(t, first+`-- plugins/x/.claude-plugin/plugin.json --
 {"name": "x"}
@@ -86,6 +87,7 @@ bin/tidy filter=evil
 
 // Neither hooks nor templates nor the configuration of the machine run anything.
 func TestGitRunsNothing(t *testing.T) {
+	t.Parallel()
 	s := withGit(t)
 	canary := filepath.Join(t.TempDir(), "canary")
 	evil := filepath.Join(t.TempDir(), "evil")
@@ -107,6 +109,7 @@ func TestGitRunsNothing(t *testing.T) {
 
 // What a repository holds in compressed form may be little, and much once it is there.
 func TestGitIsBounded(t *testing.T) {
+	t.Parallel()
 	s := withGit(t)
 	s.Limits = Limits{Tree: 64 << 10}
 	dir := folder(t, first)
@@ -143,6 +146,7 @@ func TestWatched(t *testing.T) {
 
 // Started by a hook of git, dure has variables that name the repository of that hook.
 func TestGitOfTheUserIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := withGit(t)
 	address, _ := repository(t, folder(t, first))
 	own := folder(t, "-- file --\nmine\n")

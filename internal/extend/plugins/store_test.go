@@ -145,6 +145,7 @@ func TestRemoveForgetsLast(t *testing.T) {
 // A plugin of which a file was changed, added, taken away or made a program does not
 // load, and going back to such a one is refused.
 func TestChangedPluginsDoNotLoad(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(root string) error{
 		"changed": func(root string) error {
 			return os.WriteFile(filepath.Join(root, "skills/tidy/SKILL.md"), []byte("evil"), 0o600)

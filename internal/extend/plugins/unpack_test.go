@@ -40,6 +40,7 @@ func unpacked(t testing.TB, data []byte, limits Limits) (dir string, err error) 
 }
 
 func TestUnpackRefuses(t *testing.T) {
+	t.Parallel()
 	many := make([]member, 51)
 	for i := range many {
 		many[i] = member{name: fmt.Sprintf("f%d", i)}
@@ -90,6 +91,7 @@ func TestUnpackRefuses(t *testing.T) {
 }
 
 func TestUnpackRefusesLinksAndDevices(t *testing.T) {
+	t.Parallel()
 	for name, data := range map[string][]byte{
 		"a link in a zip":     zipOf(t, member{name: "evil", data: "/etc/passwd", mode: 0o777 | os.ModeSymlink}, member{name: "evil/x"}),
 		"a device in a zip":   zipOf(t, member{name: "null", mode: 0o666 | os.ModeDevice | os.ModeCharDevice}),

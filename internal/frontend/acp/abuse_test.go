@@ -377,6 +377,7 @@ func TestPieces(t *testing.T) {
 // 10,000 requests of a client that reads none of the answers before it has sent all of them,
 // in no order: each is answered, by its ID, and once.
 func TestManyRequests(t *testing.T) {
+	t.Parallel()
 	w := newWire(t, t.Context(), newStill().config())
 	w.send(hello)
 	if m := w.next(); m.Error != nil {
@@ -408,6 +409,7 @@ func TestManyRequests(t *testing.T) {
 // A client that asks on and on and never reads is not read any more: what waits for it is
 // bounded. When it reads, all is answered.
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(t, t.Context(), newStill().config())
 		sent, stop := 0, false
@@ -447,6 +449,7 @@ func TestSlowReader(t *testing.T) {
 // A client whose input ends, or that is to be left, and that reads nothing of what is for
 // it, is waited for no longer than the bounds say; so is one whose output has ended.
 func TestHalfClosed(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(w *wire, cancel func()){
 		"the input ends":                    func(w *wire, _ func()) { _ = w.in.Close() },
 		"it is to be left":                  func(_ *wire, cancel func()) { cancel() },
@@ -610,6 +613,7 @@ func TestAnswersInAnyOrder(t *testing.T) {
 
 // A session that is opened, closed and deleted from all sides at once comes to one end.
 func TestClosedFromAllSides(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		w := newWire(t, t.Context(), newStill().config())
 		w.open(1)

@@ -34,6 +34,7 @@ func permits(kind string, kept *[]permissionIn) func(string, json.RawMessage) (a
 
 // A conversation: words, a call that is asked about, its outcome, the end.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t,
 		script.Reply{Thinking: "I think.", Text: "I write.", Calls: []script.Call{makes("c1", "Write", `{"file_path":"made.txt","content":"one\ntwo\n"}`)}},
 		script.Reply{Text: "It is written."},
@@ -97,6 +98,7 @@ func TestConversation(t *testing.T) {
 
 // A no, and no answer at all, keep a call from running.
 func TestOnlyAYesAllows(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"reject_once", "nonsense"} {
 		w := newWorld(t,
 			script.Reply{Calls: []script.Call{makes("c1", "Write", `{"file_path":"made.txt","content":"x"}`)}},

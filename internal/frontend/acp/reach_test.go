@@ -107,6 +107,7 @@ func TestUsage(t *testing.T) {
 
 // A client's person is told and asked in their language.
 func TestKorean(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Write", `{"file_path":"만든 것.txt","content":"하나\n"}`)}}, script.Reply{Text: "다 했습니다."})
 	w.lang = "ko"
 	e := w.connect(`{}`)
@@ -160,6 +161,7 @@ func TestEveryOption(t *testing.T) {
 // A session that was begun elsewhere is listed, loaded with what was said in it, and gone
 // on with.
 func TestBegunElsewhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Reply{Text: "FROM THERE"}, script.Reply{Text: "FROM HERE"})
 	a, err := w.build(Folder{Dir: w.work})
 	if err != nil {
@@ -260,6 +262,7 @@ func TestPutAway(t *testing.T) {
 // Servers that a client hands over are reached over HTTP, in both ways, with the headers
 // that it names as they stand.
 func TestServersOverHTTP(t *testing.T) {
+	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "t", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tell", Description: "tells"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "TOLD OVER HTTP"}}}, nil, nil

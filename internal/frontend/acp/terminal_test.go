@@ -74,6 +74,7 @@ func (s *screens) answer(method string, params json.RawMessage) (any, *wireError
 // Commands run on the client's terminals where it has some and the user has turned the
 // sandbox off, and nowhere else; what is denied does not run there either.
 func TestTerminals(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "bash")
 	for name, tt := range map[string]struct {
 		caps, box, input string
@@ -87,8 +88,8 @@ func TestTerminals(t *testing.T) {
 			asked: "create wait_for_exit output release", model: "FROM THE TERMINAL\\nexit code 3",
 		},
 		"too long": {
-			caps: `{"terminal":true}`, box: "off", input: `{"command":"sleep 60","timeout":3000}`, allow: answerOnce, long: true,
-			asked: "create wait_for_exit kill output release", model: "took longer than 3s",
+			caps: `{"terminal":true}`, box: "off", input: `{"command":"sleep 60","timeout":1000}`, allow: answerOnce, long: true,
+			asked: "create wait_for_exit kill output release", model: "took longer than 1s",
 		},
 		"cancelled": {
 			caps: `{"terminal":true}`, box: "off", input: `{"command":"sleep 60"}`, allow: answerOnce, long: true, cancel: true,
@@ -104,6 +105,7 @@ func TestTerminals(t *testing.T) {
 		"a background": {caps: `{"terminal":true}`, box: "off", input: `{"command":"echo IN THE BOX","run_in_background":true}`, allow: answerOnce, model: "runs in the background"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, script.Reply{Calls: []script.Call{makes("c1", "Bash", tt.input)}}, script.Reply{Text: "done"}, script.Reply{Text: "done"})
 			w.box = tt.box
 			e := w.connect(tt.caps)
@@ -171,6 +173,7 @@ func TestLateTerminal(t *testing.T) {
 // An answer that cannot be understood is no refusal: the client may have begun the command,
 // which is not run a second time then. Only what the client itself refuses runs elsewhere.
 func TestGarbledTerminal(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "bash")
 	for name, tt := range map[string]struct {
 		method, line string

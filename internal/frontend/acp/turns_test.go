@@ -20,6 +20,7 @@ import (
 // All kinds of content reach the model: words as they are, what is embedded as documents,
 // what is linked to as a person's mention would be.
 func TestContent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, script.Reply{Text: "ok"})
 	for name, content := range map[string]string{"a b.txt": "SPACED\n", "lines.txt": "L1\nL2\nL3\nL4\n"} {
 		if err := os.WriteFile(filepath.Join(w.work, name), []byte(content), 0o600); err != nil {
@@ -55,6 +56,7 @@ func TestContent(t *testing.T) {
 // A turn is cancelled while the model answers, while a person is asked and before it has
 // begun; what was asked is taken back.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	t.Run("while the model answers", func(t *testing.T) {
 		w := newWorld(t, script.Reply{Text: strings.Repeat("word ", 2000), DelayMS: 20})
 		e := w.connect(`{}`)
@@ -186,6 +188,7 @@ func TestSessionsBesideEachOther(t *testing.T) {
 // A file that is open in the editor is read and changed as it stands there, and the editor
 // is told what it says then.
 func TestUnsavedFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t,
 		script.Reply{Calls: []script.Call{makes("c1", "Read", `{"file_path":"open.txt"}`)}},
 		script.Reply{Calls: []script.Call{makes("c2", "Edit", `{"file_path":"open.txt","old_string":"UNSAVED","new_string":"CHANGED"}`)}},
@@ -237,6 +240,7 @@ func TestUnsavedFiles(t *testing.T) {
 // A file is changed once, whatever comes back from the editor; what its user has not saved
 // there is not overwritten when it could not be read.
 func TestGarbledFiles(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		method, line string
 		told         int // how often the editor was
@@ -313,6 +317,7 @@ func TestEditorIsNoWayAroundTheGate(t *testing.T) {
 // Questions of the model are a form where the client has forms, and one question after the
 // other elsewhere.
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	ask := makes("q1", "AskUserQuestion", `{"questions":[{"question":"Which one?","options":[{"label":"Red"},{"label":"Blue","description":"as the sky"}]},{"question":"And which of these?","options":[{"label":"A"},{"label":"B"}],"multiSelect":true}]}`)
 	for _, forms := range []bool{true, false} {
 		w := newWorld(t, script.Reply{Calls: []script.Call{ask}}, script.Reply{Text: "thanks"})
@@ -350,6 +355,7 @@ func TestQuestions(t *testing.T) {
 
 // Commands, plans and what they print are told as what they are.
 func TestCallsAsTheyAre(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "bash")
 	w := newWorld(t,
 		script.Reply{Calls: []script.Call{makes("c1", "TodoWrite", `{"todos":[{"content":"Look","status":"in_progress","activeForm":"Looking"},{"content":"Do","status":"pending"}]}`)}},
@@ -395,6 +401,7 @@ func TestCallsAsTheyAre(t *testing.T) {
 // A session that was killed while a question waited goes on: it asks again when it is
 // loaded.
 func TestQuestionSurvives(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t,
 		script.Reply{Calls: []script.Call{makes("c1", "Write", `{"file_path":"made.txt","content":"x"}`)}},
 		script.Reply{Text: "written"}, script.Reply{Text: "more"},
@@ -433,6 +440,7 @@ func TestQuestionSurvives(t *testing.T) {
 
 // Servers that a client hands over are connected, and their tools can be called.
 func TestServersOfAClient(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		prooftest.Lacking(t, "python3", err)

@@ -26,6 +26,7 @@ import (
 
 // A line that is longer than a message may be is refused, and what follows it is read.
 func TestGiantLines(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Text: "Hello."})
 	h := r.connect()
 	giant := bytes.Repeat([]byte("x"), 1<<20)
@@ -53,6 +54,7 @@ func TestGiantLines(t *testing.T) {
 // 10,000 requests of a host that reads none of the answers before it has sent all of them:
 // each is answered, by its ID, and once.
 func TestManyRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Text: "Hello."})
 	h := r.connect()
 	h.begin(protocol.InitializePayload{Open: &protocol.OpenSession{}})
@@ -120,6 +122,7 @@ func TestHalfClosed(t *testing.T) {
 
 // A signal ends all of it, also while a turn runs and nobody reads.
 func TestSignal(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Text: strings.Repeat("On and on. ", 4000), DelayMS: 5})
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -161,6 +164,7 @@ func synchronously(t *testing.T) {
 // A host that does not read costs no more than the bounds say, and misses nothing but live
 // messages when it reads again.
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	var replies []script.Reply
 	for i := range 22 {
 		replies = append(replies, script.Reply{Text: fmt.Sprint(i, " ", strings.Repeat("word ", 12<<10)), Chunk: 16384, Calls: []script.Call{{Tool: "Glob", Input: []byte(fmt.Sprintf(`{"pattern":"*.%d"}`, i))}}})

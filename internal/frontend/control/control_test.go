@@ -52,6 +52,7 @@ func TestTurn(t *testing.T) {
 // What needs somebody's word is put to the host: it is run when that says so, with the input
 // that it gives, and denied with its reason else.
 func TestCanUseTool(t *testing.T) {
+	t.Parallel()
 	r := newRig(t,
 		script.Reply{Calls: []script.Call{write("a.txt", "theirs")}}, script.Reply{Text: "One."},
 		script.Reply{Calls: []script.Call{write("b.txt", "b")}}, script.Reply{Text: "Two."})
@@ -108,6 +109,7 @@ func write(path, content string) script.Call {
 
 // A host that does not answer in time is told that it lost; the model reads why.
 func TestCanUseToolTimesOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Calls: []script.Call{write("a.txt", "a")}}, script.Reply{Text: "Well."})
 	h := r.connect()
 	h.begin(protocol.InitializePayload{CanUseTool: true, CanUseToolTimeout: 50})
@@ -130,6 +132,7 @@ func TestCanUseToolTimesOut(t *testing.T) {
 
 // One approval, two hosts: one answer counts, and the other host is told that it lost.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Calls: []script.Call{write("a.txt", "a")}}, script.Reply{Text: "Done."})
 	one, two := r.connect(), r.connect()
 	one.begin(protocol.InitializePayload{CanUseTool: true, Client: protocol.Client{Name: "one"}})
@@ -178,6 +181,7 @@ func TestNobodyAnswers(t *testing.T) {
 
 // A session is changed while it runs, interrupted, and its files are put back.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	r := newRig(t,
 		script.Reply{Calls: []script.Call{write("a.txt", "a")}}, script.Reply{Text: "Done."},
 		script.Reply{Text: strings.Repeat("On and on. ", 400), DelayMS: 20})
@@ -222,6 +226,7 @@ func TestRequests(t *testing.T) {
 
 // Several sessions on one connection are told apart by their IDs, and end one by one.
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{When: "one", Text: "1"}, script.Reply{When: "two", Text: "2"})
 	h := r.connect()
 	h.begin(protocol.InitializePayload{})
@@ -265,6 +270,7 @@ func TestSessions(t *testing.T) {
 
 // What was asked for before the input ended is finished; nobody is asked any more.
 func TestInputEnds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, script.Reply{Calls: []script.Call{write("a.txt", "a")}, DelayMS: 20}, script.Reply{Text: "Done."})
 	h := r.connect()
 	h.begin(protocol.InitializePayload{CanUseTool: true})
@@ -281,6 +287,7 @@ func TestInputEnds(t *testing.T) {
 // The end of the input is that of a host which has said so: what runs is interrupted. One that
 // has not started the program for itself has no say in that.
 func TestHostEndsWithInput(t *testing.T) {
+	t.Parallel()
 	for own, want := range map[bool]string{true: "interrupted", false: "done"} {
 		long := 200
 		if own {

@@ -60,6 +60,7 @@ func TestHooks(t *testing.T) {
 
 // A host that does not answer, that fails, or that is gone, forbids what it was asked about.
 func TestHooksThatFail(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		do   func(h *host, id string)

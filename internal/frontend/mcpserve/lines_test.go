@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -98,6 +99,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 // Lines that are no messages, and such as are too long, are passed over with an error, and
 // a request that panics has one; the connection goes on.
 func TestLinesThatAreNoMessages(t *testing.T) {
+	t.Parallel()
 	s, _ := bare(t)
 	r := rawClient(t, s)
 	for _, junk := range []string{"junk", `{"a":1`, "[]", "null", `"x"`, `{}`, "\x00\xff", strings.Repeat("x", maxLine+1), `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("y", maxLine) + `"}`} {
@@ -130,7 +132,9 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 }
 
 // A request that its client cancels is over, and one whose client has gone is too.
-func TestWorkEndsWithItsClient(t *testing.T) {
+func TestWorkEndsWithItsClient(t *testing.T) { synctest.Test(t, workEndsWithItsClient) }
+
+func workEndsWithItsClient(t *testing.T) {
 	s, entered := bare(t)
 	r := rawClient(t, s)
 	r.say(hello)

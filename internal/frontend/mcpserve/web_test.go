@@ -45,6 +45,7 @@ func served(t *testing.T, s *Server) (host string) {
 
 // Nobody comes in without the token, nor a page of another origin or under another name.
 func TestWhoComesIn(t *testing.T) {
+	t.Parallel()
 	s, _ := bare(t)
 	host := served(t, s)
 	_, port, _ := net.SplitHostPort(host)

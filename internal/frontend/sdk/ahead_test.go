@@ -14,6 +14,7 @@ import (
 // A host that reads nothing has a bounded number of bytes made for it, however long its lines
 // are; once it reads, all of them come, in their order.
 func TestSlowHostIsBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const events, size = 40, 900_000
 		d := newDesk(t)

@@ -481,6 +481,7 @@ func wish(updates string) string {
 
 // What a host answers to a question about a call, and what becomes of it.
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, tool, input, answer, want string }{
 		{"allow", "Bash", `{"command":"ls"}`, `{"behavior":"allow","updatedInput":{"command":"ls"},"toolUseID":"x"}`, `{"verdict":"allow","by":"host"}`},
 		{"other input", "Bash", `{"command":"ls"}`, `{"behavior":"allow","updatedInput":{"command":"ls -l"}}`, `{"verdict":"allow","by":"host","input":{"command":"ls -l"}}`},
@@ -705,6 +706,7 @@ func TestAsksOfTheHost(t *testing.T) {
 
 // Every request is answered, and once, whatever their IDs and however many come at once.
 func TestManyRequests(t *testing.T) {
+	t.Parallel()
 	const n = 10_000
 	d := newDesk(t)
 	kinds := []string{

@@ -11,6 +11,7 @@ import (
 
 // A line that is too long for hosts is shortened until it is not, and stays what it is.
 func TestShorten(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("é", maxOut)
 	many := make([]any, 200_000)
 	for i := range many {
@@ -41,6 +42,7 @@ func TestShorten(t *testing.T) {
 
 // Lines are read whole, or not at all: of one that is too long it is said.
 func TestReadLine(t *testing.T) {
+	t.Parallel()
 	h := &Host{lines: make(chan line, 3), ctx: t.Context()}
 	h.read(strings.NewReader(`{"type":"one"}` + "\n\n" + strings.Repeat("x", maxIn+3) + "\n" + `{"type":"two"}`))
 	var got []string

@@ -12,6 +12,7 @@ import (
 
 // What an answer has in one is shown in pieces that lines can hold, and nothing of them is cut.
 func TestLongPiece(t *testing.T) {
+	t.Parallel()
 	input := `{"content":"` + strings.Repeat("한\\n", maxOut/2) + strings.Repeat("\x01", maxOut) + `"}`
 	var out bytes.Buffer
 	h := New(Config{})

@@ -30,6 +30,7 @@ func entriesOf(t *testing.T, messages [][]byte, file string) string {
 // Whatever is written comes in messages that hosts read, whole and in order; only what is too
 // long by itself does not, where the host does not read any length.
 func TestMirrorLines(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join("projects", "-a<b>", "s.jsonl")
 	var lines strings.Builder
 	for i := range 40 {

@@ -14,6 +14,7 @@ import (
 // A host that is there and does not read cannot keep the program from ending: a signal to end
 // holds at once, and so does a second interrupt, or a first that nobody takes for long.
 func TestSignalsPastAHostThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		signals     []os.Signal
 		least, most time.Duration

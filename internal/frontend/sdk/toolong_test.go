@@ -13,6 +13,7 @@ import (
 // Nothing is cut of what the host decides about: where a request does not fit in a line, who
 // wanted to ask gets an error at once, and the host is asked nothing.
 func TestRequestThatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.request("i", `{"subtype":"initialize"}`)
 	d.next("control_response")

@@ -266,6 +266,7 @@ func TestReadersGoBackAndForth(t *testing.T) {
 // Before its end the server refuses what is new, tells readers, and has turns that run come
 // to their end.
 func TestDrains(t *testing.T) {
+	t.Parallel()
 	g := start(t, func(c *Config) { c.Drain = patience })
 	g.call("POST", "/v1/sessions", `{"new":"s"}`, 201, nil)
 	g.logs.store("s", agent.TurnStarted{Turn: "t1"})

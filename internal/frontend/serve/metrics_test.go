@@ -18,6 +18,7 @@ import (
 // The figures are counted by route and status, have nothing of what was asked, and stay
 // within bounds whatever comes.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	reg := meter.New(time.Unix(0, 0))
 	l := newLogs()
 	s, err := New(Config{Client: client.New(l), Token: secret, Version: "1", Meter: reg, Logger: slog.New(slog.DiscardHandler)})

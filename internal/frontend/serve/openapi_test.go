@@ -169,6 +169,7 @@ func TestDescribed(t *testing.T) {
 
 // What is sent and stored fits its description, and what does not is told apart.
 func TestDescriptionsHold(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil)
 	d := g.spec()
 	event := json.RawMessage(`{"$ref":"#/components/schemas/Event"}`)

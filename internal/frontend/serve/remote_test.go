@@ -144,6 +144,7 @@ func (c *cut) Read(p []byte) (int, error) {
 
 // Connections break anywhere, and each stored event comes once and in order.
 func TestRemoteComesBack(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil)
 	b := &breaking{next: &http.Transport{}, every: 100}
 	c := client.New(g.remote(func(c *remote.Config) { c.HTTP = &http.Client{Transport: b} }))
@@ -183,6 +184,7 @@ func TestRemoteComesBack(t *testing.T) {
 // A server that is gone is looked for as long as somebody is patient; one that says nothing
 // any more is left.
 func TestRemoteGone(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil)
 	r := g.remote(func(c *remote.Config) { c.Patience, c.Silence = 200*time.Millisecond, time.Minute })
 	c := client.New(r)

@@ -19,6 +19,7 @@ import (
 
 // A session is opened, told, read, shared and closed.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil)
 	var one, two Opened
 	g.call("POST", "/v1/sessions", `{"approver":true}`, 201, &one)
@@ -117,6 +118,7 @@ func TestAnsweredTwice(t *testing.T) {
 
 // Nobody comes in without the token, nor a page of another origin or under another name.
 func TestWhoComesIn(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil)
 	host := strings.TrimPrefix(g.url, "http://")
 	_, port, _ := net.SplitHostPort(host)

@@ -196,6 +196,7 @@ func TestEndsAtOnce(t *testing.T) {
 
 // Records of many bytes are bounded by those.
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{answer: func(_ int, r *http.Request) (*http.Response, error) {
 			n, _ := io.Copy(io.Discard, r.Body)
