@@ -21,6 +21,7 @@ import (
 // An editor that goes in the middle of a turn, in whatever way, leaves nothing behind: the
 // program ends, and the command that runs with it.
 func TestEditorGoes(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "bash")
 	for name, leave := range map[string]func(in, out *os.File){
 		"it closes its end":  func(in, _ *os.File) { _ = in.Close() },

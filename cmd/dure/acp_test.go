@@ -134,6 +134,7 @@ func TestEditors(t *testing.T) {
 
 // A program that is killed in the middle of a turn leaves a session that can be loaded.
 func TestEditorLoadsWhatWasKilled(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, []script.Reply{{Text: strings.Repeat("word ", 5000), DelayMS: 20}, {Text: "AGAIN"}})
 	run := func() (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 		cmd := exec.Command(dureProgram(t), "acp")

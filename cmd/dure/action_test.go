@@ -271,6 +271,7 @@ func (r *runner) install() {
 
 // The step of the action runs the task with the limits of its inputs, and tells how it went.
 func TestActionRuns(t *testing.T) {
+	t.Parallel()
 	r := newRunner(t,
 		script.Reply{Calls: []script.Call{
 			{ID: "toolu_1", Tool: "Bash", Input: json.RawMessage(`{"command":"echo it was allowed"}`)},
@@ -331,6 +332,7 @@ func TestActionRuns(t *testing.T) {
 // Without a bound in dollars the action gives none: a model whose price is not known could
 // not be asked.
 func TestActionWithoutBudget(t *testing.T) {
+	t.Parallel()
 	r := newRunner(t, script.Reply{Text: "Hello."})
 	r.install()
 	code := r.step("run", map[string]string{"prompt": "hi", "api-key": "the-key", "model": "no-price-is-known", "max-budget-usd": ""})
@@ -341,6 +343,7 @@ func TestActionWithoutBudget(t *testing.T) {
 
 // What goes wrong is the exit code of the step, and its result is there all the same.
 func TestActionFails(t *testing.T) {
+	t.Parallel()
 	task := func(more ...string) map[string]string {
 		with := map[string]string{"prompt": "go", "api-key": "the-key", "model": "script"}
 		for i := 0; i < len(more); i += 2 {
@@ -373,6 +376,7 @@ func TestActionFails(t *testing.T) {
 
 // A release is taken only if it is what was asked for; without one the source is built.
 func TestActionInstalls(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "sha256sum")
 	program := func(r *runner, name, lines string) {
 		r.t.Helper()
@@ -449,6 +453,7 @@ func workflowStep(t *testing.T, job string, at int) actionStep {
 // The workflow fails before it checks anything out unless it is said which source is built: an
 // empty name stands for the pull request.
 func TestActionsWorkflowWantsItsSource(t *testing.T) {
+	t.Parallel()
 	first := workflowStep(t, "review", 0)
 	commit := strings.Repeat("0a", 20)
 	for name, tt := range map[string]struct {
@@ -484,6 +489,7 @@ func TestActionsWorkflowWantsItsSource(t *testing.T) {
 // A review of any length comes to the comment: it is handed on as a file, of which the comment
 // has as much as it has room for.
 func TestActionsWorkflowComments(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "node")
 	comment := workflowStep(t, "comment", -1)
 	for name, value := range comment.Env {

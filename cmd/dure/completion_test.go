@@ -51,6 +51,7 @@ func completed(t *testing.T, env []string, words ...string) []string {
 }
 
 func TestComplete(t *testing.T) {
+	t.Parallel()
 	env := isolated(t)
 	// A session whose request fails is a session all the same.
 	cmd := exec.Command("dure", "-p", "--session-id", "s-one", "--name", "첫 세션\x1b[2J", "--model", "sonnet", "--settings", `{"limits": {"retries": 1}}`, "hello")
@@ -104,6 +105,7 @@ func TestCompleteSilently(t *testing.T) {
 
 // Every shell gets a script, and bash runs its own.
 func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
 	for _, s := range shells {
 		cmd := exec.Command("dure", "completion", s.name)
 		cmd.Env = isolated(t)
@@ -132,6 +134,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 // The manual page names every command and flag in both languages, and holds
 // nothing that roff would take for a command.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	for _, lang := range []string{"en", "ko"} {
 		p := &program{text: text.For(lang)}
 		root := p.root()

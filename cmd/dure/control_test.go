@@ -18,6 +18,7 @@ import (
 // The program answers a host whatever it sends, 10,000 requests of it once each, says nothing
 // on its output but the protocol, and ends with its input; it ends too when nobody reads.
 func TestControl(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, []script.Reply{{Text: "Hello."}})
 	begin := func() (*exec.Cmd, io.WriteCloser, io.ReadCloser) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

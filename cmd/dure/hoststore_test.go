@@ -52,6 +52,7 @@ func conversations(t *testing.T, config string) map[string][]any {
 // turn has added before its result, and of agents as well, wherever they work. A session
 // that is gone on with sends what is new.
 func TestHostStore(t *testing.T) {
+	t.Parallel()
 	const session = "6f1c2a52-0a6e-4c39-9c57-0d7d3f5d3a11"
 	in := func(isolation string) json.RawMessage {
 		return json.RawMessage(`{"prompt":"find the paint","description":"find it"` + isolation + `}`)
@@ -115,6 +116,7 @@ func TestHostStoreOfNothing(t *testing.T) {
 
 // A host that wants calls to go elsewhere is told that they would not, before any is made.
 func TestHostAliases(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, script.Reply{Text: "DONE"})
 	h.start(usualArgs...)
 	if r := h.initialise(`,"toolAliases":{"Bash":"mcp__workspace__bash"}`); r["subtype"] != "error" || !strings.Contains(r["error"].(string), "disallowedTools") {

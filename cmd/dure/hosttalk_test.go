@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // bashes is a reply that runs a command.
@@ -74,6 +75,7 @@ func (l wireLine) wants(t *testing.T, fields ...any) {
 
 // The flags of hosts have two spellings, and may be empty.
 func TestHostFlags(t *testing.T) {
+	t.Parallel()
 	const input = "--input-format"
 	for name, args := range map[string][]string{
 		"equals":  {"--output-format=stream-json", "--verbose", "--input-format=stream-json", "--model=script", "--tools=", "--setting-sources=", "--system-prompt=", "--max-turns=2", "--betas=a,b", "--thinking=adaptive", "--effort=max", "--permission-prompts=none"},
@@ -126,6 +128,7 @@ func TestHostVersion(t *testing.T) {
 
 // A turn with calls, of which one is denied because nobody can be asked.
 func TestHostTools(t *testing.T) {
+	t.Parallel()
 	h := newHost(t,
 		script.Reply{Thinking: "I think.", Text: "I'll look.", Calls: []script.Call{
 			{ID: "toolu_1", Tool: "Bash", Input: json.RawMessage(`{"command":"echo hello; echo more >&2"}`)},
@@ -169,6 +172,7 @@ func TestHostTools(t *testing.T) {
 
 // What agents do is shown with the call that they work for.
 func TestHostAgents(t *testing.T) {
+	t.Parallel()
 	h := newHost(t,
 		script.Reply{When: "CHILDTASK", Text: "Looking.", Calls: []script.Call{{ID: "toolu_9", Tool: "Bash", Input: json.RawMessage(`{"command":"echo inside"}`)}}},
 		script.Reply{When: "inside", Text: "FOUND"},
@@ -196,6 +200,7 @@ func TestHostAgents(t *testing.T) {
 // A command in the background keeps the session from being at rest, and wakes the model
 // when it is over.
 func TestHostBackground(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, bashes("sleep 1; echo over", `,"run_in_background":true,"description":"Wait"`), script.Reply{Text: "Started."}, script.Reply{Text: "It is over."})
 	h.env = append(h.env, "CLAUDE_CODE_SDK_READS_SESSION_STATE=1")
 	h.start(append(slices.Clone(usualArgs), "--allowedTools=Bash")...)
@@ -226,6 +231,7 @@ func TestHostBackground(t *testing.T) {
 
 // A request that fails is made again, and the host is told so.
 func TestHostRetries(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, script.Reply{Text: "DONE", Faults: []script.Fault{{Kind: script.Status, Status: 529, RetryAfter: "0"}}})
 	h.start(usualArgs...)
 	h.initialise("")
@@ -237,6 +243,7 @@ func TestHostRetries(t *testing.T) {
 
 // Sessions are gone on with: as they are, in a copy, and from a message on.
 func TestHostResumes(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, slices.Repeat([]script.Reply{{Text: "DONE"}}, 20)...)
 	const id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 	const first, second = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
@@ -280,6 +287,7 @@ func someID() string {
 
 // The life of the program follows that of its input.
 func TestHostLife(t *testing.T) {
+	t.Parallel()
 	t.Run("nothing is asked", func(t *testing.T) {
 		h := newHost(t, script.Reply{Text: "DONE"})
 		h.start(usualArgs...)
@@ -361,6 +369,7 @@ func TestHostLife(t *testing.T) {
 
 // Nothing that comes on the input ends the program, or goes without an answer.
 func TestHostAbuse(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, slices.Repeat([]script.Reply{{Text: "DONE"}}, 4)...)
 	h.start(usualArgs...)
 	h.say("", "  ", "no JSON", "{", "[]", "null", "17", `"x"`, `{"type":17}`, `{"type":"unheard"}`, `{"type":"control_request"}`,
@@ -389,8 +398,11 @@ func TestHostAbuse(t *testing.T) {
 		h.say(bad)
 		h.until("result").wants(t, "is_error", true, "subtype", "error_during_execution")
 	}
-	// Ten thousand requests are answered, each once.
-	const many = 10_000
+	// Thousands of requests are answered, each once.
+	many := 2_000
+	if prooftest.Long() {
+		many = 10_000
+	}
 	go func() {
 		for i := range many {
 			if _, err := fmt.Fprintf(h.in, `{"type":"control_request","request_id":"m%d","request":{"subtype":"unheard"}}`+"\n", i); err != nil {

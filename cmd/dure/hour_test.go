@@ -293,8 +293,10 @@ func (s step) line() string {
 // that were read and found good. Those of steps that need what the machine lacks
 // are not compared.
 func TestNewUsersHour(t *testing.T) {
+	t.Parallel()
 	for _, lang := range []string{"en", "ko"} {
 		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join("testdata", "hour", lang+".txt")
 			old, err := os.ReadFile(path)
 			if err != nil && !*update {

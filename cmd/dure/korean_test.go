@@ -14,6 +14,7 @@ import (
 // What is wrong with how the program was called is said in Korean where the user reads
 // Korean: names, commands and what stands in quotation marks stay as they are.
 func TestMistakesInKorean(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,7 @@ func TestProjects(t *testing.T) { scripts(t, "testdata/projects") }
 // scripts runs those of a folder. Each has a home and a workspace of its own, and
 // nothing of the environment but PATH.
 func scripts(t *testing.T, dir string) {
+	t.Parallel()
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatalf("asking go for its cache: %v", err)

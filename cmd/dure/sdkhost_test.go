@@ -61,6 +61,7 @@ func TestHostDeliversNonsense(t *testing.T) {
 // Settings that are to come with initialize come, or nothing begins; those of the command line
 // hold as well, and there is one of both.
 func TestHostManages(t *testing.T) {
+	t.Parallel()
 	const deny = `{"permissions":{"deny":["Bash(echo:*)"]}}`
 	for name, c := range map[string]struct {
 		args []string
@@ -94,6 +95,7 @@ func TestHostManages(t *testing.T) {
 
 // A host that goes back names the turn that it means to forget, and nothing else is.
 func TestHostDropsATurn(t *testing.T) {
+	t.Parallel()
 	replies := []script.Reply{{Text: "One."}, {Text: "Two."}, {Text: "Three."}, {Text: "Instead."}}
 	h := newHost(t, replies...)
 	args := func(more ...string) []string { return append(slices.Clone(usualArgs), more...) }
@@ -147,6 +149,7 @@ func TestHostDropsATurn(t *testing.T) {
 
 // The models of a session read of the skills alone that its host names.
 func TestHostNamesSkills(t *testing.T) {
+	t.Parallel()
 	for more, want := range map[string][2]bool{``: {true, true}, `,"skills":["paint"]`: {true, false}, `,"skills":[]`: {false, false}} {
 		h := newHost(t, script.Reply{Text: "Hello."})
 		for _, name := range []string{"paint", "brush"} {
@@ -176,6 +179,7 @@ func TestHostNamesSkills(t *testing.T) {
 // A message that an earlier run of the session has taken does not count, and holds up neither
 // the next nor the end.
 func TestHostSendsAgain(t *testing.T) {
+	t.Parallel()
 	h := newHost(t, script.Reply{Text: "One."}, script.Reply{Text: "Two."})
 	message := func(words, id string) string {
 		return strings.Replace(user(words), `{"type"`, `{"uuid":"`+id+`","type"`, 1)

@@ -43,6 +43,7 @@ func (h *host) mirrors(projects string) (lines []mirrored) {
 // Wherever the program is killed, the mirror is whole once the session was opened again: it
 // has each message that its host was ever told of, once, and each follows one that is there.
 func TestMirrorOfAKilledProgram(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"system/init", "assistant", "user"} {
 		t.Run(strings.ReplaceAll(at, "/", "-"), func(t *testing.T) {
 			t.Parallel()

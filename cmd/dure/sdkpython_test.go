@@ -57,6 +57,7 @@ func (h *host) answerPython(l wireLine) (what string) {
 
 // The SDK for Python answers what the gate asks, and has servers inside of it.
 func TestPythonHostAnswers(t *testing.T) {
+	t.Parallel()
 	call := script.Reply{Calls: []script.Call{{ID: "toolu_add", Tool: "mcp__calc__add", Input: json.RawMessage(`{"a":2,"b":3}`)}}}
 	run := bashes("touch made.txt", "")
 	h := newHost(t, call, run, script.Reply{Text: "Done."})

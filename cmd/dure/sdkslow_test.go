@@ -17,6 +17,7 @@ import (
 // A host that reads nothing while a whole turn runs holds nothing up but its own messages: the
 // log has the turn to its end, and the host reads all of it once it reads.
 func TestHostThatReadsLate(t *testing.T) {
+	t.Parallel()
 	const steps, each = 8, 40
 	var replies []script.Reply
 	for step := range steps {

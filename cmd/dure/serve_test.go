@@ -182,6 +182,7 @@ func (p *servedProgram) signal(s os.Signal) {
 
 // A server that is told to end lets the turn that runs come to its end.
 func TestServeDrains(t *testing.T) {
+	t.Parallel()
 	p := serveFor(t, newEditorWorld(t, asking()), "--drain", "2m")
 	session, events, question := p.askedTurn()
 	p.signal(syscall.SIGTERM)
@@ -200,6 +201,7 @@ func TestServeDrains(t *testing.T) {
 
 // A turn that has no time left is stopped, and its session can be gone on with.
 func TestServeStopsTurns(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, asking())
 	p := serveFor(t, w, "--drain", "1ms")
 	session, events, _ := p.askedTurn()
@@ -213,6 +215,7 @@ func TestServeStopsTurns(t *testing.T) {
 
 // Whoever sends a second signal does not wait, and nothing that was accepted is lost.
 func TestServeEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, asking())
 	p := serveFor(t, w, "--drain", "1h")
 	session, events, _ := p.askedTurn()
@@ -369,6 +372,7 @@ func TestServeTLS(t *testing.T) {
 // Nothing is opened to others without TLS, or without users; and what is no certificate, no
 // user or no scope is said at once.
 func TestServeRefuses(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, nil)
 	cert, key, _ := certify(t, w.home, "dure.example")
 	others, another, _ := certify(t, w.home, "other.example")
@@ -402,6 +406,7 @@ func TestServeRefuses(t *testing.T) {
 // A server tells collectors of its requests and turns, as long as it runs and at its end, when
 // telemetry is switched on; and nobody else.
 func TestServeTells(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var told bytes.Buffer
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,7 +54,11 @@ func (d servedSpec) takes(t *testing.T, path string, fields map[string]any) map[
 func (d servedSpec) form(t *testing.T, path string) *jsonschema.Resolved {
 	t.Helper()
 	part := d.Paths[path]["post"].Responses["200"].Content["application/json"].Schema
-	text := strings.ReplaceAll(`{"allOf":[`+string(part)+`],"$defs":`+string(d.Components.Schemas)+`}`, "#/components/schemas/", "#/$defs/")
+	defs, err := json.Marshal(d.reached(t, part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(`{"allOf":[`+string(part)+`],"$defs":`+string(defs)+`}`, "#/components/schemas/", "#/$defs/")
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil || len(part) == 0 {
 		t.Fatalf("%s is described as %s: %v", path, part, err)
@@ -65,9 +70,32 @@ func (d servedSpec) form(t *testing.T, path string) *jsonschema.Resolved {
 	return r
 }
 
+// reached are the components that a schema refers to, itself or by way of others.
+func (d servedSpec) reached(t *testing.T, part json.RawMessage) map[string]json.RawMessage {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(d.Components.Schemas, &all); err != nil {
+		t.Fatal(err)
+	}
+	reached := map[string]json.RawMessage{}
+	for parts := []json.RawMessage{part}; len(parts) > 0; parts = parts[1:] {
+		for _, m := range component.FindAllSubmatch(parts[0], -1) {
+			name := string(m[1])
+			if one, ok := all[name]; ok && reached[name] == nil {
+				reached[name] = one
+				parts = append(parts, one)
+			}
+		}
+	}
+	return reached
+}
+
+var component = regexp.MustCompile(`"#/components/schemas/([^"]+)"`)
+
 // What the program itself answers to queries is as it is described, and the files of a session
 // are those of its folder, without what is likely to hold secrets.
 func TestServeAnswers(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, asking())
 	for path, text := range map[string]string{"in.txt": "inside", "sub/deep.txt": "deep", ".env": "KEY=hidden", "../out.txt": "hidden"} {
 		at := filepath.Join(w.work, path)

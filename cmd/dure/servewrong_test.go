@@ -15,6 +15,7 @@ import (
 // What a client asks wrongly is never said to be the fault of the server: each command and
 // query takes nothing, and a text that means nothing in each of its texts.
 func TestServeBlamesWhoAsks(t *testing.T) {
+	t.Parallel()
 	w := newEditorWorld(t, []script.Reply{{Text: "LAST"}})
 	p := serveFor(t, w)
 	var opened struct {

@@ -364,6 +364,7 @@ func (r *swarmRun) orphans() (alive []string) {
 // those of its agents, and starts it again, until the task is solved: each task that was
 // handed over is answered once, and each line is written once.
 func TestSwarmSurvives(t *testing.T) {
+	t.Parallel()
 	node := prooftest.Program(t, "node")
 	kills := 4
 	if prooftest.Long() {

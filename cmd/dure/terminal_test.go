@@ -99,6 +99,7 @@ func TestLoginInterrupted(t *testing.T) {
 
 // Ctrl-Z stops the program, and it goes on when it is told to.
 func TestSuspendInTerminal(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("dure", "--model", "sonnet")
 	cmd.Env, cmd.Dir = append(isolated(t), "TERM=xterm"), t.TempDir()
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 20, Cols: 80})
@@ -121,6 +122,7 @@ func TestSuspendInTerminal(t *testing.T) {
 
 // Everything that is shown can be had as JSON, and errors of it too.
 func TestEverythingAsJSON(t *testing.T) {
+	t.Parallel()
 	env := isolated(t)
 	for _, line := range []string{
 		"version --json", "providers --json", "models --json", "models --local --json", "sessions --json", "usage --json", "usage --by model --json",

@@ -62,6 +62,7 @@ func written(id, path string) script.Reply {
 
 // The client in TypeScript drives the program, as a child and through a server.
 func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
 	talk := []script.Reply{
 		written("c1", "yes.txt"), {Text: "Written."}, written("c2", "no.txt"), {Text: "Not written."}, written("c3", "throws.txt"), {Text: "Neither."},
 	}
@@ -70,6 +71,7 @@ func TestTypeScriptClient(t *testing.T) {
 		"child": talk, "asks": {written("c1", "a.txt"), {Text: "No."}, written("c2", "b.txt"), {Text: "No."}}, "slow": long, "killed": long, "others": nil, "last": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			runScene(t, clientScene(t, newEditorWorld(t, replies), "scenes", name))
 		})
 	}
@@ -114,6 +116,7 @@ func TestTypeScriptClient(t *testing.T) {
 // A host in TypeScript that goes in the middle of a turn, killed or by its own exit, takes the
 // program with it, and the command that runs.
 func TestTypeScriptHostGoes(t *testing.T) {
+	t.Parallel()
 	prooftest.Program(t, "bash")
 	for name, leave := range map[string]func(host *os.Process, in io.Closer) error{
 		"it is killed":       func(host *os.Process, _ io.Closer) error { return host.Kill() },
@@ -121,6 +124,7 @@ func TestTypeScriptHostGoes(t *testing.T) {
 		"it goes of its own": func(_ *os.Process, in io.Closer) error { return in.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newEditorWorld(t, []script.Reply{
 				{Calls: []script.Call{{ID: "c1", Tool: "Bash", Input: json.RawMessage(`{"command":"exec 3>alive; echo up >&3; sleep 600"}`)}}},
 				{Text: "never"},

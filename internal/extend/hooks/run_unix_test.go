@@ -435,7 +435,7 @@ func TestCancelled(t *testing.T) {
 // All hooks at the end of a session have one time together.
 func TestClosingTime(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Closing = 100 * time.Millisecond }, `{"SessionEnd": [{"hooks": [{"command": "sleep 60; :"}, {"command": "trap '' TERM; while :; do sleep 60; done"}, {"command": "exit 2"}]}]}`)
+	w := newWorld(t, func(c *Config) { c.Closing = 2 * time.Second }, `{"SessionEnd": [{"hooks": [{"command": "sleep 60; :"}, {"command": "trap '' TERM; while :; do sleep 60; done"}, {"command": "exit 2"}]}]}`)
 	begun := time.Now()
 	w.Fire(t.Context(), Moment{Event: SessionEnd})
 	if took := time.Since(begun); took > 30*time.Second {
@@ -446,7 +446,7 @@ func TestClosingTime(t *testing.T) {
 		got = append(got, runLine(<-w.ran))
 	}
 	slices.Sort(got)
-	want := []string{"passed exit 2", `timeout, message "stopped after 100ms"`, `timeout, message "stopped after 100ms"`}
+	want := []string{"passed exit 2", `timeout, message "stopped after 2s"`, `timeout, message "stopped after 2s"`}
 	if !slices.Equal(got, want) {
 		t.Errorf("ran %q", got)
 	}
