@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dure": func() { mortal(); main() }})
+	testscript.Main(prooftest.Many{M: m}, map[string]func(){"dure": func() { mortal(); main() }})
 }
 
 // atOnce is GORACE for programs that are started here: with the race detector in

@@ -7,12 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +18,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/prooftest"
 )
 
 // childVar has the task of a process that is to be killed. The test binary runs
@@ -58,23 +56,11 @@ func TestMain(m *testing.M) {
 	}
 	task := os.Getenv(childVar)
 	if task == "" {
-		runMany()
-		os.Exit(m.Run())
+		os.Exit(prooftest.Many{M: m}.Run())
 	}
 	if err := runChild(task); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-// runMany has four tests at a time run on each processor, unless -parallel says
-// otherwise: they wait for processes, servers and the disk most of their time.
-func runMany() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // a number, which the flag takes
 	}
 }
 

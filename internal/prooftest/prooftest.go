@@ -7,10 +7,12 @@
 package prooftest
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -80,4 +82,19 @@ func Link(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Many runs the tests of a package, four at a time on each processor unless -parallel says
+// otherwise: for tests that mostly wait, for processes, servers and the disk.
+type Many struct{ M *testing.M }
+
+// Run runs them and returns the exit code, as [testing.M.Run] does.
+func (m Many) Run() int {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // a number, which the flag takes
+	}
+	return m.M.Run()
 }
