@@ -93,7 +93,7 @@ func oracleSeeds(t *testing.T) []string {
 	t.Helper()
 	var seeds []string
 	for _, name := range []string{"attacks", "everyday", "more"} {
-		data, err := os.ReadFile(filepath.Join("..", "app", "testdata", "policy", name+".jsonl"))
+		data, err := os.ReadFile(filepath.Join("..", "..", "app", "testdata", "policy", name+".jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
