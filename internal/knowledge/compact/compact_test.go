@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/knowledge/compact"
+	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )
 
@@ -151,7 +152,11 @@ func lossy(t *talk) agent.Ask {
 // Whatever the conversation, the strategy and the window: it stays valid, ends as it
 // did, fits, and nothing that is pinned is lost.
 func TestCompactAnything(t *testing.T) {
-	for seed := range uint64(400) {
+	seeds := uint64(150)
+	if prooftest.Long() {
+		seeds = 400
+	}
+	for seed := range seeds {
 		tk := newTalk(seed)
 		for range 1 + tk.rnd.IntN(6) {
 			tk.user("request " + tk.words(1+tk.rnd.IntN(400)))

@@ -226,7 +226,7 @@ func plain(s *transcript.State) map[string]any {
 // little left of most messages, everything that others see of it is the same; and what is
 // known of it is true of the messages themselves.
 func TestEveryWayToReadASessionIsTheSame(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(25)
 	if prooftest.Long() {
 		seeds = 2000
 	}

@@ -90,7 +90,7 @@ func TestStreamMixtures(t *testing.T) {
 	}
 	g := New(Config{})
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 20_000 {
+	for range mixtures() {
 		var text string
 		for range 1 + r.IntN(4) {
 			one := texts[r.IntN(len(texts))]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 func TestHosts(t *testing.T) {
@@ -499,7 +500,11 @@ func TestProperties(t *testing.T) {
 // changed one flips what it changes.
 func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
+	configs := 100
+	if prooftest.Long() {
+		configs = 300
+	}
+	for range configs {
 		c := randomConfig(rng)
 		p := mustNew(t, c)
 		var decided []agent.CallDecided

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // The tests below run this program again as the process that is killed.
@@ -122,7 +124,11 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	if n < 30 {
 		t.Errorf("only %d boundaries", n)
 	}
-	for kill := 1; kill <= n; kill++ {
+	kills := make([]int, n)
+	for i := range kills {
+		kills[i] = i + 1
+	}
+	for _, kill := range prooftest.Sample(t, kills, 3, func(kill int) bool { return kill == n }) {
 		t.Run(strconv.Itoa(kill), func(t *testing.T) {
 			t.Parallel()
 			killRewind(t, kill)
@@ -171,7 +177,12 @@ func killRewind(t *testing.T, kill int) {
 func TestKilledWhileStoring(t *testing.T) {
 	for _, do := range []string{"take", "keep"} {
 		_, dir, _, _ := killRig(t)
-		for kill := range boundaries(t, dir, do) + 1 {
+		n := boundaries(t, dir, do)
+		kills := make([]int, n+1)
+		for i := range kills {
+			kills[i] = i
+		}
+		for _, kill := range prooftest.Sample(t, kills, 3, func(kill int) bool { return kill == n }) {
 			t.Run(fmt.Sprint(do, kill), func(t *testing.T) {
 				t.Parallel()
 				r, dir, _, _ := killRig(t)

@@ -141,7 +141,7 @@ func seed(t testing.TB) uint64 {
 // Whatever scripts do to a folder, every snapshot brings back what was there, byte
 // for byte; and the repository of the user is never touched.
 func TestRandomScripts(t *testing.T) {
-	scripts := 10
+	scripts := 6
 	if prooftest.Long() {
 		scripts = 300
 	}

@@ -43,7 +43,7 @@ func joined(lines []string) string {
 // Random edits, and random hunks of them accepted and taken back one by one, lead
 // to exactly what applying the accepted hunks gives; and all of it can be taken back.
 func TestRandomReviews(t *testing.T) {
-	runs := 25
+	runs := 12
 	if prooftest.Long() {
 		runs = 1000
 	}

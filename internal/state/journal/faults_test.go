@@ -438,7 +438,7 @@ func sortedKeys[V any](m map[string]V) []string {
 // After a loss of power nothing is missing that was acknowledged as durable: no
 // event, no message, no receipt.
 func TestPowerLoss(t *testing.T) {
-	rounds := uint64(400)
+	rounds := uint64(120)
 	if prooftest.Long() {
 		rounds = 20_000
 	}

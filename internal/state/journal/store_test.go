@@ -13,10 +13,12 @@ import (
 func TestStore(t *testing.T) {
 	for _, durability := range []string{journal.DurabilityBarrier, journal.DurabilityAlways, journal.DurabilityOS} {
 		t.Run(durability, func(t *testing.T) {
+			t.Parallel()
 			storetest.Run(t, func(t *testing.T) storetest.Harness { return local(t, durability) })
 		})
 	}
 	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
 		storetest.Run(t, func(t *testing.T) storetest.Harness {
 			s := journal.NewMemory(journal.MemoryOptions{})
 			h := storetest.Harness{Store: s}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )
 
@@ -117,7 +118,11 @@ func TestHistoryWithoutALog(t *testing.T) {
 // on from a snapshot and one that folds everything have the same hashes, and the
 // same messages at their ends.
 func TestHistoryAnyhow(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(80)
+	if prooftest.Long() {
+		seeds = 300
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		live := transcript.New()
 		var events []agent.Body

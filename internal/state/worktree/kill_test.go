@@ -93,13 +93,14 @@ func (b *bench) mended() (list []Mended) {
 // it was committed.
 func TestKilledAnywhere(t *testing.T) {
 	b := newBench(t)
-	points := 12
-	if prooftest.Long() {
-		points = 200
+	points := make([]int, 200)
+	for n := range points {
+		points[n] = n
 	}
 	b.put("mine.txt", "not committed\n")
 	b.s.Now = func() time.Time { return time.Now().Add(2 * unfinishedFor) }
-	for n := range points {
+	// Every 29th: that long after the beginning, from early to late.
+	for _, n := range prooftest.Sample(t, points, 29, nil) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), inChild+"="+strings.Join([]string{b.top, b.trees, b.home, b.git}, "\n"))
 		out := &strings.Builder{}

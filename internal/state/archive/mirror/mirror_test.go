@@ -305,7 +305,12 @@ func TestCutShort(t *testing.T) {
 		whole := t.TempDir()
 		write(t, config(whole), all)
 		want := content(t, whole)
+		var cuts []int
 		for n := 0; n < len(want); n += step {
+			cuts = append(cuts, n)
+		}
+		ends := func(n int) bool { return n == 0 || want[n] == '\n' || want[n-1] == '\n' }
+		for _, n := range prooftest.Sample(t, cuts, 40, ends) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "-tmp-proj-x-y", session+".jsonl")
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

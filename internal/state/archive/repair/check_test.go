@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"dure/internal/prooftest"
 	"dure/internal/state/archive/repair"
 )
 
@@ -278,7 +279,10 @@ func TestSessionLog(t *testing.T) {
 // TestManyOfOneID is what a hostile transcript makes of names that are taken: it
 // would run for minutes if each were counted from the beginning.
 func TestManyOfOneID(t *testing.T) {
-	const n = 20_000
+	n := 5000
+	if prooftest.Long() {
+		n = 20_000
+	}
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `{"id":"a","role":"user","content":"x%d"}`+"\n", i)

@@ -346,7 +346,7 @@ var wholeFile = map[string]func(r *rand.Rand, l []string) []byte{
 
 func TestWholeFile(t *testing.T) {
 	for name, change := range wholeFile {
-		for seed := range runs(8) {
+		for seed := range runs(8, 50) {
 			r := rand.New(rand.NewPCG(7, uint64(seed)))
 			p := newPile(r)
 			data := change(r, p.lines)
@@ -377,9 +377,9 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-func runs(n int) int {
+func runs(n, longer int) int {
 	if prooftest.Long() {
-		return 50 * n
+		return longer * n
 	}
 	return n
 }
@@ -531,7 +531,7 @@ func edit(f func(r *rand.Rand, fields map[string]any)) func(*rand.Rand, []string
 // are kept, once.
 func TestMisfits(t *testing.T) {
 	names := slices.Sorted(maps.Keys(misfits))
-	for seed := range runs(800) {
+	for seed := range runs(400, 100) {
 		r := rand.New(rand.NewPCG(8, uint64(seed)))
 		p := newPile(r)
 		l := slices.Clone(p.lines)

@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"closed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			h := open(t)
 			s := &suite{T: t, h: h, store: h.Store, ctx: t.Context()}
 			c.test(s)
