@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dure/agent"
@@ -189,20 +190,36 @@ func TestDiscoverIsBounded(t *testing.T) {
 	}
 }
 
+type transport func(*http.Request) (*http.Response, error)
+
+func (do transport) RoundTrip(r *http.Request) (*http.Response, error) { return do(r) }
+
 // Whoever does not answer costs no more than the time that there is, and hides
 // nobody else.
 func TestDiscoverTakesNoLongerThanItMay(t *testing.T) {
-	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	defer silent.Close()
-	l := listens(t, nil, map[string]string{"/v1/models": `{"object":"list","data":[{"id":"x","owned_by":"vllm"}]}`})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	begun := time.Now()
-	found := Discover(ctx, http.DefaultClient, []string{silent.URL, l.URL})
-	if took := time.Since(begun); took > 20*time.Second || len(found) != 1 || found[0].Base != l.URL {
-		t.Errorf("after %v: %+v", took, found)
-	}
-	http.DefaultClient.CloseIdleConnections()
+	const silent, speaks = "http://127.0.0.1:1", "http://127.0.0.1:2"
+	client := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.String(), silent) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		w := httptest.NewRecorder()
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return w.Result(), nil
+		}
+		fmt.Fprint(w, `{"object":"list","data":[{"id":"x","owned_by":"vllm"}]}`)
+		return w.Result(), nil
+	})}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		begun := time.Now()
+		found := Discover(ctx, client, []string{silent, speaks})
+		if took := time.Since(begun); took > 2*time.Second || len(found) != 1 || found[0].Base != speaks {
+			t.Errorf("after %v: %+v", took, found)
+		}
+	})
 	if len(localBases()) != 5 {
 		t.Error("the known servers are five")
 	}

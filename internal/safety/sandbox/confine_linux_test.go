@@ -101,9 +101,11 @@ func TestConfinedLife(t *testing.T) {
 // A program that is killed without notice leaves no process, no hold and no
 // folder behind; a workspace is as it was.
 func TestConfinedKillOfParent(t *testing.T) {
+	t.Parallel()
 	needs(t, "flock")
 	for _, m := range []string{byBwrap, byNamespaces} {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			confined(t, m, nil)
 			root, temp := t.TempDir(), t.TempDir()
 			parent := exec.Command(os.Args[0])
@@ -205,8 +207,10 @@ func TestHoldsThatVanish(t *testing.T) {
 
 // Ordinary work is as it is without a confinement.
 func TestConfinedWork(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanisms {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			for _, tt := range []struct{ name, needs, script, want string }{
 				{"git", "git", `git init -q .; git config user.name n; git config user.email e@x; echo a > a; git add a; git commit -qm one; git status --short; git log --format=%s`, "one\n"},
 				{"temporary files", "mktemp", `f=$(mktemp); echo a > $f; cat $f`, "a\n"},

@@ -18,6 +18,7 @@ import (
 // stand for a repository, other worktrees, names that lead nowhere yet. Each case
 // makes a workspace W beside a folder O that is outside, tries something, and looks.
 func TestDetours(t *testing.T) {
+	t.Parallel()
 	needs(t, "git")
 	for _, tt := range []struct{ name, make, try, look string }{
 		{
@@ -81,6 +82,7 @@ func TestDetours(t *testing.T) {
 				if m == byBwrap && !prooftest.Long() {
 					t.Skip("as by namespaces, which takes seconds: DURE_LONG=1 runs it")
 				}
+				t.Parallel()
 				out := plant(t).out
 				b, root := confined(t, m, nil)
 				fill := strings.NewReplacer("O/", out+"/", "rmdir W", "rmdir "+root, "add -q W", "add -q "+root, "cd W", "cd "+root, "trees/W", "trees/"+filepath.Base(root))
@@ -241,8 +243,10 @@ func write(t *testing.T, path, text string) {
 // What another command swaps for a link, between the time when walls are planned
 // and the time when they are built, opens nothing outside.
 func TestSwappedWalls(t *testing.T) {
+	t.Parallel()
 	for _, m := range []string{byBwrap, byNamespaces} {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			c := plant(t)
 			b, root := confined(t, m, nil)
 			repository(t, root)

@@ -47,6 +47,7 @@ func TestNothingSurvivesByLeavingItsGroup(t *testing.T) {
 // own, die when the command is stopped, by whatever stops it; not when it ends
 // by itself, nor those of another command.
 func TestEscapesDieWithWhatIsStopped(t *testing.T) {
+	t.Parallel()
 	needs(t, "setsid")
 	const daemon = `trap '' TERM HUP; (setsid sh -c '(sleep 600 >/dev/null 2>&1 &) ; sleep 600 >/dev/null 2>&1' &) ; `
 	for name, tt := range map[string]struct {
@@ -60,13 +61,14 @@ func TestEscapesDieWithWhatIsStopped(t *testing.T) {
 	} {
 		for _, pty := range []*Size{nil, {80, 24}} {
 			t.Run(fmt.Sprintf("%s/pty=%v", name, pty != nil), func(t *testing.T) {
+				t.Parallel()
 				b := newBox(t)
 				cmd := sh(tt.script)
 				cmd.PTY = pty
 				other := start(t, b, sh("exec sleep 600"))
 				p := start(t, b, cmd)
 				t.Cleanup(func() { killMarked(p.mark) })
-				eventually(t, "both sleep outside", func() bool { return marked(p.mark) >= 2 })
+				eventually(t, "all sleep", func() bool { return marked(p.mark) >= 2 && marked(other.mark) == 1 })
 				quick(t, name, func() { tt.stop(b, p) })
 				if !tt.left {
 					eventually(t, "all are gone", func() bool { return marked(p.mark) == 0 })

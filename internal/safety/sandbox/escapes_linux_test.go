@@ -275,11 +275,17 @@ func count(mark string) int {
 
 // A link that is swapped all the time leads nowhere outside.
 func TestSwappedLink(t *testing.T) {
+	t.Parallel()
+	swaps := "100"
+	if prooftest.Long() {
+		swaps = "300"
+	}
 	for _, m := range mechanisms {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			c := plant(t)
 			b, root := confined(t, m, nil)
-			output(t, b, root, strings.ReplaceAll(`mkdir in; (for i in $(seq 300); do ln -sfn OUT l; ln -sfn in l; done) & for i in $(seq 300); do echo ESCAPED > l/file; done 2>/dev/null; wait`, "OUT", c.out), Grant{})
+			output(t, b, root, strings.NewReplacer("OUT", c.out, "SWAPS", swaps).Replace(`mkdir in; (for i in $(seq SWAPS); do ln -sfn OUT l; ln -sfn in l; done) & for i in $(seq 300); do echo ESCAPED > l/file; done 2>/dev/null; wait`), Grant{})
 			if present(filepath.Join(c.out, "file")) {
 				t.Error("it got out")
 			}
@@ -331,13 +337,15 @@ func TestGrantsAndDenials(t *testing.T) {
 
 // Through the proxy, and only through it, a confined command reaches what it may.
 func TestProxied(t *testing.T) {
+	t.Parallel()
 	needs(t, "python3")
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
-	defer served.Close()
+	t.Cleanup(served.Close)
 	host := strings.TrimPrefix(served.URL, "http://")
 	const fetch = `unset no_proxy NO_PROXY; python3 -c 'import urllib.request,sys; print(urllib.request.build_opener(urllib.request.ProxyHandler({"http":__import__("os").environ["http_proxy"]})).open(sys.argv[1]).read())' `
 	for _, m := range []string{byBwrap, byNamespaces} {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			b, root := confined(t, m, func(c *Confinement) {
 				c.Net = NetProxy
 				c.Egress = egress.Config{AllowLoopback: true}

@@ -20,24 +20,7 @@ import (
 // Programs find the proxy by their environment, reach what is allowed and nothing
 // else, and the command's end says what it was refused.
 func TestProgramsUseTheProxy(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		asked = append(asked, r.Host)
-		w.WriteHeader(http.StatusNotFound)
-	}))
-	defer web.Close()
-	env := egress.Config{
-		Allow: []string{"*.allowed.example"},
-		Resolve: func(context.Context, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
-		},
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, web.Listener.Addr().String())
-		},
-	}
+	t.Parallel()
 	for _, tt := range []struct{ program, script string }{
 		{"curl", "curl -s http://HOST/"},
 		{"git", "git ls-remote http://HOST/x.git"},
@@ -47,8 +30,26 @@ func TestProgramsUseTheProxy(t *testing.T) {
 		{"cargo", "mkdir -p src .c && echo >src/lib.rs && printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n[dependencies]\\ny={version=\"1\",registry=\"r\"}\\n' >Cargo.toml && CARGO_NET_OFFLINE=false CARGO_NET_RETRY=0 CARGO_REGISTRIES_R_INDEX=sparse+http://HOST/ cargo fetch"},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
+			t.Parallel()
 			needs(t, tt.program)
-			asked = nil
+			var mu sync.Mutex
+			var asked []string
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, r.Host)
+				w.WriteHeader(http.StatusNotFound)
+			}))
+			defer web.Close()
+			env := egress.Config{
+				Allow: []string{"*.allowed.example"},
+				Resolve: func(context.Context, string) ([]netip.Addr, error) {
+					return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+				},
+				Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, network, web.Listener.Addr().String())
+				},
+			}
 			b, root, vars := toolBox(t, func(c *Confinement) { c.Net, c.Egress = NetProxy, env })
 			if b.cell.find(b.watcher.ready).mechanism == byLandlock {
 				t.Skip("there is no way to a proxy on this machine")

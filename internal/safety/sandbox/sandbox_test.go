@@ -151,6 +151,7 @@ func TestRunCannotStart(t *testing.T) {
 // A command is stopped with all its children, also those that ignore SIGTERM,
 // soon enough for a turn to be idle within a second.
 func TestStop(t *testing.T) {
+	t.Parallel() // it mostly waits
 	b := newBox(t)
 	for name, script := range map[string]string{
 		"polite":                          "echo up; sleep 600",
@@ -160,6 +161,7 @@ func TestStop(t *testing.T) {
 	} {
 		for _, how := range []string{"cancel", "deadline"} {
 			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				cmd := sh(script)

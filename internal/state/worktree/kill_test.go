@@ -92,6 +92,7 @@ func (b *bench) mended() (list []Mended) {
 // mend: no folder, no branch, no lock, and a folder of the repository's own that is as
 // it was committed.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel() // it mostly waits
 	b := newBench(t)
 	points := make([]int, 200)
 	for n := range points {
@@ -139,6 +140,7 @@ func TestKilledAnywhere(t *testing.T) {
 // What Mend does with a tree depends on how far it had come, and it leaves those alone
 // whose sessions are open.
 func TestMend(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	change := func(tree Tree) Tree {
 		b.put(filepath.Join(tree.Path, tree.ID), "x\n")

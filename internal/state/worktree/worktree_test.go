@@ -200,6 +200,7 @@ func TestATreeIsWorkedInAndMerged(t *testing.T) {
 // What both sides have changed is named, and nothing is changed by trying; what they
 // changed beside each other is merged, into another branch too.
 func TestBothSidesHaveChanged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	one, two, three := b.make(Request{Key: "1"}), b.make(Request{Key: "2"}), b.make(Request{Key: "3"})
 	b.put(filepath.Join(one.Path, "a.txt"), "1\ntwo\nthree\n")
@@ -442,6 +443,7 @@ func TestASpoiltTree(t *testing.T) {
 // Trees of one repository are made, committed and merged beside each other, by two
 // stores as by two programs.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	stores := []*Store{b.s, openStore(t, b.git, b.home, filepath.Join(b.home, "trees2"))}
 	var all sync.WaitGroup
