@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // streamed returns what a stream shows of a text that comes in parts.
@@ -201,11 +202,16 @@ func TestStreamPatterns(t *testing.T) {
 
 // What is held back is bounded, whatever comes.
 func TestStreamBounded(t *testing.T) {
+	units := 5 // at once
+	if prooftest.Long() {
+		units = 1
+	}
 	for _, unit := range []string{"ghp_", "AAAA", "password=", "\x1b]0;", "-----BEGIN PRIVATE KEY-----\nAAAAAAAAAAAAAAAAAAAAAAAA\n", "4111 ", "a\b", "\r10%", "[redacted:", `"password": "a`, "\u200d", "eyJ"} {
 		s := New(Config{}).Stream(agent.Spec{Group: "system"})
 		most, held := 0, 0
-		for range 100 << 10 / len(unit) {
-			s.Add(unit)
+		part := strings.Repeat(unit, units)
+		for range 100 << 10 / len(part) {
+			s.Add(part)
 			held = len(s.filter.raw) + len(s.filter.view.text) - s.filter.from
 			most = max(most, held)
 		}

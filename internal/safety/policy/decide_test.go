@@ -460,11 +460,19 @@ func randomConfig(rng *rand.Rand) Config {
 	return c
 }
 
+// configs returns how many of the random configurations a test looks at.
+func configs(all int) int {
+	if prooftest.Long() {
+		return all
+	}
+	return all / 3
+}
+
 // However rules and calls are put together: more denying or asking never loosens,
 // allowing never overcomes a denial, and the order of rules does not matter.
 func TestProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 1500 {
+	for range configs(1500) {
 		c := randomConfig(rng)
 		call := pool.calls[rng.IntN(len(pool.calls))]
 		was := mustNew(t, c).Decide(call)
@@ -500,11 +508,7 @@ func TestProperties(t *testing.T) {
 // changed one flips what it changes.
 func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	configs := 100
-	if prooftest.Long() {
-		configs = 300
-	}
-	for range configs {
+	for range configs(300) {
 		c := randomConfig(rng)
 		p := mustNew(t, c)
 		var decided []agent.CallDecided

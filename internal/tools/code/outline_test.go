@@ -244,30 +244,34 @@ func readSample(t testing.TB, name string) string {
 
 // No file keeps the outline busy: each of these is as large as a file may be.
 func TestOutlineTime(t *testing.T) {
+	size := maxSource / 4 // still minutes for what takes the square of it
+	if prooftest.Long() {
+		size = maxSource
+	}
 	deep := func(line string) string {
 		var b strings.Builder
-		for i := 0; b.Len() < maxSource; i++ {
+		for i := 0; b.Len() < size; i++ {
 			b.WriteString(strings.Repeat(" ", min(i, 900)) + line + "\n")
 		}
 		return b.String()
 	}
 	for name, text := range map[string]string{
-		"headings.md":  strings.Repeat("# a\n", maxSource/4),
-		"deeper.md":    strings.Repeat("# a\n## a\n### a\n", maxSource/16),
-		"open.sql":     strings.Repeat("create table a\n", maxSource/15),
+		"headings.md":  strings.Repeat("# a\n", size/4),
+		"deeper.md":    strings.Repeat("# a\n## a\n### a\n", size/16),
+		"open.sql":     strings.Repeat("create table a\n", size/15),
 		"deep.py":      deep("class A:"),
 		"deep.rb":      deep("class A"),
 		"deep.yaml":    deep("a:"),
-		"braces.java":  strings.Repeat("class A {\n", maxSource/10),
-		"classes.ts":   strings.Repeat("class A\n\n\n", maxSource/10),
-		"blank.rs":     "fn a()" + strings.Repeat("\n", maxSource),
-		"quotes.c":     strings.Repeat("'", maxSource),
-		"comments.cpp": strings.Repeat("/*", maxSource/2),
-		"slashes.js":   strings.Repeat("([/", maxSource/3),
-		"long.js":      strings.Repeat("class A {", maxSource/9),
-		"parens.go":    "package a\nvar x = " + strings.Repeat("(", maxSource/2),
-		"deep.json":    strings.Repeat(`{"a":`, maxSource/5),
-		"keys.json":    "{" + strings.Repeat(`"a":1,`, maxSource/6),
+		"braces.java":  strings.Repeat("class A {\n", size/10),
+		"classes.ts":   strings.Repeat("class A\n\n\n", size/10),
+		"blank.rs":     "fn a()" + strings.Repeat("\n", size),
+		"quotes.c":     strings.Repeat("'", size),
+		"comments.cpp": strings.Repeat("/*", size/2),
+		"slashes.js":   strings.Repeat("([/", size/3),
+		"long.js":      strings.Repeat("class A {", size/9),
+		"parens.go":    "package a\nvar x = " + strings.Repeat("(", size/2),
+		"deep.json":    strings.Repeat(`{"a":`, size/5),
+		"keys.json":    "{" + strings.Repeat(`"a":1,`, size/6),
 	} {
 		start := time.Now()
 		n := len(languageOf(name).outline(name, text).Symbols)

@@ -42,7 +42,7 @@ func inbox(s *suite) {
 			got[i].Body = nil
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, wholeRaw); diff != "" {
 		s.Errorf("inbox:\n%s", diff)
 	}
 	s.is(s.store.Post(s.ctx, "nobody", "", want[0]), journal.ErrMissing)
@@ -99,7 +99,7 @@ func posts(s *suite) {
 	want := []journal.Msg{{ID: "1", From: "a", Kind: "delegate", Body: []byte("x")}, {ID: "2", From: "a", Kind: "delegate", Body: long}}
 	got, err := b.Inbox(s.ctx)
 	s.ok(err)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, wholeRaw); diff != "" {
 		s.Errorf("the inbox of b:\n%s", diff)
 	}
 	if got := s.ids(a); !slices.Equal(got, []string{"self"}) {
@@ -136,7 +136,7 @@ func fork(s *suite) {
 	s.is(s.store.Fork(s.ctx, "none", 1, "bad"), journal.ErrMissing)
 	s.is(s.store.Fork(s.ctx, "one", 1, "one"), journal.ErrExists)
 	s.ok(s.store.Fork(s.ctx, "one", 4, "two"))
-	if diff := cmp.Diff(s.log("one", 0)[:4], s.log("two", 0)); diff != "" {
+	if diff := cmp.Diff(s.log("one", 0)[:4], s.log("two", 0), wholeRaw); diff != "" {
 		s.Errorf("the copy:\n%s", diff)
 	}
 	two := s.acquire("two")

@@ -81,7 +81,7 @@ func appended(s *suite) {
 		}
 	}
 	s.reopen()
-	if diff := cmp.Diff(all, s.log("one", 0)); diff != "" {
+	if diff := cmp.Diff(all, s.log("one", 0), wholeRaw); diff != "" {
 		s.Errorf("read again:\n%s", diff)
 	}
 }
@@ -156,11 +156,11 @@ func bodies(s *suite) {
 		{Body: agent.InputAdded{Input: "i", Text: "x"}},
 		{Body: agent.Note{Text: long}},
 	}, Sync: journal.Barrier})
-	if diff := cmp.Diff(want, s.owned(l, 0)); diff != "" {
+	if diff := cmp.Diff(want, s.owned(l, 0), wholeRaw); diff != "" {
 		s.Errorf("read by the owner:\n%s", diff)
 	}
 	s.reopen()
-	if diff := cmp.Diff(want, s.log("one", 0)); diff != "" {
+	if diff := cmp.Diff(want, s.log("one", 0), wholeRaw); diff != "" {
 		s.Errorf("read again:\n%s", diff)
 	}
 }
@@ -252,7 +252,7 @@ func export(s *suite) {
 	lines := s.h.Lines("one")
 	s.create("two")
 	s.h.Load("two", lines)
-	if diff := cmp.Diff(s.log("one", 0), s.log("two", 0)); diff != "" {
+	if diff := cmp.Diff(s.log("one", 0), s.log("two", 0), wholeRaw); diff != "" {
 		s.Errorf("the copy differs:\n%s", diff)
 	}
 	if got := s.h.Lines("two"); string(got) != string(lines) {

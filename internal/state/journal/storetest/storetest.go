@@ -3,10 +3,14 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
 	"dure/internal/state/journal"
@@ -65,6 +69,9 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		})
 	}
 }
+
+// wholeRaw compares raw values whole: byte by byte it would take most of the time.
+var wholeRaw = cmp.Comparer(func(a, b json.RawMessage) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) })
 
 // suite has short words for what the tests do. Their failure ends the test.
 type suite struct {
