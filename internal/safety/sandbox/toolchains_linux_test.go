@@ -16,6 +16,7 @@ import (
 // Ordinary work with toolchains is done confined, without a network, on what this
 // machine has already.
 func TestToolchains(t *testing.T) {
+	t.Parallel()
 	const goMod = "module example.test/tool\n\ngo 1.26.0\n\nrequire golang.org/x/sys VERSION\n"
 	const goFile = "package tool\n\nimport \"golang.org/x/sys/cpu\"\n\nfunc Line() bool { return cpu.IsBigEndian }\n"
 	const goTest = "package tool\n\nimport \"testing\"\n\nfunc TestLine(t *testing.T) {\n\tif Line() {\n\t\tt.Fatal()\n\t}\n}\n"
@@ -87,6 +88,7 @@ func TestToolchains(t *testing.T) {
 			if strings.HasPrefix(tt.name, "go ") && version == "" {
 				t.Skip("the module is vendored, or was never downloaded")
 			}
+			t.Parallel()
 			b, root, env := toolBox(t, nil)
 			put(t, root, tt.files...)
 			var out strings.Builder

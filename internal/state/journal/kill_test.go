@@ -88,6 +88,7 @@ func appendForEver(dir string) error {
 // A process that is killed at any moment loses nothing that it acknowledged, and
 // the next one can go on. Every log sees 20 such deaths.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	logs := 1
 	if prooftest.Long() {
 		logs = 50

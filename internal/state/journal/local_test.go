@@ -126,6 +126,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 // Two stores on one folder are like two processes.
 func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, b := newFolder(t, LocalOptions{Dir: dir}), newFolder(t, LocalOptions{Dir: dir})
 	var m Meta

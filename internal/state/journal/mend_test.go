@@ -64,6 +64,7 @@ func events(t *testing.T, s *Local) map[string]string {
 func linesOf(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
 
 func TestMend(t *testing.T) {
+	t.Parallel()
 	cut := func(ls [][]byte, i int) [][]byte { return append(append([][]byte{}, ls[:i]...), ls[i+1:]...) }
 	for name, tt := range map[string]struct {
 		damage func([][]byte) [][]byte
@@ -97,6 +98,7 @@ func TestMend(t *testing.T) {
 		"a long line":       {func(ls [][]byte) [][]byte { ls[4] = append(bytes.Repeat([]byte("x"), 3*maxLine), '\n'); return ls }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			s, err := NewLocal(LocalOptions{Dir: dir})
 			if err != nil {
