@@ -66,7 +66,7 @@ func TestOracle(t *testing.T) {
 // oracleRun returns the seed of a run and how long it takes.
 func oracleRun(t *testing.T) (uint64, time.Duration) {
 	t.Helper()
-	seed, limit := uint64(1), 3*time.Second
+	seed, limit := uint64(1), time.Second
 	if prooftest.Long() {
 		limit = time.Minute
 	}
