@@ -88,7 +88,7 @@ func TestConfinedLife(t *testing.T) {
 				runs = append(runs, orphans)
 			}
 			for _, run := range runs {
-				cmd := exec.Command(os.Args[0], "-test.run", run)
+				cmd := exec.Command(os.Args[0], "-test.run", run, "-test.parallel", "8") // they mostly wait
 				cmd.Env = append(os.Environ(), "DURE_TEST_CONFINED="+m)
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s", run, err, out)

@@ -241,6 +241,7 @@ func TestForkBomb(t *testing.T) {
 	needs(t, "bash")
 	for _, m := range []string{byBwrap, byNamespaces} {
 		t.Run(m, func(t *testing.T) {
+			t.Parallel()
 			b, root := confined(t, m, func(c *Confinement) { c.Limits.Processes = 350 })
 			cmd := sh(`f() { f | f & }; f; sleep 600`)
 			cmd.Argv[0], cmd.Dir, cmd.Timeout = "bash", root, 700*time.Millisecond

@@ -166,6 +166,7 @@ func TestTalk(t *testing.T) {
 // What was written before the end can be read after it, and a process that still
 // holds the output does not keep the reader waiting.
 func TestOutAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	b := newBox(t)
 	for name, script := range map[string]string{
 		"alone":           "echo last words",
@@ -173,6 +174,7 @@ func TestOutAfterTheEnd(t *testing.T) {
 		"session outside": "setsid sleep 600 & echo last words",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if strings.Contains(script, "setsid") {
 				needs(t, "setsid")
 			}
@@ -374,6 +376,7 @@ func TestTerminalFlood(t *testing.T) {
 
 // The jobs of a shell on a terminal have groups of their own, and die with it.
 func TestTerminalSession(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash") // for job control
 	for name, end := range map[string]string{"of itself": "", "stopped": "sleep 600"} {
 		t.Run(name, func(t *testing.T) {
