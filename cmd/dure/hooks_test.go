@@ -191,13 +191,13 @@ func ahead(t *testing.T, address string, do func()) (url string) {
 }
 
 // The effects of hooks on the program itself, with processes, servers and a model of which
-// the script is known: of the first row of each event and every 24th of the others, or
+// the script is known: of the first row of each event and every 60th of the others, or
 // of all.
 func TestHookEffects(t *testing.T) {
 	t.Parallel()
 	scenes := hookScenes()
 	last := ""
-	for _, r := range prooftest.Sample(t, readHookRows(t), 24, func(r hookRow) bool {
+	for _, r := range prooftest.Sample(t, readHookRows(t), 60, func(r hookRow) bool {
 		event, _, _ := strings.Cut(r.scene, ": ")
 		first := event != last
 		last = event

@@ -17,6 +17,7 @@ var (
 )
 
 func TestModule(t *testing.T) {
+	t.Parallel()
 	tree, err := Load(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)

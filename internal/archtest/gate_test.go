@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"errors"
 	"fmt"
 	"go/token"
 	"go/types"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -123,6 +125,7 @@ func effect(f *types.Func) bool {
 // every type that fits, one through a function value every function of its shape,
 // and what is handed to other modules is called by them.
 func TestOneGate(t *testing.T) {
+	t.Parallel()
 	g := load(t)
 	for _, name := range append(slices.Collect(maps.Keys(gates)), resumes) {
 		f := g.funcs[name]
@@ -254,9 +257,8 @@ type graph struct {
 	invoked map[*types.Func]*ssa.Function // methods that are called through interfaces
 }
 
-// load reads the program. Other modules are known by their types alone.
-func load(t *testing.T) *graph {
-	t.Helper()
+// program reads the program once for all tests. Other modules are known by their types alone.
+var program = sync.OnceValues(func() (*ssa.Program, error) {
 	cfg := &packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedExportFile,
@@ -264,13 +266,23 @@ func load(t *testing.T) *graph {
 	}
 	pkgs, err := packages.Load(cfg, "dure/...")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if packages.PrintErrors(pkgs) > 0 {
-		t.Fatal("the program does not compile")
+		return nil, errors.New("the program does not compile")
 	}
 	prog, _ := ssautil.Packages(pkgs, ssa.InstantiateGenerics)
 	prog.Build()
+	return prog, nil
+})
+
+// load returns the graph of the program, of which nothing is reached.
+func load(t *testing.T) *graph {
+	t.Helper()
+	prog, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := &graph{
 		prog: prog, funcs: map[string]*ssa.Function{}, foreign: map[string]bool{}, cut: map[*ssa.Function]bool{},
 		from: map[*ssa.Function]*ssa.Function{}, taken: map[string][]*ssa.Function{}, types: map[types.Type]bool{},
