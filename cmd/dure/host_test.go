@@ -138,7 +138,7 @@ func (h *host) start(args ...string) {
 }
 
 // hostTime is more than anything takes that is waited for.
-const hostTime = 60 * time.Second
+const hostTime = 5 * time.Minute
 
 // say sends lines.
 func (h *host) say(lines ...string) {

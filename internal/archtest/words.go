@@ -77,7 +77,7 @@ var Powers = []Power{
 	},
 	{
 		Import:   "net/http",
-		Packages: []string{"client/control", "client/remote", "internal/frontend/serve", "internal/frontend/control/socket", "internal/frontend/auth", "internal/models", "internal/server", "internal/web", "internal/extend/mcp", "internal/frontend/mcpserve", "internal/frontend/telemetry", "internal/extend/oauth", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/inbound", "internal/bench"},
+		Packages: []string{"client/control", "client/remote", "internal/frontend/serve", "internal/frontend/control/socket", "internal/frontend/auth", "internal/models", "internal/extend/mcp", "internal/frontend/mcpserve", "internal/frontend/telemetry", "internal/extend/oauth", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/inbound", "internal/bench"},
 		Why:      "connections are made by the packages whose promise they are",
 	},
 }
@@ -95,8 +95,7 @@ func CheckPowers(t *Tree, powers []Power) []Fault {
 				if imp != p.Import {
 					continue
 				}
-				ours := func(pkg string) bool { return f.Dir == pkg || strings.HasPrefix(f.Dir, pkg+"/") }
-				if !slices.ContainsFunc(p.Packages, ours) {
+				if !slices.ContainsFunc(p.Packages, holds(f.Dir)) {
 					faults = append(faults, Fault{f.Path, f.line(spec.Pos()), "imports " + imp + ": " + p.Why})
 				}
 			}
