@@ -253,8 +253,9 @@ func TestProcessStop(t *testing.T) {
 				// Whether a child that was killed lets go of the output within drainGrace
 				// depends on how busy the machine is.
 				exit, _ := p.Wait()
-				tt.want.Left = exit.Left
-				ended(t, p, tt.want)
+				want := tt.want
+				want.Left = exit.Left
+				ended(t, p, want)
 			})
 		}
 	}
