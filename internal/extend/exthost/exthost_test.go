@@ -22,7 +22,7 @@ import (
 	"dure/internal/safety/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(prooftest.Many{M: m}) }
 
 // patience is how long a test waits for what has to come.
 const patience = 60 * time.Second
@@ -179,7 +179,7 @@ func TestModulesFail(t *testing.T) {
 		"flood.js":   `import { writeSync } from "fs"; export const handlers = { do: () => { for (;;) try { writeSync(1, '{"jsonrpc":"2.0","method":"log","params":{}}\n'); } catch {} } };`,
 		"errs.js":    `export const handlers = { do: () => { for (let i = 0; i < 2000; i++) process.stderr.write("x".repeat(10000)); process.exit(1); } };`,
 		"memory.js":  `export const handlers = { do: () => { const all = []; for (;;) all.push(Buffer.alloc(1 << 24, 1)); } };`,
-		"heap.js":    `export const handlers = { do: () => { const all = []; for (;;) all.push({ a: [all.length] }); } };`,
+		"heap.js":    `export const handlers = { do: () => { const all = []; for (;;) all.push(new Array(1e5).fill(all)); } };`,
 		"none.js":    `export const x = 1;`,
 		"other.js":   `export const handlers = { other: () => 1 };`,
 		"proto.js":   `export const handlers = { other: () => 1, more: () => 2 };`,

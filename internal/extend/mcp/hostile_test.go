@@ -87,6 +87,7 @@ func TestHostileServers(t *testing.T) {
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
 			r := newRig(t)
 			r.scripts[name] = c.script
 			s := r.open(Config{Servers: stdio(name), Roots: func() []string { return nil }, Elicit: func(context.Context, Elicitation) (Reply, error) {

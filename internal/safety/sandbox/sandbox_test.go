@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/prooftest"
 )
 
 // TestMain turns the test binary into a parent that can be killed, see
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		_, _ = b.Run(context.Background(), cmd)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(prooftest.Many{M: m}.Run())
 }
 
 // testConfig is that of most boxes here. A test that runs others once more has

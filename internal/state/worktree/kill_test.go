@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(prooftest.Many{M: m}.Run())
 }
 
 // live makes trees, works in them, merges and removes them.
@@ -100,8 +100,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	b.put("mine.txt", "not committed\n")
 	b.s.Now = func() time.Time { return time.Now().Add(2 * unfinishedFor) }
-	// Every 29th: that long after the beginning, from early to late.
-	for _, n := range prooftest.Sample(t, points, 29, nil) {
+	// Every 45th: that long after the beginning, from early to late.
+	for _, n := range prooftest.Sample(t, points, 45, nil) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), inChild+"="+strings.Join([]string{b.top, b.trees, b.home, b.git}, "\n"))
 		out := &strings.Builder{}
