@@ -84,6 +84,9 @@ func TestConfinedLife(t *testing.T) {
 			t.Parallel()
 			confined(t, m, nil)
 			runs := []string{tests, stopped}
+			if m == byLandlock && !prooftest.Long() { // the rest runs by namespaces
+				runs[0] = "^(TestRun|TestSignal|TestTerminal|TestClosedBox)$"
+			}
 			if m == byLandlock { // elsewhere numbers of processes differ inside
 				runs = append(runs, orphans)
 			}

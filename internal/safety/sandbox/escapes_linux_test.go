@@ -154,6 +154,18 @@ func repository(t *testing.T, root string) {
 	}
 }
 
+// tried returns the escapes that are tried by a mechanism. Two of them use namespaces: the
+// short form tries all escapes by one. It leaves out those that Landlock does not prevent.
+func tried(t *testing.T, mechanism string) []escape {
+	switch {
+	case mechanism == byBwrap:
+		return prooftest.Sample(t, escapes, 3, nil)
+	case mechanism == byLandlock && !prooftest.Long():
+		return slices.DeleteFunc(slices.Clone(escapes), func(e escape) bool { return e.reduced })
+	}
+	return escapes
+}
+
 // No attempt gets out, by any mechanism, but those that Explain owns up to where
 // there are no namespaces; and whatever was tried, what is protected is as it was.
 func TestEscapes(t *testing.T) {
@@ -167,7 +179,7 @@ func TestEscapes(t *testing.T) {
 				f.Hide = []string{filepath.Join(c.out, "secret"), filepath.Join(c.out, "agent")}
 				f.Limits = Limits{FileSize: 1 << 20}
 			})
-			for _, e := range escapes {
+			for _, e := range tried(t, m) {
 				t.Run(e.name, func(t *testing.T) {
 					if e.needs != "" {
 						needs(t, e.needs)
