@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	shortLogs = 400
+	shortLogs = 150
 	longLogs  = 10_000 // with DURE_LONG
 	seed      = 1
 	genuine   = 60 // answers that each provider's adapter reads for the pool

@@ -77,13 +77,13 @@ func (s sample) eval(t *testing.T, name, text, want string) {
 func TestSecrets(t *testing.T) {
 	all := corpus(t, "secrets", 150)
 	kinds := map[string]bool{}
-	for _, s := range prooftest.Sample(t, all, 4, func(s sample) bool {
+	for n, s := range prooftest.Sample(t, all, 16, func(s sample) bool {
 		kind := s.Group + fmt.Sprint(s.Kinds)
 		first := !kinds[kind]
 		kinds[kind] = true
 		return first
 	}) {
-		s.atBorders(t)
+		s.atBorders(t, n)
 	}
 	for _, s := range all {
 		s.eval(t, "as it is", s.Text, s.Want)
@@ -109,11 +109,14 @@ func TestSecrets(t *testing.T) {
 }
 
 // atBorders checks a secret over the end of a chunk, at every place of the secret.
-func (s sample) atBorders(t *testing.T) {
+func (s sample) atBorders(t *testing.T, n int) {
 	if s.Raw {
 		return
 	}
-	for _, at := range []int{0, 1, len(s.Leak) / 2, len(s.Leak)} {
+	for i, at := range []int{0, 1, len(s.Leak) / 2, len(s.Leak)} {
+		if i%2 != n%2 && !prooftest.Long() {
+			continue // the next sample has it
+		}
 		pad := strings.Repeat("a line of text\n", (chunkSize-maxSecret)/15)
 		pad += strings.Repeat(".", max(chunkSize-maxSecret-len(pad)-strings.Index(s.Text, s.Leak)-at-1, 0)) + "\n"
 		s.eval(t, "at a border", pad+s.Text, pad+s.Want)

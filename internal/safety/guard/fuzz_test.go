@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/prooftest"
 )
 
 // makers write secrets of every kind, with the random part that must not survive.
@@ -90,6 +92,10 @@ func TestLinear(t *testing.T) {
 		"\x1b]", "\x1b[", "\x1b[99D", "\x1b[9Cx", "a\r", "a\b", "\r", "=", "password=", "password=a ", `"password":"`, "://", "://a:", "[redacted:", "[redacted:x]", "4111 ", "4-", "1 ",
 		"account 1234567", "DE89 ", "eyJ", "eyJa.", "-----BEGIN PRIVATE KEY-----\n", "\u200d", "👩\u200d", "\U0001f3f4", "<password>", "--token ", "계좌 1234567890123456789 ", "Authorization: Basic ", "\xff", "\u202e",
 	}
+	size := 16 << 10
+	if prooftest.Long() {
+		size = 32 << 10
+	}
 	for _, unit := range units {
 		took := func(n, runs int) time.Duration {
 			text := strings.Repeat(unit, n/len(unit))
@@ -102,7 +108,7 @@ func TestLinear(t *testing.T) {
 			return least
 		}
 		for tries := 1; ; tries++ { // a busy machine may take its time once
-			short, long := took(32<<10, 3), took(256<<10, 1)
+			short, long := took(size, 3), took(8*size, 1)
 			if long <= 40*short+20*time.Millisecond { // 8 times as long
 				break
 			}

@@ -244,7 +244,7 @@ func readSample(t testing.TB, name string) string {
 
 // No file keeps the outline busy: each of these is as large as a file may be.
 func TestOutlineTime(t *testing.T) {
-	size := maxSource / 4 // still minutes for what takes the square of it
+	size := maxSource / 8 // still minutes for what takes the square of it
 	if prooftest.Long() {
 		size = maxSource
 	}

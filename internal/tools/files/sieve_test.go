@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dure/internal/prooftest"
 )
 
 // filter returns the lines that a pattern may match by its sieve, nil when it
@@ -60,10 +62,18 @@ var sievePatterns = []string{
 	`(?:x|\r)$`, `[\r]`, ".{5}", "a(?:bc|d)e", "(?i)straße", `\x{10ffff}`, `[^\x00-\x7f]`, `\x{fffd}`, "(?:^|,)a", "a(?:$|,)",
 }
 
+// times returns how often a random test runs.
+func times(short, long int) int {
+	if prooftest.Long() {
+		return long
+	}
+	return short
+}
+
 func TestSieve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	parts := []string{"a", "b", "c", "x", "k", "K", "ſ", "foo", " ", ",", "\n", "\r\n", "\r", "\n\n", "두레", "é", "5", "\xff", "\xed", "STRASSE", "straße", "d", "ab"}
-	for range 800 {
+	for range times(300, 800) {
 		var text strings.Builder
 		for range rng.IntN(25) {
 			text.WriteString(parts[rng.IntN(len(parts))])
@@ -78,7 +88,7 @@ func TestSieve(t *testing.T) {
 func TestSieveGivesUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var text bytes.Buffer
-	for range 50_000 {
+	for range times(15_000, 50_000) {
 		for range 40 {
 			text.WriteByte("ab"[rng.IntN(2)])
 		}
@@ -126,7 +136,7 @@ func TestSearchIsTheSameWithoutHelp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := []string{"alpha", "Beta", "x", "K", "\u212a", "long s ſ", "naïve", "두레", "12.5", "", "\t", "a_b", "foo(bar)", "\xff", "end", "\x1b[0m"}
 	var texts []string
-	for range 80 {
+	for range times(40, 80) {
 		var b strings.Builder
 		for range rng.IntN(30) {
 			for range rng.IntN(5) {

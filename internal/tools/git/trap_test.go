@@ -213,7 +213,7 @@ func TestTraps(t *testing.T) {
 		t.Skip("the programs are shell scripts")
 	}
 	seen := map[any]bool{}
-	inputs := prooftest.Sample(t, everything, 3, func(i in) bool { // the first of each command
+	inputs := prooftest.Sample(t, everything, 9, func(i in) bool { // the first of each command
 		first := !seen[i["command"]]
 		seen[i["command"]] = true
 		return first

@@ -279,7 +279,7 @@ func TestSessionLog(t *testing.T) {
 // TestManyOfOneID is what a hostile transcript makes of names that are taken: it
 // would run for minutes if each were counted from the beginning.
 func TestManyOfOneID(t *testing.T) {
-	n := 5000
+	n := 2000
 	if prooftest.Long() {
 		n = 20_000
 	}

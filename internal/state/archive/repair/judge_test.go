@@ -346,7 +346,7 @@ var wholeFile = map[string]func(r *rand.Rand, l []string) []byte{
 
 func TestWholeFile(t *testing.T) {
 	for name, change := range wholeFile {
-		for seed := range runs(8, 50) {
+		for seed := range runs(4, 100) {
 			r := rand.New(rand.NewPCG(7, uint64(seed)))
 			p := newPile(r)
 			data := change(r, p.lines)
@@ -531,7 +531,7 @@ func edit(f func(r *rand.Rand, fields map[string]any)) func(*rand.Rand, []string
 // are kept, once.
 func TestMisfits(t *testing.T) {
 	names := slices.Sorted(maps.Keys(misfits))
-	for seed := range runs(400, 100) {
+	for seed := range runs(160, 250) {
 		r := rand.New(rand.NewPCG(8, uint64(seed)))
 		p := newPile(r)
 		l := slices.Clone(p.lines)

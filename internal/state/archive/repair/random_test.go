@@ -164,7 +164,7 @@ func (w *wreck) expected() (ids []string) {
 }
 
 func TestRandomDamage(t *testing.T) {
-	runs := 400
+	runs := 200
 	if prooftest.Long() {
 		runs = 100_000
 	}

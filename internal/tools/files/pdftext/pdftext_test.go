@@ -138,13 +138,13 @@ func TestFilters(t *testing.T) {
 // Hostile files end soon, with what there is or nothing.
 func TestHostile(t *testing.T) {
 	deep := strings.Repeat("[", 1<<20)
-	bomb := strings.Repeat("BT /F 10 Tf (x) Tj ET ", 4<<20)
+	bomb := packed(strings.Repeat("BT /F 10 Tf (x) Tj ET ", maxStream/16), "") // 44 MiB
 	for name, data := range map[string][]byte{
 		"deep in the file":        made(catalog, onePage, deep, drawn(""), latin),
 		"deep dictionaries":       made(catalog, onePage, page, drawn(strings.Repeat("<</a", 1<<20)), latin),
 		"deep in a packed stream": made(catalog, onePage, page, packed(deep, ""), latin),
-		"much unpacked":           made(catalog, onePage, page, packed(bomb, ""), latin),
-		"unpacked many times":     made(catalog, onePage, "<< /Contents ["+strings.Repeat("4 0 R ", 10_000)+"] >>", packed(bomb, ""), latin),
+		"much unpacked":           made(catalog, onePage, page, bomb, latin),
+		"unpacked many times":     made(catalog, onePage, "<< /Contents ["+strings.Repeat("4 0 R ", 10_000)+"] >>", bomb, latin),
 		"form in itself":          made(catalog, onePage, "<< /Contents 4 0 R /Resources << /XObject << /X 6 0 R >> >> >>", drawn(strings.Repeat("/X Do ", 100)), latin, "<< /Subtype /Form /Length 12 /Resources << /XObject << /X 6 0 R >> >> >>\nstream\n/X Do /X Do \nendstream"),
 		"length is itself":        made(catalog, onePage, page, "<< /Length 4 0 R >>\nstream\nx\nendstream", latin),
 		"reference to itself":     made("1 0 R", "2 0 R"),
