@@ -270,7 +270,11 @@ func TestSwappedWalls(t *testing.T) {
 					}
 				}
 			})
-			for range 20 {
+			runs := 8
+			if prooftest.Long() {
+				runs = 20
+			}
+			for range runs {
 				cmd := sh("echo ESCAPED > " + c.out + "/x/made")
 				cmd.Dir = root
 				_, _ = b.Run(t.Context(), cmd) // it may as well not start
