@@ -54,6 +54,19 @@ func hasMark(part []byte, pattern *regexp.Regexp) bool {
 	return slices.ContainsFunc(markNames, named) && pattern.Match(part)
 }
 
+// withoutMarks returns a part without its marks, and without the comma and the space in front
+// of each. A pattern that begins with these would be slow: it would have no literal to look for.
+func withoutMarks(part []byte, pattern *regexp.Regexp) []byte {
+	var rest []byte
+	from := 0
+	for _, at := range pattern.FindAllIndex(part, -1) {
+		before := bytes.TrimRight(part[from:at[0]], " \t\n\f\r")
+		rest = append(rest, bytes.TrimSuffix(before, []byte(","))...)
+		from = at[1]
+	}
+	return append(rest, part[from:]...)
+}
+
 // marked counts as the APIs do that cache what marks ask for: the newest prefix
 // that a mark finds, at most back parts in front of it, is read, and the rest up
 // to the last mark is written.
@@ -65,7 +78,7 @@ func (c *cache) marked(parts []json.RawMessage, pattern *regexp.Regexp, back int
 	size := 0
 	for i, part := range parts {
 		if hasMark(part, pattern) {
-			part = pattern.ReplaceAll(part, nil)
+			part = withoutMarks(part, pattern)
 			at = append(at, i)
 		}
 		sum = c.next(sum, part)
@@ -90,7 +103,7 @@ func (c *cache) marked(parts []json.RawMessage, pattern *regexp.Regexp, back int
 
 // breakPattern matches a mark of OpenAI's formats.
 var breakPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`,?\s*"prompt_cache_breakpoint"\s*:\s*\{[^{}]*\}`)
+	return regexp.MustCompile(`"prompt_cache_breakpoint"\s*:\s*\{[^{}]*\}`)
 })
 
 // open counts as OpenAI does: by marks when it is told so, or by itself.

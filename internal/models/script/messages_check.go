@@ -333,7 +333,7 @@ func sign(thinking string) string {
 
 // markPattern matches a cache mark.
 var markPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`,?\s*"cache_control"\s*:\s*\{[^{}]*\}`)
+	return regexp.MustCompile(`"cache_control"\s*:\s*\{[^{}]*\}`)
 })
 
 func marked(raw []byte) int {
