@@ -104,24 +104,27 @@ func killMarked(mark string) {
 	}
 }
 
-// killIfMarked holds on to the process while it looks, so that it cannot kill
+// killIfMarked looks again while it holds on to a marked process, so that it cannot kill
 // another one that got its number meanwhile.
 func killIfMarked(pid int, entry []byte) bool {
+	if pid == os.Getpid() || !carriesMark(pid, entry) {
+		return false
+	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil && !errors.Is(err, unix.ENOSYS) {
-		return false
-	}
-	if err == nil {
-		defer func() { _ = unix.Close(fd) }()
-	}
-	env, rerr := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if rerr != nil || pid == os.Getpid() || !bytes.HasPrefix(env, entry) && !bytes.Contains(env, append([]byte{0}, entry...)) {
-		return false
-	}
-	if err != nil { // a kernel without pidfds
+	if errors.Is(err, unix.ENOSYS) { // a kernel without pidfds
 		return unix.Kill(pid, unix.SIGKILL) == nil
 	}
-	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return carriesMark(pid, entry) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+}
+
+// carriesMark reports whether a process carries an entry, which ends in a zero, in its environment.
+func carriesMark(pid int, entry []byte) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && (bytes.HasPrefix(env, entry) || bytes.Contains(env, append([]byte{0}, entry...)))
 }
 
 // pollable returns a copy of a file that reading can be interrupted on.
