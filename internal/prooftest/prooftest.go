@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,8 @@ func Link(t testing.TB, err error) {
 }
 
 // Many runs the tests of a package, four at a time on each processor unless -parallel says
-// otherwise: for tests that mostly wait, for processes, servers and the disk.
+// otherwise: for tests that mostly wait, for processes, servers and the disk. Their garbage
+// is small, and is collected less often than by default.
 type Many struct{ M *testing.M }
 
 // Run runs them and returns the exit code, as [testing.M.Run] does.
@@ -95,6 +97,9 @@ func (m Many) Run() int {
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // a number, which the flag takes
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
 	}
 	return m.M.Run()
 }
