@@ -32,7 +32,7 @@ func TestCrashHistory(t *testing.T) {
 			return newStoryRun(dir, files, app.Wires[n%len(app.Wires)])
 		},
 		check: (*crashRun).checkStory,
-	}.run(t, 225)
+	}.run(t, 300)
 }
 
 // checkStory has the model read what it has not been told yet, and looks at everything
