@@ -431,14 +431,18 @@ func TestRivals(t *testing.T) {
 	second, in := o.open()
 	o.write(in+"old.md", "Second.")
 	o.write(in+"prompts/clerk.md", "Second.")
-	errs := make(chan error, 2)
-	for id, c := range map[string]*Changesets{first: o.c, second: other} {
+	sets, digests := map[string]*Changesets{first: o.c, second: other}, map[string]string{}
+	for id, c := range sets { // before the first of them commits
 		change, err := c.Look(id)
 		if err != nil {
 			t.Fatal(err)
 		}
+		digests[id] = change.Digest
+	}
+	errs := make(chan error, 2)
+	for id, c := range sets {
 		go func() {
-			_, err := c.Commit(t.Context(), id, change.Digest)
+			_, err := c.Commit(t.Context(), id, digests[id])
 			errs <- err
 		}()
 	}
