@@ -140,8 +140,8 @@ func missingPrograms(t *testing.T) []string {
 }
 
 // chosen are the numbers of the attacks of a pass: all, or one of each class, another in
-// each pass, and a few more. Where attacks are confined, half of the classes take their turn
-// in one pass and half in the next.
+// each pass, and a few more. Where attacks are confined, a third of the classes take their
+// turn in each pass.
 func (f *field) chosen(turn int) []int {
 	all := readPolicyCases(f.t, "attacks", f.arenas[0].place)
 	var numbers []int
@@ -161,7 +161,7 @@ func (f *field) chosen(turn int) []int {
 	}
 	for i, name := range slices.Sorted(maps.Keys(size)) {
 		left[name] = turn % size[name]
-		if f.mechanism != "" && i%2 == turn%2 {
+		if f.mechanism != "" && i%3 != turn%3 {
 			left[name] = -1
 		}
 	}

@@ -205,7 +205,7 @@ func TestRules(t *testing.T) {
 		{
 			name: "phrases",
 			check: func(t *Tree) []Fault {
-				return CheckWords(t, append(Phrases, Literal("/where/it/was", "a path"), Phrase{Match: regexp.MustCompile("h[ou]st"), Why: "a host"}))
+				return CheckWords(t, append(Phrases, Literal("/where/it/was", "a path"), Phrase{Match: regexp.MustCompile("h[ou]st"), Has: []string{"st"}, Why: "a host"}))
 			},
 			files: map[string]string{
 				"docs/x.md":       "one\nsee issue 12 and /where/it/was/built, it failed to start\n",
