@@ -14,9 +14,9 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
-	"dure/internal/state/transcript"
 	"dure/internal/tools/catalog"
 )
 
@@ -57,12 +57,12 @@ func (a *App) newCrew(c toolConfig) *crew {
 		},
 		May: func(d swarm.Definition) error { return mayHand(c.as, c.pol, d) },
 		Earlier: func(ctx context.Context, child string) (string, string, bool) {
-			return a.earlier(ctx, c.Session, child)
+			return a.earlier(ctx, c.ID, child)
 		},
 		Foreground: !slices.Contains([]string{"", "0", "false"}, strings.ToLower(cmp.Or(env("DURE_DISABLE_BACKGROUND_TASKS"), env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")))),
 		Progressed: func(p agent.CrewProgressed) error { return c.Record(p) },
 		Tell:       a.tell, Boss: c.Parent,
-		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.Session, short) },
+		Full:      func(ctx context.Context, short string) (string, bool) { return a.fullID(ctx, c.ID, short) },
 		MergeTool: dialect.Name(swarm.MergeTool), RemoveTool: dialect.Name(swarm.RemoveTool), Isolation: a.isolation(c),
 		Follow: a.follow,
 	}
@@ -82,7 +82,7 @@ func mayHand(as swarm.Definition, pol *policy.Policy, d swarm.Definition) error 
 }
 
 // revive has the work of an agent go on that an earlier program has left.
-func (c *crew) revive(handle string, p transcript.Pending) session.Revival {
+func (c *crew) revive(handle string, p agent.PendingCall) plug.Revival {
 	if r := c.Revive(handle, p.Tool, p.Key, p.Input); r != nil {
 		return r
 	}
@@ -94,7 +94,7 @@ func (c *crew) extra(tools func(agent.Spec) bool) extra {
 	if !has(tools, swarm.Tool, "agents") {
 		return nil
 	}
-	return func(context.Context, session.Moment) []agent.ContextAdded {
+	return func(context.Context, plug.Moment) []agent.ContextAdded {
 		text := swarm.List(c.tool, c.Offered())
 		if text == "" {
 			return nil
@@ -153,7 +153,7 @@ func isChildID(id string) bool {
 var neverChild = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
 
 // skillChild returns what a skill's session of a type of agents is opened with.
-func (a *App) skillChild(b session.Build, k *skillset, types *swarm.Types, as swarm.Definition) func(string) (agent.Child, error) {
+func (a *App) skillChild(b plug.Session, k *skillset, types *swarm.Types, as swarm.Definition) func(string) (agent.Child, error) {
 	return func(kind string) (agent.Child, error) {
 		d, ok := types.Find(kind)
 		if !ok {
@@ -162,7 +162,7 @@ func (a *App) skillChild(b session.Build, k *skillset, types *swarm.Types, as sw
 		if err := mayHand(as, k.pol, d); err != nil {
 			return agent.Child{}, fmt.Errorf("the agent %s: %w", d.Name, err)
 		}
-		return a.childFor(toolConfig{Build: b, skills: k, pol: k.pol}, d, swarm.Task{})
+		return a.childFor(toolConfig{Session: b, skills: k, pol: k.pol}, d, swarm.Task{})
 	}
 }
 
@@ -236,8 +236,8 @@ func (a *App) modelOfType(c toolConfig, d swarm.Definition) (string, error) {
 func (a *App) mayAsk(c toolConfig, model string) bool {
 	provider := a.servedBy(model)
 	names := append([]string{a.cfg.Model, a.cfg.SmallModel}, a.cfg.Fallback...)
-	if c.Build.Model != nil {
-		names = append(names, c.Build.Model())
+	if c.Session.Model != nil {
+		names = append(names, c.Session.Model())
 	}
 	for _, p := range a.cfg.Profiles {
 		if p.Model != nil {
@@ -255,7 +255,7 @@ func errElsewhere(model string) error {
 // asAgent is the type that a session runs as: that of a child, or that of the command
 // line, of its log, or of the settings; the zero one = none. It makes the kind of work what the
 // type says of it, as far as that asks no less.
-func (a *App) asAgent(b session.Build, types *swarm.Types, work *config.Work) (swarm.Definition, error) {
+func (a *App) asAgent(b plug.Session, types *swarm.Types, work *config.Work) (swarm.Definition, error) {
 	name := cmp.Or(a.opts.Flags.Agent, b.Open.Agent, b.Agent, a.cfg.Extend.Agent, a.pluginAgent(b.Open.Workdir))
 	if b.Child != nil {
 		work.Effort = cmp.Or(b.Child.Effort, work.Effort)
@@ -285,7 +285,7 @@ func (a *App) asAgent(b session.Build, types *swarm.Types, work *config.Work) (s
 	if a.opts.Flags.Model == "" && b.Open.Model == "" && b.Stored.Model == "" {
 		early := b
 		early.Model = nil // the session is not open yet
-		if m := a.agentModel(toolConfig{Build: early}, d); m != "" {
+		if m := a.agentModel(toolConfig{Session: early}, d); m != "" {
 			work.Model = m
 		}
 	}
@@ -340,7 +340,7 @@ type role struct {
 
 // roleOf returns the role of a session: of a child, what it was opened with, and no tool
 // that its parent does not have, but for those of servers of its own.
-func (a *App) roleOf(cat *catalog.Catalog, b session.Build, as swarm.Definition, own *connected, d *decider) (r role) {
+func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, own *connected, d *decider) (r role) {
 	tools, without := as.Tools, as.Without
 	r.name, r.system = as.Name, as.Prompt
 	if c := b.Child; c != nil {
@@ -383,7 +383,7 @@ func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agen
 }
 
 // begins has the code of a bundle take part in a session, and its type speak first.
-func (s toolSet) begins(p *session.Parts, b session.Build, as swarm.Definition) {
+func (s toolSet) begins(p *session.Parts, b plug.Session, as swarm.Definition) {
 	s.code.into(p)
 	s.code.requires(p, b)
 	begins(p, b, as)
@@ -391,7 +391,7 @@ func (s toolSet) begins(p *session.Parts, b session.Build, as swarm.Definition) 
 }
 
 // begins has a new session that runs as an agent begin with what that says first.
-func begins(p *session.Parts, b session.Build, as swarm.Definition) {
+func begins(p *session.Parts, b plug.Session, as swarm.Definition) {
 	if as.Initial == "" || b.Child != nil {
 		return
 	}

@@ -100,7 +100,7 @@ func (a *App) connectBoth(b serverPlace, as swarm.Definition, cat *catalog.Catal
 // connectOwn begins to connect the servers that a type of agents defines itself, for one
 // session, with which they end. It notes which of them are not used. nil = there are none.
 func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalog) *connected {
-	if len(as.Servers) == 0 || b.Open.Edit || b.Session == "" {
+	if len(as.Servers) == 0 || b.Open.Edit || b.ID == "" {
 		return nil
 	}
 	prefix := agentServer(as.Name, "")
@@ -116,7 +116,7 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 		default:
 			note := agent.Note{Level: "warn", Code: "servers", Text: "the server " + servers.Clip(k.Name) + ": " + cmp.Or(unusedWhy[k.State], k.Why) + "; dure mcp get " + servers.Clip(k.Name)}
 			if err := b.Record(note); err != nil {
-				a.opts.Logger.Warn("noting a server that is not used", "session", b.Session, "error", err)
+				a.opts.Logger.Warn("noting a server that is not used", "session", b.ID, "error", err)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 	if top := a.hookedOf(b.Parent).first(); top != nil { // who is asked what agents need
 		c.asks, c.person, c.record = top.b.Open.Approver, top.b.Reach, top.b.Record
 	}
-	c.prefix, c.awaits, c.catalogs[b.Session] = prefix, true, cat
+	c.prefix, c.awaits, c.catalogs[b.ID] = prefix, true, cat
 	c.set = mcp.New(c.config(list))
 	c.set.Connect()
 	return c

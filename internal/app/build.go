@@ -15,6 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -25,7 +26,7 @@ import (
 )
 
 // build makes the parts of a session.
-func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
+func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	var deciding *decider // nothing is listed before it is there
 	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.pol.DeniesRead(path) })
 	if err != nil {
@@ -50,16 +51,16 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 	var hk *hooked // nothing runs before it is there
 	offers, who := a.offers(cat, work, b)
 	tracker, keep, known := deciding.tracks(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
-	set, err := a.tools(toolConfig{Build: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
-	a.reaches(b.Session, &b.Reach)
-	connected, own := a.connectBoth(serverPlace{Build: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
+	a.reaches(b.ID, &b.Reach)
+	connected, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
 	done, grd := a.closer(b, set, keep, box, connected, own), a.guard(b)
 	*who = a.roleOf(cat, b, as, own, deciding)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
-	var parts []loop.Stage
+	var parts []plug.Stage
 	if err == nil {
 		parts, err = a.enlist(b, deciding, *who)
 		parts = append(parts, a.staysOut(b, ws, workdir)...)
@@ -80,25 +81,25 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, own.extra, toldTools(offers))...),
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
-		Catalog: func() session.Catalog { return deciding.stepOf(offers()) },
+		Catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
 		System:  write,
 		Gate:    a.upper.over(b, known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...))),
 		Guard:   grd.Check,
-		Clean:   func(spec agent.Spec) loop.Cleaner { return grd.Stream(spec) },
+		Clean:   func(spec agent.Spec) plug.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
 		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
 		Heard:   func() { set.heard(); deciding.look() }, // before the turn that was asked for
-		SetMode: a.members.mode(b.Session, deciding.pol.SetMode),
-		Grant:   a.members.grant(b.Session, deciding.grant), Revoke: a.members.revoke(b.Session, deciding.pol),
+		SetMode: a.members.mode(b.ID, deciding.pol.SetMode),
+		Grant:   a.members.grant(b.ID, deciding.grant), Revoke: a.members.revoke(b.ID, deciding.pol),
 		Offer: deciding.offer, Revive: set.crew.revive,
 		Rewind: keep.rewinder(b),
 		Accept: keep.accepter(b), Reject: keep.rejecter(b),
 		Plans:   a.plans(b, work, deciding),
-		Rewound: func(past []agent.Message) { restore(set.todos, b.Session, past) },
+		Rewound: func(past []agent.Message) { restore(set.todos, b.ID, past) },
 		Ended:   known.until(around.learning.ended),
-		Close:   func() { a.members.leave(b.Session); known.close(); around.close(); done() },
+		Close:   func() { a.members.leave(b.ID); known.close(); around.close(); done() },
 	}
 	hk.into(&p, as, deciding.refresh)
 	set.begins(&p, b, as)
@@ -107,7 +108,7 @@ func (a *App) build(_ context.Context, b session.Build) (session.Parts, error) {
 }
 
 // folder opens the folder of a session, and what finds programs outside of it.
-func (a *App) folder(b session.Build, hidden func(path string) bool) (ws *workspace.Workspace, dir string, find func(string) string, err error) {
+func (a *App) folder(b plug.Session, hidden func(path string) bool) (ws *workspace.Workspace, dir string, find func(string) string, err error) {
 	if dir = b.Open.Workdir; dir == "" {
 		dir = a.opts.Workdir
 	}
@@ -123,8 +124,8 @@ func (a *App) folder(b session.Build, hidden func(path string) bool) (ws *worksp
 }
 
 // closer returns what gives back what a session has taken.
-func (a *App) closer(b session.Build, set toolSet, keep *keeper, box *sandbox.Box, servers, own *connected) func() {
-	id := b.Session
+func (a *App) closer(b plug.Session, set toolSet, keep *keeper, box *sandbox.Box, servers, own *connected) func() {
+	id := b.ID
 	return func() {
 		if own != nil {
 			own.set.Close()
@@ -141,7 +142,7 @@ func (a *App) closer(b session.Build, set toolSet, keep *keeper, box *sandbox.Bo
 }
 
 // guard decides what the results of a session may carry back.
-func (a *App) guard(b session.Build) *guard.Guard {
+func (a *App) guard(b plug.Session) *guard.Guard {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	return guard.New(guard.Config{
 		Patterns: a.patterns,
@@ -186,19 +187,19 @@ func restore(t *builtin.Todos, id string, past []agent.Message) {
 }
 
 // stepOf is a step of the catalog as sessions have it.
-func (d *decider) stepOf(s *catalog.Step) session.Catalog {
+func (d *decider) stepOf(s *catalog.Step) plug.Catalog {
 	refuse := func(name string) *agent.ToolError { return d.refused(s.Refuse(name), name) }
-	return session.Catalog{
+	return plug.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
-		Tools: loop.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
+		Tools: plug.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
 	}
 }
 
 // gate is the ordered list of stages. Hooks and middleware go between the two
 // halves of the policy. Settings that have changed hold for each call that is decided on,
 // and not only from the next turn: refresh takes them over.
-func gate(pol *policy.Policy, refresh func() error) []loop.Stage {
-	return []loop.Stage{
+func gate(pol *policy.Policy, refresh func() error) []plug.Stage {
+	return []plug.Stage{
 		{Name: "policy.before", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 			if err := refresh(); err != nil {
 				return agent.Decision{}, err

@@ -153,7 +153,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 	if e == nil {
 		return nil, nil
 	}
-	run := &codeRun{effective: e, app: a, agent: kind, instance: c.Session, cat: c.cat, standing: standing{build: c.Build}}
+	run := &codeRun{effective: e, app: a, agent: kind, instance: c.ID, cat: c.cat, standing: standing{build: c.Session}}
 	run.host = exthost.New(exthost.Config{
 		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
 		Node: func() (string, error) {
@@ -165,7 +165,7 @@ func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
 		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Clean: a.patterns.Redact, Logger: a.opts.Logger,
 		Invoke: run.invoke, Asks: run.asks,
 	})
-	k.follows(c.Session, c.Parent)
+	k.follows(c.ID, c.Parent)
 	err := run.tools(c, k, e)
 	if err == nil {
 		err = run.extend(e)

@@ -13,7 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/exthost"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/tools/catalog"
 )
@@ -92,7 +92,7 @@ func (r *codeRun) bring(ctx context.Context) error {
 
 // choose has extensions say which tools a step has, and with what words. What they leave
 // out cannot be called in it.
-func (r *codeRun) choose(ctx context.Context, c session.Catalog) (session.Catalog, error) {
+func (r *codeRun) choose(ctx context.Context, c plug.Catalog) (plug.Catalog, error) {
 	m, all := r.moment(), r.items(c.Specs)
 	if m.ToolCatalog = r.wants(); m.ToolCatalog == nil {
 		m.ToolCatalog = all
@@ -186,7 +186,7 @@ func (r *codeRun) calling(ctx context.Context, c agent.Call) (json.RawMessage, e
 var errCut = errors.New("it did not come to its end")
 
 // wrap has extensions around a call that was decided about. It runs as that, once at most.
-func (r *codeRun) wrap(_ agent.Tool, next loop.Run) loop.Run {
+func (r *codeRun) wrap(_ agent.Tool, next plug.Run) plug.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		var ran bool
 		var got agent.Result

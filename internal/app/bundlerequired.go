@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 )
 
@@ -29,13 +30,13 @@ type required struct {
 }
 
 // requires has an agent of a bundle call what it has to call.
-func (r *codeRun) requires(p *session.Parts, b session.Build) {
+func (r *codeRun) requires(p *session.Parts, b plug.Session) {
 	if r == nil || len(r.effective.Agent.Spec.(*bundle.Agent).RequiredTools) == 0 {
 		return
 	}
 	q := &required{names: r.effective.Agent.Spec.(*bundle.Agent).RequiredTools, note: func(text string) {
 		if err := b.Record(agent.Note{Level: "warn", Text: text}); err != nil {
-			r.app.opts.Logger.Warn("noting a turn without a tool that has to be called", "session", b.Session, "error", err)
+			r.app.opts.Logger.Warn("noting a turn without a tool that has to be called", "session", b.ID, "error", err)
 		}
 	}}
 	for _, t := range r.effective.Tools {

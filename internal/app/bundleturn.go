@@ -12,7 +12,7 @@ import (
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/hooks"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 )
 
@@ -27,7 +27,7 @@ const fromExtensions = "extensions"
 
 // standing is where the turn of a session is, for its extensions.
 type standing struct {
-	build session.Build
+	build plug.Session
 	about json.RawMessage // of the agent: what it is made of
 
 	at      sync.Mutex
@@ -37,7 +37,7 @@ type standing struct {
 	wanted  []exthost.CatalogItem // the catalog as those around a step have it; nil = as it is
 	said    []agent.ContextAdded  // what is added before the next request
 	kept    map[string]string     // what the log has of what extensions keep
-	catalog func() session.Catalog
+	catalog func() plug.Catalog
 	deaf    func() // ends what tells extensions of the log; nil = nothing does
 }
 
@@ -83,7 +83,7 @@ func (r *codeRun) around(p *session.Parts) {
 	}
 	p.Hooks.AroundTurn, p.Hooks.AroundStep = r.aroundTurn, r.aroundStep
 	more := p.Extra
-	p.Extra = func(ctx context.Context, at session.Moment) []agent.ContextAdded {
+	p.Extra = func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 		var all []agent.ContextAdded
 		if more != nil {
 			all = more(ctx, at)
@@ -145,7 +145,7 @@ func (r *codeRun) aroundTurn(ctx context.Context, run func(context.Context) erro
 }
 
 // aroundStep has extensions around a step. Tools that they have by now belong to it.
-func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.Context) (loop.Stepped, error)) error {
+func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.Context) (plug.Stepped, error)) error {
 	r.at.Lock()
 	r.step, r.wanted = number, nil
 	r.at.Unlock()
@@ -161,7 +161,7 @@ func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.C
 	r.adds(m.Step.ID, m, to)
 	to.ToolCatalog = r.items(r.catalog().Specs)
 	all := to.ToolCatalog
-	ran, failed, done := false, error(nil), loop.Stepped{}
+	ran, failed, done := false, error(nil), plug.Stepped{}
 	_, err = r.set.Wrap(ctx, exthost.AtStep, to, func(ctx context.Context, m exthost.Moment) (json.RawMessage, error) {
 		if !equalJSON(all, m.ToolCatalog) {
 			r.at.Lock()

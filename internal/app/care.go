@@ -2,8 +2,7 @@ package app
 
 import (
 	"dure/agent"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
@@ -18,7 +17,7 @@ type care struct {
 	checking *verification
 }
 
-func (a *App) newCare(b session.Build, ws *workspace.Workspace, workdir string, verify bool, pol *policy.Policy, tracker *workspace.Tracker, grd *guard.Guard) care {
+func (a *App) newCare(b plug.Session, ws *workspace.Workspace, workdir string, verify bool, pol *policy.Policy, tracker *workspace.Tracker, grd *guard.Guard) care {
 	return care{a, a.newMentions(b, ws, pol, tracker, grd), a.newReflexion(b, cleaner(grd)), a.newVerification(ws, workdir, verify)}
 }
 
@@ -27,7 +26,7 @@ func (c care) extras() []extra {
 }
 
 // wrap is the middleware of calls, the outermost first.
-func (c care) wrap() (list []func(agent.Tool, loop.Run) loop.Run) {
+func (c care) wrap() (list []func(agent.Tool, plug.Run) plug.Run) {
 	if c.learning != nil {
 		list = append(list, c.learning.wrap)
 	}

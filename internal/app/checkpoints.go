@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint"
@@ -56,20 +55,20 @@ const fresh = 2 * time.Second
 const patience = 30 * time.Second
 
 // keeper returns the keeper of a session; nil when nothing is to be kept.
-func (a *App) keeper(b session.Build, ws *workspace.Workspace) *keeper {
+func (a *App) keeper(b plug.Session, ws *workspace.Workspace) *keeper {
 	if a.cfg.NoCheckpoints || a.opts.Flags.Scratch {
 		return nil
 	}
 	k := &keeper{
-		session: b.Session, root: ws.Root(), record: func(body agent.Body) error { return b.Record(body) }, outcome: b.Outcome,
-		log: a.opts.Logger.With("session", b.Session),
+		session: b.ID, root: ws.Root(), record: func(body agent.Body) error { return b.Record(body) }, outcome: b.Outcome,
+		log: a.opts.Logger.With("session", b.ID),
 	}
 	parent := cmp.Or(b.Parent, worksFor(b.Stored))
 	if a.upper.works(parent) {
 		parent = "" // whose snapshots are another process's
 	}
 	ctx := context.Background() // it takes no longer than a look at the list of sessions
-	a.families.join(k, a.rootOf(ctx, b.Session, parent, ws.Root()), func(id string) *family {
+	a.families.join(k, a.rootOf(ctx, b.ID, parent, ws.Root()), func(id string) *family {
 		return &family{session: id, cfg: a.snapshots(id, ws.Root()), jobs: map[string]*keeper{}}
 	})
 	return k
@@ -160,7 +159,7 @@ func (k *keeper) fail(err error) {
 
 // wrap takes a snapshot before a call that may change files, and one after it. A
 // tool that names what it writes has those looked at alone.
-func (k *keeper) wrap(_ agent.Tool, next loop.Run) loop.Run {
+func (k *keeper) wrap(_ agent.Tool, next plug.Run) plug.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		env := agent.CallEnvOf(ctx)
 		if !changes(env) {

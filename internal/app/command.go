@@ -6,7 +6,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/keys"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
@@ -22,7 +22,7 @@ func (a *App) ToolNames() []string {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	cat := catalog.New(catalog.Config{Dialect: dialect})
 	box := sandbox.New(sandbox.Config{})
-	set, err := a.tools(toolConfig{Build: session.Build{}, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: a.cfg.Profile, find: sandbox.Find})
+	set, err := a.tools(toolConfig{Session: plug.Session{}, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: a.cfg.Profile, find: sandbox.Find})
 	if err != nil {
 		return nil
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/compact"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
 
 // compactor shortens the conversations of a session; nil when settings forbid it.
-func (a *App) compactor(b session.Build, todos *builtin.Todos) func(context.Context, session.Compaction) (*agent.ContextCompacted, error) {
+func (a *App) compactor(b plug.Session, todos *builtin.Todos) func(context.Context, plug.Compaction) (*agent.ContextCompacted, error) {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	cfg := compact.Config{Options: a.compactOptions(), Recall: dialect.Name(recallTool)}
 	if !a.cfg.NoAI {
@@ -26,13 +26,13 @@ func (a *App) compactor(b session.Build, todos *builtin.Todos) func(context.Cont
 		}
 	}
 	c := compact.New(cfg)
-	return func(ctx context.Context, s session.Compaction) (*agent.ContextCompacted, error) {
+	return func(ctx context.Context, s plug.Compaction) (*agent.ContextCompacted, error) {
 		return c.Compact(ctx, compact.Conversation{
 			Messages: s.Messages, Fixed: compact.NewEstimator(s.Model.Provider).Fixed(s.System, s.Specs),
 			Used: s.Context, Counted: s.Counted, Window: s.Model.Window, Provider: s.Model.Provider,
 			Reads: a.reads(b.Model()), Asides: s.Asides,
 			Trigger: s.Trigger, Focus: s.Focus, Before: s.Before, Through: s.Head, Pinned: s.Pinned, Last: s.Last,
-			Facts: facts(s, todos.Open(b.Session), !a.cfg.NoTaskState),
+			Facts: facts(s, todos.Open(b.ID), !a.cfg.NoTaskState),
 		})
 	}
 }
@@ -62,7 +62,7 @@ func tokens(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messa
 
 // contextUsage tells what fills the window of a session. What the provider has counted
 // as a whole is shared out as it is estimated.
-func (a *App) contextUsage(s session.Compaction) agent.ContextReport {
+func (a *App) contextUsage(s plug.Compaction) agent.ContextReport {
 	est := compact.NewEstimator(s.Model.Provider)
 	parts := map[string]int{compact.PartSystem: est.Fixed(s.System, nil), compact.PartTools: est.Fixed(nil, s.Specs)}
 	estimated, since := parts[compact.PartSystem]+parts[compact.PartTools], 0 // what came behind what was counted
@@ -112,7 +112,7 @@ func (a *App) compactOptions() compact.Options {
 
 // facts are what a compaction carries on word for word: what runs, what is to be
 // done, and what the agent has noted, if that is kept.
-func facts(s session.Compaction, todos []string, notes bool) (all []agent.Pinned) {
+func facts(s plug.Compaction, todos []string, notes bool) (all []agent.Pinned) {
 	for _, handle := range slices.Sorted(maps.Keys(s.Pending)) {
 		all = append(all, compact.Pin(compact.Call, fmt.Sprintf("%s runs as %s", s.Pending[handle], handle), 0))
 	}

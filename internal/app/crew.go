@@ -10,8 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 	"dure/internal/state/journal"
 	"dure/internal/tools/catalog"
@@ -267,7 +266,7 @@ func both(a, b func(agent.Spec) bool) func(agent.Spec) bool {
 }
 
 // enlist takes a session in, and returns the stages of its gate that are its type's own.
-func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error) {
+func (a *App) enlist(b plug.Session, d *decider, who role) ([]plug.Stage, error) {
 	stages, err := d.partsStage(who.parts)
 	if err == nil {
 		err = d.without(b)
@@ -275,12 +274,12 @@ func (a *App) enlist(b session.Build, d *decider, who role) ([]loop.Stage, error
 	if err != nil {
 		return nil, err
 	}
-	return stages, a.members.join(b.Session, &member{parent: b.Parent, name: who.name, has: who.has, gives: who.gives, tell: b.Tell, d: d, pol: d.pol})
+	return stages, a.members.join(b.ID, &member{parent: b.Parent, name: who.name, has: who.has, gives: who.gives, tell: b.Tell, d: d, pol: d.pol})
 }
 
 // partsStage denies calls of tools of which an agent has only a part, but for that part
 // and what is harmless anyway.
-func (d *decider) partsStage(parts map[string][]string) ([]loop.Stage, error) {
+func (d *decider) partsStage(parts map[string][]string) ([]plug.Stage, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
@@ -295,7 +294,7 @@ func (d *decider) partsStage(parts map[string][]string) ([]loop.Stage, error) {
 	if err != nil {
 		return nil, settingsProblem("agents", err)
 	}
-	return []loop.Stage{{Name: "agent.tools", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+	return []plug.Stage{{Name: "agent.tools", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 		rules, part := parts[p.Call.Tool]
 		if !part || only.Decide(p).Verdict == agent.Allow {
 			return agent.Decision{}, nil

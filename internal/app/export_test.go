@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/state/journal"
 	"dure/internal/state/worktree"
@@ -14,7 +15,7 @@ import (
 
 // Watch lets a test see what sessions are built from. It comes before the first
 // session is opened.
-func (a *App) Watch(see func(session.Build)) {
+func (a *App) Watch(see func(plug.Session)) {
 	a.open = sync.OnceValues(func() (*session.Registry, error) {
 		store, err := journal.NewLocal(journal.LocalOptions{Dir: a.cfg.Data, Durability: a.cfg.Durability})
 		if err != nil {
@@ -25,7 +26,7 @@ func (a *App) Watch(see func(session.Build)) {
 		a.store = store
 		a.reg = session.New(session.Config{
 			Store: store, Query: a.query, Logger: a.opts.Logger, PID: os.Getpid(),
-			Build: func(ctx context.Context, b session.Build) (session.Parts, error) {
+			Build: func(ctx context.Context, b plug.Session) (session.Parts, error) {
 				see(b)
 				return a.build(ctx, b)
 			},

@@ -5,20 +5,20 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // extra is what a session should have before its model besides what is said.
-type extra func(context.Context, session.Moment) []agent.ContextAdded
+type extra func(context.Context, plug.Moment) []agent.ContextAdded
 
 // sources returns what a session in a folder has besides its conversation. denied
 // reports what deny rules keep from being read; more come behind.
-func (a *App) sources(b session.Build, workdir, kind string, denied func(path string) bool, more ...extra) extra {
+func (a *App) sources(b plug.Session, workdir, kind string, denied func(path string) bool, more ...extra) extra {
 	known := a.instructions(workdir, denied)
 	if b.Child != nil && b.Child.Bare {
 		known.off = true
 	}
-	a.remember(b.Session, known)
+	a.remember(b.ID, known)
 	return extras(append([]extra{a.guarded(known.extra), a.guarded(a.notebook(workdir, kind).extra)}, more...)...)
 }
 
@@ -29,7 +29,7 @@ func (a *App) guarded(source extra) extra {
 	type told struct{ raw, text string }
 	var mu sync.Mutex
 	known := map[string]told{} // by what it is; guarded by mu
-	return func(ctx context.Context, at session.Moment) []agent.ContextAdded {
+	return func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 		all := source(ctx, at)
 		mu.Lock()
 		defer mu.Unlock()
@@ -46,7 +46,7 @@ func (a *App) guarded(source extra) extra {
 
 // extras joins the sources of a session, in their order.
 func extras(sources ...extra) extra {
-	return func(ctx context.Context, at session.Moment) (all []agent.ContextAdded) {
+	return func(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 		for _, source := range sources {
 			if source != nil {
 				all = append(all, source(ctx, at)...)

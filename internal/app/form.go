@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/tools/builtin"
 )
 
@@ -24,7 +24,7 @@ func addForm(all []agent.Tool, schema json.RawMessage) ([]agent.Tool, error) {
 }
 
 // withForm gives a session that tool, whatever others its role has.
-func withForm(b session.Build, has func(agent.Spec) bool) func(agent.Spec) bool {
+func withForm(b plug.Session, has func(agent.Spec) bool) func(agent.Spec) bool {
 	if len(b.Open.Schema) == 0 || has == nil {
 		return has
 	}

@@ -20,6 +20,7 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/swarm"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
@@ -31,7 +32,7 @@ import (
 // it, and to its set; close ends that and waits.
 type hooked struct {
 	app     *App
-	b       session.Build
+	b       plug.Session
 	pol     *policy.Policy
 	workdir string
 	parent  *hooked // of the session that it works for; nil = for none
@@ -73,13 +74,13 @@ type hooked struct {
 
 // hooksOf returns the hooks of a session; nil = none run in it: it is opened to be looked
 // at, or serves a hook.
-func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, find func(string) string, workdir string) *hooked {
+func (a *App) hooksOf(b plug.Session, box *sandbox.Box, pol *policy.Policy, find func(string) string, workdir string) *hooked {
 	parent := a.hookedOf(b.Parent)
 	if b.Open.Edit || b.Child != nil && (b.Child.Hookless || b.Parent != "" && parent == nil && !a.upper.works(b.Parent)) {
 		return nil
 	}
 	h := &hooked{
-		app: a, b: b, pol: pol, workdir: workdir, parent: parent, top: b.Session, dialect: catalog.Dialect(a.cfg.Dialect),
+		app: a, b: b, pol: pol, workdir: workdir, parent: parent, top: b.ID, dialect: catalog.Dialect(a.cfg.Dialect),
 		scoped: parent.guards(), told: map[string]look{}, version: -1, child: b.Child != nil,
 	}
 	h.life, h.end = context.WithCancel(context.Background())
@@ -100,7 +101,7 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 	}
 	h.set = hooks.New(hooks.Config{
 		Box: box, Shell: hookShell(find), Env: a.commandEnv(), Project: root, Facts: h.facts,
-		Post: post.post, Ask: ask, Spawn: spawn, Invoke: h.calls, Tool: func(server, tool string) (string, bool) { return a.serversOf(b.Session).toolOf(server, tool) },
+		Post: post.post, Ask: ask, Spawn: spawn, Invoke: h.calls, Tool: func(server, tool string) (string, bool) { return a.serversOf(b.ID).toolOf(server, tool) },
 		Allowed: func(url string) bool { h.mu.Lock(); defer h.mu.Unlock(); return h.reach.allows(url) },
 		Var:     h.variable,
 		Rule:    h.rule,
@@ -117,13 +118,13 @@ func (a *App) hooksOf(b session.Build, box *sandbox.Box, pol *policy.Policy, fin
 	if parent == nil || !h.like(parent) {
 		h.refresh()
 	}
-	a.setHooked(b.Session, h)
+	a.setHooked(b.ID, h)
 	a.hookedOf(b.Open.After).replaced(b)
 	return h
 }
 
 // replaced notes why the session ends: another one takes its place.
-func (h *hooked) replaced(by session.Build) {
+func (h *hooked) replaced(by plug.Session) {
 	if h == nil {
 		return
 	}
@@ -135,7 +136,7 @@ func (h *hooked) replaced(by session.Build) {
 }
 
 // begunAnew reports whether a session is a new one in the place of another.
-func begunAnew(b session.Build) bool { return b.Open.After != "" && b.Stored.ID == "" }
+func begunAnew(b plug.Session) bool { return b.Open.After != "" && b.Stored.ID == "" }
 
 // guards returns the hooks of skills and agents that look at calls: they hold for those
 // too that are made on behalf of a session.
@@ -149,7 +150,7 @@ func (h *hooked) guards() map[string][]hooks.Hook {
 	for key, list := range h.scoped {
 		list = slices.DeleteFunc(slices.Clone(list), func(k hooks.Hook) bool { return !k.Event.AboutCall() })
 		if len(list) > 0 {
-			all["of "+h.b.Session+" "+key] = list
+			all["of "+h.b.ID+" "+key] = list
 		}
 	}
 	return all
@@ -171,7 +172,7 @@ func (h *hooked) rouse(text, by string) bool {
 	}
 	err := h.b.Wake(h.life, h.masked(text), by)
 	if err != nil && h.life.Err() == nil {
-		h.app.opts.Logger.Warn("waking a session for a hook", "session", h.b.Session, "error", err)
+		h.app.opts.Logger.Warn("waking a session for a hook", "session", h.b.ID, "error", err)
 	}
 	return err == nil
 }
@@ -317,7 +318,7 @@ func (h *hooked) close() {
 	h.wg.Wait()
 	h.set.Close()
 	h.env.remove()
-	h.app.setHooked(h.b.Session, nil)
+	h.app.setHooked(h.b.ID, nil)
 }
 
 // apart has f run beside everything else, unless the session is over.
@@ -469,7 +470,7 @@ func (h *hooked) facts() hooks.Facts {
 	}
 	f.Prompt, _ = h.prompt.Load().(string)
 	if h.child {
-		f.AgentID, f.AgentType = h.b.Session, h.kind
+		f.AgentID, f.AgentType = h.b.ID, h.kind
 	}
 	return f
 }
@@ -524,7 +525,7 @@ func (h *hooked) rule(rule string, p agent.Proposal) bool {
 // note tells people of something.
 func (h *hooked) note(level, text string) {
 	if err := h.b.Record(agent.Note{Level: level, Code: "hooks", Text: text}); err != nil && h.life.Err() == nil {
-		h.app.opts.Logger.Warn("noting what a hook did", "session", h.b.Session, "error", err)
+		h.app.opts.Logger.Warn("noting what a hook did", "session", h.b.ID, "error", err)
 	}
 }
 

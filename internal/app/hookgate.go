@@ -12,7 +12,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/text"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 )
 
@@ -96,12 +96,12 @@ func (w *words) heard(c agent.Call) (agent.Decision, bool) {
 }
 
 // gate puts the stage of hooks between the halves of the policy.
-func (h *hooked) gate(stages []loop.Stage) []loop.Stage {
+func (h *hooked) gate(stages []plug.Stage) []plug.Stage {
 	if h == nil {
 		return stages
 	}
-	at := slices.IndexFunc(stages, func(s loop.Stage) bool { return s.Name == "policy.after" })
-	return slices.Insert(stages, at, loop.Stage{
+	at := slices.IndexFunc(stages, func(s plug.Stage) bool { return s.Name == "policy.after" })
+	return slices.Insert(stages, at, plug.Stage{
 		Name: "hooks",
 		Waits: func(p agent.Proposal) bool {
 			return !unheard(p) && h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool))
@@ -168,7 +168,7 @@ func (h *hooked) about(e hooks.Event, p agent.Proposal, more map[string]any) hoo
 		fields["tool_use_id"] = p.Call.ID
 	}
 	if strings.HasPrefix(p.Call.Tool, "mcp__") {
-		if server := h.app.serversOf(h.b.Session).serverOf(p.Call.Tool); server != nil {
+		if server := h.app.serversOf(h.b.ID).serverOf(p.Call.Tool); server != nil {
 			fields["mcp_server"] = server
 		}
 	}

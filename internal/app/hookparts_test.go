@@ -15,7 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 )
 
@@ -218,7 +218,7 @@ func hooksCalling(t *testing.T, events string, call func()) *hooked {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	h := &hooked{app: &App{}, b: session.Build{Open: agent.Open{Approver: true}}}
+	h := &hooked{app: &App{}, b: plug.Session{Open: agent.Open{Approver: true}}}
 	h.life, h.end = context.WithCancel(context.Background())
 	h.set = hooks.New(hooks.Config{
 		Hooks: all, Facts: func() hooks.Facts { return hooks.Facts{} }, NewID: func() string { return "r" },
@@ -274,7 +274,7 @@ func TestHooksNobodyWaitsFor(t *testing.T) {
 		"switching":  func() error { return h.switching(ctx, "a", "b") },
 		"skill":      func() error { return h.beforeSkill(ctx, "s", "", "") },
 		"expanding":  func() error { return h.expanding(ctx, "slash_command", "c", "", "", "") },
-		"compacting": func() error { _, err := h.compacting(ctx, session.TriggerManual, ""); return err },
+		"compacting": func() error { _, err := h.compacting(ctx, plug.TriggerManual, ""); return err },
 		"noting": func() error {
 			ran := errors.New("it ran")
 			run := h.wrap(todos{}, func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error) { return agent.Result{}, ran })
@@ -375,7 +375,7 @@ func TestWhoIsAskedForAgents(t *testing.T) {
 		told := 0
 		h := hooksCalling(t, "Notification", func() { told++ })
 		h.child, h.b.Open = true, agent.Open{}
-		h.parent = &hooked{b: session.Build{Open: agent.Open{Approver: approver}}}
+		h.parent = &hooked{b: plug.Session{Open: agent.Open{Approver: approver}}}
 		if d, decided := h.asking(t.Context(), agent.Proposal{Call: agent.Call{Tool: "bash__exec"}}, agent.Decision{}); decided {
 			t.Errorf("decided %+v", d)
 		}

@@ -15,8 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/text"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // maxGoOn is how often in a row hooks may make a turn go on that is done, unless the
@@ -49,13 +48,13 @@ func (i *idle) stop() {
 }
 
 // points are the moments of a session at which hooks run.
-func (h *hooked) points() session.Hooks {
+func (h *hooked) points() plug.Hooks {
 	if h == nil {
-		return session.Hooks{}
+		return plug.Hooks{}
 	}
-	return session.Hooks{
-		Hooks:  loop.Hooks{Asking: h.asking, After: h.after, Batch: h.batch, Denied: h.denied, Stopping: h.stopping, Step: h.step, Showing: h.showing, Veils: h.veils},
-		Opened: h.opened, Speaks: h.speaks, Heard: h.input, Screens: h.screens,
+	return plug.Hooks{
+		TurnHooks: plug.TurnHooks{Asking: h.asking, After: h.after, Batch: h.batch, Denied: h.denied, Stopping: h.stopping, Step: h.step, Showing: h.showing, Veils: h.veils},
+		Opened:    h.opened, Speaks: h.speaks, Heard: h.input, Screens: h.screens,
 		Switching: h.switching, Switched: h.switched, Ended: h.ended, Closing: h.closing,
 	}
 }
@@ -70,7 +69,7 @@ func (h *hooked) opened(ctx context.Context, how string) (words, origin string) 
 		if how == "compact" {
 			return "", ""
 		}
-		m = hooks.Moment{Event: hooks.SubagentStart, Match: h.kind, Fields: map[string]any{"agent_id": h.b.Session, "agent_type": h.kind}}
+		m = hooks.Moment{Event: hooks.SubagentStart, Match: h.kind, Fields: map[string]any{"agent_id": h.b.ID, "agent_type": h.kind}}
 	}
 	h.begin()
 	if how != "compact" {
@@ -165,7 +164,7 @@ func (h *hooked) begin() {
 func (h *hooked) took(out hooks.Outcome) {
 	if title := oneLine(h.masked(out.Title), 200); title != "" && title != h.b.Stored.Title {
 		if err := h.b.Record(agent.SettingsChanged{Title: title, By: by(out)}); err != nil {
-			h.app.opts.Logger.Warn("naming a session for a hook", "session", h.b.Session, "error", err)
+			h.app.opts.Logger.Warn("naming a session for a hook", "session", h.b.ID, "error", err)
 		}
 	}
 	if out.Reload && h.reread != nil {
@@ -258,9 +257,9 @@ func (h *hooked) stopping(ctx context.Context, said string) (words, origin strin
 	fields := map[string]any{"stop_hook_active": goes > 0, "last_assistant_message": said}
 	if h.child {
 		m.Event, m.Match = hooks.SubagentStop, h.kind
-		fields["agent_id"], fields["agent_type"] = h.b.Session, h.kind
+		fields["agent_id"], fields["agent_type"] = h.b.ID, h.kind
 		if h.app.store != nil {
-			fields["agent_transcript_path"] = h.app.store.LogPath(h.b.Session)
+			fields["agent_transcript_path"] = h.app.store.LogPath(h.b.ID)
 		}
 	}
 	m.Fields = fields
@@ -394,7 +393,7 @@ func (h *hooked) closing(ctx context.Context) {
 
 // trigger is what hooks are told of the reason for a compaction.
 func trigger(t string) string {
-	if t == session.TriggerManual {
+	if t == plug.TriggerManual {
 		return "manual"
 	}
 	return "auto"
@@ -403,7 +402,7 @@ func trigger(t string) string {
 // compacting asks the hooks before the conversation is shortened.
 func (h *hooked) compacting(ctx context.Context, t, focus string) (more string, err error) {
 	fields := map[string]any{"trigger": trigger(t), "custom_instructions": nil}
-	if t == session.TriggerManual {
+	if t == plug.TriggerManual {
 		fields["custom_instructions"] = focus
 	}
 	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.PreCompact, Match: trigger(t), Fields: fields})
@@ -463,7 +462,7 @@ func (h *hooked) aware(source extra) extra {
 	if h == nil {
 		return source
 	}
-	return func(ctx context.Context, at session.Moment) []agent.ContextAdded {
+	return func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 		for _, in := range slices.Backward(at.Fresh) {
 			if in.Origin == "" && in.Input != "" {
 				h.spoke(in.Input)

@@ -53,7 +53,7 @@ func (c *connected) toolOf(server, tool string) (name string, up bool) {
 
 // calls calls a tool of a server on behalf of a hook.
 func (h *hooked) calls(ctx context.Context, inv agent.Invocation) (agent.Result, error) {
-	c := h.app.serversOf(h.b.Session)
+	c := h.app.serversOf(h.b.ID)
 	if s := c.serverOf(inv.Tool); s != nil {
 		c.counts(s.Name, 1)
 		defer c.counts(s.Name, -1)

@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 )
 
 // maxHookError is how much of an error hooks are told, in bytes: its beginning and its
@@ -170,7 +170,7 @@ func (h *hooked) batch(ctx context.Context, made []agent.Call, all []agent.CallF
 }
 
 // wrap asks the hooks about tasks that are about to be noted, or noted as done.
-func (h *hooked) wrap(t agent.Tool, next loop.Run) loop.Run {
+func (h *hooked) wrap(t agent.Tool, next plug.Run) plug.Run {
 	if h == nil || t.Spec().Name != todoTool {
 		return next
 	}

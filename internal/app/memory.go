@@ -10,7 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory"
 )
 
@@ -117,7 +117,7 @@ func (in *instructions) load() bool {
 }
 
 // extra returns what the files say that belongs into a conversation as of now.
-func (in *instructions) extra(_ context.Context, at session.Moment) []agent.ContextAdded {
+func (in *instructions) extra(_ context.Context, at plug.Moment) []agent.ContextAdded {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.load() {

@@ -18,7 +18,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/extend/commands"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -62,7 +62,7 @@ type mentions struct {
 
 // extra returns what belongs to the input that no request has had yet. What an input
 // names is read once, and so stays as it was when the input came.
-func (m *mentions) extra(ctx context.Context, at session.Moment) (all []agent.ContextAdded) {
+func (m *mentions) extra(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	if m == nil || len(at.Fresh) == 0 {
 		return nil
 	}
@@ -578,16 +578,16 @@ func (m *mentions) reason(a mention.Attachment) string {
 
 // newMentions returns what reads the inputs of a session, and lets front-ends find it.
 // What a model has written for a child is no input of a person: nil.
-func (a *App) newMentions(b session.Build, ws *workspace.Workspace, pol *policy.Policy, tracker *workspace.Tracker, grd *guard.Guard) *mentions {
+func (a *App) newMentions(b plug.Session, ws *workspace.Workspace, pol *policy.Policy, tracker *workspace.Tracker, grd *guard.Guard) *mentions {
 	if b.Child != nil {
 		return nil
 	}
 	m := &mentions{
-		app: a, session: b.Session, ws: ws, pol: pol, tracker: tracker, grd: grd, model: b.Model, dialect: catalog.Dialect(a.cfg.Dialect),
+		app: a, session: b.ID, ws: ws, pol: pol, tracker: tracker, grd: grd, model: b.Model, dialect: catalog.Dialect(a.cfg.Dialect),
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.readers[b.Session] = m
+	a.readers[b.ID] = m
 	return m
 }
 

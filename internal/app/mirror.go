@@ -12,6 +12,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive/mirror"
@@ -48,7 +49,7 @@ type mirrorRoot struct {
 
 // mirrored has a session written there as it goes on, from when it is opened until it is
 // closed. What cannot be written is logged, and stays unwritten: the log has it.
-func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
+func (a *App) mirrored(p *session.Parts, b plug.Session, workdir string) {
 	if !a.mirrors() || b.Open.Modelless() {
 		return
 	}
@@ -57,7 +58,7 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 	if err != nil {
 		real = workdir
 	}
-	root := mirrorRoot{b.Session, cmp.Or(name, mirror.Folder(real))}
+	root := mirrorRoot{b.ID, cmp.Or(name, mirror.Folder(real))}
 	if b.Parent != "" {
 		root = a.topOf(b.Parent)
 	}
@@ -70,14 +71,14 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 		Shown: catalog.Claude.Name,
 	}
 	if b.Parent != "" {
-		w.c.Agent = b.Session
+		w.c.Agent = b.ID
 		if b.Child != nil {
 			w.c.Kind, w.c.About = b.Child.Agent, b.Child.Title
 		}
-	} else if o := b.Stored.Origin; o != nil && o.ID == b.Session {
+	} else if o := b.Stored.Origin; o != nil && o.ID == b.ID {
 		w.c.Adopted, w.c.Log = imported, strconv.FormatInt(o.At.UnixMilli(), 36)
 	}
-	a.setRoot(b.Session, root)
+	a.setRoot(b.ID, root)
 	opened, closed := p.Hooks.Opened, p.Close
 	p.Hooks.Opened = func(ctx context.Context, how string) (words, by string) {
 		w.once.Do(func() { w.begin(ctx) })
@@ -88,7 +89,7 @@ func (a *App) mirrored(p *session.Parts, b session.Build, workdir string) {
 	}
 	p.Close = func() {
 		w.end()
-		a.setRoot(b.Session, mirrorRoot{})
+		a.setRoot(b.ID, mirrorRoot{})
 		closed()
 	}
 }
@@ -120,7 +121,7 @@ func (a *App) setRoot(id string, root mirrorRoot) {
 // mirroring writes one session. A goroutine does, until end is called; then what is left.
 type mirroring struct {
 	app  *App
-	b    session.Build
+	b    plug.Session
 	c    mirror.Config
 	once sync.Once
 
@@ -148,7 +149,7 @@ func (w *mirroring) begin(ctx context.Context) {
 	w.adopt(ctx)
 	var life context.Context
 	life, w.stop = context.WithCancel(context.Background())
-	w.app.setMirroring(w.b.Session, w)
+	w.app.setMirroring(w.b.ID, w)
 	go func() {
 		defer close(w.over)
 		for e, err := range w.b.Follow(life, w.at) {
@@ -166,10 +167,10 @@ func (w *mirroring) adopt(ctx context.Context) {
 	if w.b.Parent != "" || said == (mirror.Others{}) {
 		return
 	}
-	found, err := w.app.reg.Query(ctx, agent.FindSession{Name: w.b.Session})
+	found, err := w.app.reg.Query(ctx, agent.FindSession{Name: w.b.ID})
 	now, ok := found.(agent.SessionInfo)
 	if err != nil || !ok {
-		w.app.opts.Logger.Warn("taking a title over", "session", w.b.Session, "error", err)
+		w.app.opts.Logger.Warn("taking a title over", "session", w.b.ID, "error", err)
 		return
 	}
 	change := agent.SettingsChanged{By: "user"}
@@ -185,7 +186,7 @@ func (w *mirroring) adopt(ctx context.Context) {
 		return
 	}
 	if err := w.b.Record(change); err != nil {
-		w.app.opts.Logger.Warn("taking a title over", "session", w.b.Session, "error", err)
+		w.app.opts.Logger.Warn("taking a title over", "session", w.b.ID, "error", err)
 	}
 }
 
@@ -206,7 +207,7 @@ func (w *mirroring) apply(e agent.Event) bool {
 
 // wrong says that nothing more of the session is written.
 func (w *mirroring) wrong(err error) {
-	w.app.opts.Logger.Warn("mirroring a session", "session", w.b.Session, "error", err)
+	w.app.opts.Logger.Warn("mirroring a session", "session", w.b.ID, "error", err)
 	w.app.mirroredOf(w.c, nil, err)
 }
 
@@ -225,9 +226,9 @@ func (w *mirroring) end() {
 		}
 	}
 	w.reach(w.at, true)
-	w.app.setMirroring(w.b.Session, nil)
+	w.app.setMirroring(w.b.ID, nil)
 	if err := w.m.Close(); err != nil {
-		w.app.opts.Logger.Warn("closing the mirror of a session", "session", w.b.Session, "error", err)
+		w.app.opts.Logger.Warn("closing the mirror of a session", "session", w.b.ID, "error", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/notes"
 	"dure/internal/safety/guard"
 	"dure/internal/tools/builtin"
@@ -104,7 +104,7 @@ func (n *notebook) tools() []agent.Tool {
 
 // extra offers the notes at the beginning, and again when a compaction has put them
 // away. What the agent adds in between it knows.
-func (n *notebook) extra(_ context.Context, at session.Moment) []agent.ContextAdded {
+func (n *notebook) extra(_ context.Context, at plug.Moment) []agent.ContextAdded {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	has := at.Has(fromNotes, "")

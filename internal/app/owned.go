@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/journal"
@@ -15,16 +15,16 @@ import (
 )
 
 // sessionDecider is the decider of a session that is being built.
-func (a *App) sessionDecider(b session.Build, cat *catalog.Catalog, ws *workspace.Workspace, workdir string, mode agent.Mode, confine func() string) (*decider, error) {
+func (a *App) sessionDecider(b plug.Session, cat *catalog.Catalog, ws *workspace.Workspace, workdir string, mode agent.Mode, confine func() string) (*decider, error) {
 	from := a.members.decider(b.Parent)
-	d := &decider{from: from, app: a, cat: cat, ws: ws, workdir: workdir, session: b.Session, confine: confine, own: a.ownNotes(workdir)}
+	d := &decider{from: from, app: a, cat: cat, ws: ws, workdir: workdir, session: b.ID, confine: confine, own: a.ownNotes(workdir)}
 	d.owned = from != nil && from.owned || a.isOwned(b)
 	return d, d.begin(mode)
 }
 
 // isOwned reports whether a session belongs to a user of a server, or works for one that
 // does. Of one whose family cannot be told, it is believed.
-func (a *App) isOwned(b session.Build) bool {
+func (a *App) isOwned(b plug.Session) bool {
 	if b.Open.Owned || a.upper.works(b.Parent) && a.upper.job.Owned || slices.ContainsFunc(b.Stored.Tags, isOwner) {
 		return true
 	}

@@ -3,7 +3,7 @@ package app
 import (
 	"dure/agent"
 	"dure/internal/app/config"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/tools/builtin"
 )
 
@@ -24,9 +24,9 @@ func (a *App) planTools(c toolConfig) []agent.Tool {
 
 // plans is how plans come into a session. What holds after one is the mode of its work,
 // or else of the settings, but for one that asks nothing.
-func (a *App) plans(b session.Build, work config.Work, d *decider) session.Plans {
+func (a *App) plans(b plug.Session, work config.Work, d *decider) plug.Plans {
 	if b.Child != nil {
-		return session.Plans{}
+		return plug.Plans{}
 	}
 	usual := agent.ModeDefault
 	for _, m := range []agent.Mode{work.Mode, a.cfg.Mode} {
@@ -35,7 +35,7 @@ func (a *App) plans(b session.Build, work config.Work, d *decider) session.Plans
 			break
 		}
 	}
-	return session.Plans{
+	return plug.Plans{
 		Of: builtin.PlanOf, With: builtin.WithPlan, Agree: builtin.AgreePlan, Another: builtin.AnotherPlan,
 		Mode: work.Plan, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
 	}

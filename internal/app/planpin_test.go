@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/compact"
 )
 
@@ -19,7 +19,7 @@ func TestPlanIsPinned(t *testing.T) {
 	}
 	for _, plan := range []string{"1. Read\n2. Write", text.String()} {
 		var got strings.Builder
-		for _, f := range facts(session.Compaction{Plan: plan, PlanSeq: 7}, []string{"other"}, true) {
+		for _, f := range facts(plug.Compaction{Plan: plan, PlanSeq: 7}, []string{"other"}, true) {
 			if f.Kind != compact.Plan {
 				continue
 			}
@@ -32,7 +32,7 @@ func TestPlanIsPinned(t *testing.T) {
 			t.Errorf("of %d bytes, %d are pinned", len(plan), got.Len())
 		}
 	}
-	if n := len(facts(session.Compaction{}, nil, true)); n != 0 {
+	if n := len(facts(plug.Compaction{}, nil, true)); n != 0 {
 		t.Errorf("%d facts of nothing", n)
 	}
 }

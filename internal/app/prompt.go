@@ -18,7 +18,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/sandbox"
@@ -45,7 +45,7 @@ func (a *App) work(name string) (config.Work, error) {
 
 // workOf is what holds for the work of a session, with the model and the mode that it
 // is opened with. A session that is only edited, or whose tools are lent, needs no model.
-func (a *App) workOf(b session.Build) (config.Work, error) {
+func (a *App) workOf(b plug.Session) (config.Work, error) {
 	name := cmp.Or(b.Open.Profile, a.cfg.Profile)
 	w, err := a.work(name)
 	if err != nil {
@@ -355,8 +355,8 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog
 	cat = catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box := sandbox.New(sandbox.Config{})
 	defer box.Close()
-	build := session.Build{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
-	set, err := a.tools(toolConfig{Build: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find, types: a.types(ws.Root())})
+	build := plug.Session{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
+	set, err := a.tools(toolConfig{Session: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find, types: a.types(ws.Root())})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/lessons"
 )
 
@@ -48,7 +47,7 @@ Answer with one JSON object and nothing else:
 // while the session goes on; close waits for it.
 type reflexion struct {
 	app   *App
-	b     session.Build
+	b     plug.Session
 	clean func(ctx context.Context, text string) (string, error)
 	keep  bool // entries are stored
 
@@ -74,7 +73,7 @@ type work struct {
 
 // newReflexion returns what looks back at a session; nil = nothing does: settings say
 // so, or it serves a call of another one.
-func (a *App) newReflexion(b session.Build, clean func(context.Context, string) (string, error)) *reflexion {
+func (a *App) newReflexion(b plug.Session, clean func(context.Context, string) (string, error)) *reflexion {
 	if !a.cfg.Reflexion.Enabled || b.Child != nil {
 		return nil
 	}
@@ -87,7 +86,7 @@ func (a *App) lessonStore() lessons.Store {
 
 // extra returns the lessons of tasks like the one that a session begins with. They stay
 // what they were when it began.
-func (r *reflexion) extra(ctx context.Context, at session.Moment) []agent.ContextAdded {
+func (r *reflexion) extra(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 	if r == nil {
 		return nil
 	}
@@ -130,7 +129,7 @@ func (r *reflexion) learnt(t lessons.Type) []agent.ContextAdded {
 func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
 
 // wrap takes note of calls and what came of them.
-func (r *reflexion) wrap(t agent.Tool, next loop.Run) loop.Run {
+func (r *reflexion) wrap(t agent.Tool, next plug.Run) plug.Run {
 	name := t.Spec().Name
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		res, err := next(ctx, tc, c)
@@ -229,7 +228,7 @@ func (r *reflexion) lookBack(ctx context.Context, w work, ask bool) {
 		return
 	}
 	e := byRules(w)
-	e.Created, e.Session = time.Now().UTC(), r.b.Session
+	e.Created, e.Session = time.Now().UTC(), r.b.ID
 	if ask && w.count >= askFrom && !r.app.cfg.NoAI {
 		a, err := r.b.Reach.Ask(ctx, agent.Question{
 			Purpose: reflected, Model: r.app.small(r.b.Model()), System: lookBackText,
@@ -240,7 +239,7 @@ func (r *reflexion) lookBack(ctx context.Context, w work, ask bool) {
 		}
 	}
 	if err := r.store(e); err != nil {
-		r.app.opts.Logger.Warn("keeping a lesson", "session", r.b.Session, "error", err)
+		r.app.opts.Logger.Warn("keeping a lesson", "session", r.b.ID, "error", err)
 	}
 }
 

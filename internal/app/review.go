@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/checkpoint"
 )
 
@@ -143,7 +143,7 @@ func (t told) review(id, head, root string, from, to checkpoint.ID, all bool) ch
 }
 
 // opened returns the store and what the log tells, for a command. The mutex is held.
-func (k *keeper) opened(ctx context.Context, b session.Build) (*checkpoint.Store, told, error) {
+func (k *keeper) opened(ctx context.Context, b plug.Session) (*checkpoint.Store, told, error) {
 	t, err := tell(b.Events(ctx, 0))
 	if err != nil {
 		return nil, t, err
@@ -157,7 +157,7 @@ func (k *keeper) opened(ctx context.Context, b session.Build) (*checkpoint.Store
 }
 
 // rewinder puts files back to how they were after an event of a session.
-func (k *keeper) rewinder(b session.Build) func(context.Context, agent.Rewind) (agent.FilesRewound, error) {
+func (k *keeper) rewinder(b plug.Session) func(context.Context, agent.Rewind) (agent.FilesRewound, error) {
 	if k == nil {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (k *keeper) left(items []checkpoint.Item) (all []agent.Left) {
 }
 
 // accepter checks what a person accepts.
-func (k *keeper) accepter(b session.Build) func(context.Context, agent.Accept) (agent.ChangesAccepted, error) {
+func (k *keeper) accepter(b plug.Session) func(context.Context, agent.Accept) (agent.ChangesAccepted, error) {
 	if k == nil {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (k *keeper) accepter(b session.Build) func(context.Context, agent.Accept) (
 }
 
 // rejecter puts back what a person does not want.
-func (k *keeper) rejecter(b session.Build) func(context.Context, agent.Reject) (agent.FilesRewound, error) {
+func (k *keeper) rejecter(b plug.Session) func(context.Context, agent.Reject) (agent.FilesRewound, error) {
 	if k == nil {
 		return nil
 	}

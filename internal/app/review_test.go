@@ -13,7 +13,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/models/script"
 )
 
@@ -160,9 +160,9 @@ func TestChildrenShareSnapshots(t *testing.T) {
 		script.Reply{Text: "Done."},
 	), script.Options{})
 	w.write("gone.txt", "gone\n")
-	var built []session.Build
+	var built []plug.Session
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Skip: true}))
-	a.Watch(func(b session.Build) { built = append(built, b) })
+	a.Watch(func(b plug.Session) { built = append(built, b) })
 	k := w.talkTo(a, agent.Open{})
 	before := looks(t, w.work)
 	out, err := built[0].Reach.Spawn(t.Context(), agent.Child{Prompt: "Do it.", Key: "k"})

@@ -14,7 +14,7 @@ import (
 	"dure/internal/extend/commands"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
 )
@@ -162,7 +162,7 @@ func wantedOf(p mcp.Prompt, line string) (w mcp.Wanted, typed string, ok bool) {
 // serverPrompt makes a prompt of an input that names one of a server; not ok = it names
 // none.
 func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text string, drop *agent.InputDropped, ok bool) {
-	c := t.app.serversOf(t.b.Session)
+	c := t.app.serversOf(t.b.ID)
 	if c == nil || !isPrompt(q.Text) {
 		return "", nil, false
 	}
@@ -257,7 +257,7 @@ func (s *served) show(input string, c agent.ContextAdded) {
 }
 
 // extra returns what is read with the input that no request has had yet.
-func (s *served) extra(_ context.Context, at session.Moment) (all []agent.ContextAdded) {
+func (s *served) extra(_ context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := map[string]agent.ContextAdded{}

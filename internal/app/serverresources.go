@@ -43,15 +43,15 @@ func (c *connected) resources() (all []builtin.Resource) {
 // resourceTools are the tools that list and read what the servers of a session let be read.
 func (a *App) resourceTools(c toolConfig) []agent.Tool {
 	return builtin.Resources(builtin.ResourceConfig{
-		List: func() []builtin.Resource { return a.serversOf(c.Session).resources() },
+		List: func() []builtin.Resource { return a.serversOf(c.ID).resources() },
 		Read: func(ctx context.Context, server, uri string) (agent.Result, error) {
-			of := a.serversOf(c.Session)
+			of := a.serversOf(c.ID)
 			if of == nil {
 				return agent.Failure(agent.ErrMCPUnavailable, "this session has no servers", ""), nil
 			}
 			return of.set.Read(ctx, server, uri)
 		},
-		Barred: func(server, uri string) string { return a.serversOf(c.Session).barred(c.pol, server, uri) },
+		Barred: func(server, uri string) string { return a.serversOf(c.ID).barred(c.pol, server, uri) },
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -81,7 +81,7 @@ func (a *App) serversOf(session string) *connected {
 
 // serverPlace is the session that servers are connected for, and where it works.
 type serverPlace struct {
-	session.Build
+	plug.Session
 	box     *sandbox.Box
 	ws      *workspace.Workspace
 	workdir string
@@ -91,7 +91,7 @@ type serverPlace struct {
 // newConnected are servers of a session that nothing is connected of yet.
 func (a *App) newConnected(b serverPlace) *connected {
 	return &connected{
-		app: a, workdir: b.workdir, session: b.Session, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, record: b.Record, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
+		app: a, workdir: b.workdir, session: b.ID, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, record: b.Record, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
 		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, hooking: map[string]int{}, granted: map[string]bool{}, news: map[string]*serverNews{},
 	}
 }
@@ -125,10 +125,10 @@ func (a *App) connect(b serverPlace, cat *catalog.Catalog) *connected {
 	if a.servers.open == nil {
 		a.servers.open = map[string]*connected{}
 	}
-	a.servers.open[b.Session] = c
+	a.servers.open[b.ID] = c
 	a.servers.mu.Unlock()
 	c.mu.Lock()
-	c.catalogs[b.Session] = cat
+	c.catalogs[b.ID] = cat
 	c.mu.Unlock()
 	for _, s := range c.set.Status() {
 		c.changed(s.Server.Name)
@@ -170,7 +170,7 @@ func (c *connected) leave(id string, child bool) {
 
 // extra lets servers ask from the first request on, and waits for them once, before that
 // of a run that nobody watches.
-func (c *connected) extra(ctx context.Context, _ session.Moment) []agent.ContextAdded {
+func (c *connected) extra(ctx context.Context, _ plug.Moment) []agent.ContextAdded {
 	if c == nil {
 		return nil
 	}

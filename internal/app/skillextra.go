@@ -13,7 +13,7 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
 	"dure/internal/extend/skills"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -31,7 +31,7 @@ const (
 )
 
 // extra returns what belongs into a conversation of skills as of now.
-func (k *skillset) extra(ctx context.Context, at session.Moment) []agent.ContextAdded {
+func (k *skillset) extra(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 	if len(at.Fresh) > 0 {
 		k.set.Refresh()
 	}
@@ -62,7 +62,7 @@ func (k *skillset) extra(ctx context.Context, at session.Moment) []agent.Context
 }
 
 // listing is what the model is told of the skills that there are.
-func (k *skillset) listing(at session.Moment) []agent.ContextAdded {
+func (k *skillset) listing(at plug.Moment) []agent.ContextAdded {
 	ext := k.app.cfg.Extend
 	info, _ := k.app.info(k.b.Model()) // without, the usual one
 	budget := skills.Budget(info.Window)
@@ -92,7 +92,7 @@ func (k *skillset) listing(at session.Moment) []agent.ContextAdded {
 
 // recent are the files that the conversation is about, from the working folder: those
 // touched last, and those that the newest input names.
-func (k *skillset) recent(at session.Moment) (list []string) {
+func (k *skillset) recent(at plug.Moment) (list []string) {
 	add := func(path string) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(k.workdir, path)
@@ -121,7 +121,7 @@ func (k *skillset) recent(at session.Moment) (list []string) {
 
 // byPath returns the texts of the skills that are for files of now, each once. They allow
 // nothing and run nothing.
-func (k *skillset) byPath(ctx context.Context, at session.Moment) (all []agent.ContextAdded) {
+func (k *skillset) byPath(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	recent := k.recent(at)
 	if len(recent) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (k *skillset) byPath(ctx context.Context, at session.Moment) (all []agent.C
 
 // again returns the texts of skills that a compaction has put away, those called last
 // first, as far as they fit.
-func (k *skillset) again(ctx context.Context, at session.Moment) (all []agent.ContextAdded) {
+func (k *skillset) again(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	left := againAll
 	for _, s := range slices.Backward(at.Skills) {
 		if at.Has(transcript.SkillSource, s.Run) {
@@ -182,7 +182,7 @@ func (k *skillset) again(ctx context.Context, at session.Moment) (all []agent.Co
 }
 
 // recorded is the text of a skill as the log has it.
-func (k *skillset) recorded(ctx context.Context, s transcript.Skill) string {
+func (k *skillset) recorded(ctx context.Context, s agent.SkillText) string {
 	for e, err := range k.b.Events(ctx, s.Seq-1) {
 		if err != nil {
 			return ""
@@ -198,14 +198,14 @@ func (k *skillset) recorded(ctx context.Context, s transcript.Skill) string {
 
 // typed carries out the skills that the newest input calls, and returns their texts. An
 // input is carried out once, whatever happens.
-func (k *skillset) typed(ctx context.Context, at session.Moment) (all []agent.ContextAdded) {
+func (k *skillset) typed(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	for _, in := range at.Fresh {
 		if in.Origin != "" || in.Text == "" {
 			continue
 		}
 		called, arguments := k.calls(in.Text)
 		for _, s := range called {
-			if slices.ContainsFunc(at.Active, func(t transcript.TurnSkill) bool { return t.Call == in.Input && t.Skill == s.Name && t.Done }) || ctx.Err() != nil {
+			if slices.ContainsFunc(at.Active, func(t agent.TurnSkill) bool { return t.Call == in.Input && t.Skill == s.Name && t.Done }) || ctx.Err() != nil {
 				continue
 			}
 			if c, ok := k.run(ctx, s, arguments, in.Input); ok {

@@ -8,9 +8,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/skills"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/trust"
-	"dure/internal/state/transcript"
 )
 
 // A lender is a skill, or a command of a file, of a project, whose rules are in force.
@@ -106,9 +105,9 @@ func changedWhy(name, file string) string {
 
 // proven puts its stage before the last word of a policy: a call that only the rules of a
 // project's skill allow is asked about when a file of that skill is not what was trusted.
-func (k *skillset) proven(gate []loop.Stage) []loop.Stage {
-	last := slices.IndexFunc(gate, func(s loop.Stage) bool { return s.Name == "policy.after" })
-	return slices.Insert(gate, last, loop.Stage{Name: "skill.files", Decide: k.proves})
+func (k *skillset) proven(gate []plug.Stage) []plug.Stage {
+	last := slices.IndexFunc(gate, func(s plug.Stage) bool { return s.Name == "policy.after" })
+	return slices.Insert(gate, last, plug.Stage{Name: "skill.files", Decide: k.proves})
 }
 
 func (k *skillset) proves(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
@@ -135,7 +134,7 @@ func asks(why string) agent.Decision {
 
 // lendersOf are those whose rules a session has from a skill that it runs, and from those of
 // its turn.
-func (k *skillset) lendersOf(active []transcript.TurnSkill) (list []lender) {
+func (k *skillset) lendersOf(active []agent.TurnSkill) (list []lender) {
 	add := func(name, file string) {
 		if l, ok := k.app.lenderOf(k.workdir, name, file); ok {
 			list = append(list, l)

@@ -17,7 +17,6 @@ import (
 	"dure/internal/extend/commands"
 	"dure/internal/extend/skills"
 	"dure/internal/knowledge/mention"
-	"dure/internal/state/transcript"
 )
 
 const (
@@ -123,7 +122,7 @@ func (k *skillset) inForce(a agent.SkillActivated, s skills.Skill) error {
 		return nil // it has a session of its own
 	}
 	k.mu.Lock()
-	active := append(slices.Clone(k.active), transcript.TurnSkill{SkillActivated: a})
+	active := append(slices.Clone(k.active), agent.TurnSkill{SkillActivated: a})
 	k.active = active
 	k.uses[s.Name]++
 	k.mu.Unlock()
@@ -134,7 +133,7 @@ func (k *skillset) inForce(a agent.SkillActivated, s skills.Skill) error {
 // withdraw takes back what a skill allows that came to nothing.
 func (k *skillset) withdraw(run string) {
 	k.mu.Lock()
-	k.active = slices.DeleteFunc(slices.Clone(k.active), func(t transcript.TurnSkill) bool { return t.Run == run })
+	k.active = slices.DeleteFunc(slices.Clone(k.active), func(t agent.TurnSkill) bool { return t.Run == run })
 	active := k.active
 	k.mu.Unlock()
 	k.lending(active)
@@ -148,7 +147,7 @@ func (k *skillset) modelOf(s skills.Skill) string {
 		return ""
 	}
 	m, err := k.model(s.Model)
-	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Build: k.b}, m.Info().ID) {
+	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Session: k.b}, m.Info().ID) {
 		err = errElsewhere(s.Model)
 	}
 	if err != nil {
@@ -162,7 +161,7 @@ func (k *skillset) modelOf(s skills.Skill) string {
 func (k *skillset) vars() map[string]string {
 	root, _ := k.app.project(k.workdir)
 	return map[string]string{
-		"CLAUDE_SESSION_ID": k.b.Session, "DURE_SESSION_ID": k.b.Session,
+		"CLAUDE_SESSION_ID": k.b.ID, "DURE_SESSION_ID": k.b.ID,
 		"CLAUDE_PROJECT_DIR": root, "DURE_PROJECT_DIR": root, "CLAUDE_EFFORT": cmp.Or(k.app.cfg.Effort, "medium"),
 	}
 }
@@ -279,7 +278,7 @@ func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how s
 			return // whoever opens the session again is told so
 		}
 		if err := k.b.Wake(k.life, said, how.origin(name), later); err != nil && k.life.Err() == nil {
-			k.app.opts.Logger.Warn("telling what became of a skill", "session", k.b.Session, "skill", name, "error", err)
+			k.app.opts.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
 		}
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/skills"
 	"dure/internal/extend/skills/builtin"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
-	"dure/internal/state/transcript"
 )
 
 // The sources of what skills add to a conversation beside their texts.
@@ -38,7 +37,7 @@ type skillHooks interface {
 type skillset struct {
 	app     *App
 	set     *skills.Set
-	b       session.Build
+	b       plug.Session
 	workdir string
 	pol     *policy.Policy
 	model   func(name string) (agent.Model, error)
@@ -50,16 +49,16 @@ type skillset struct {
 	childOf func(kind string) (agent.Child, error)
 
 	mu      sync.Mutex
-	base    []policy.Rule          // that its parent has lent to a child
-	active  []transcript.TurnSkill // of the running turn
-	held    []transcript.TurnSkill // of turns before, that take something away until a person says something
-	lent    string                 // the runs whose rules are in force
-	lenders []lender               // those of projects among them
-	hooking []string               // the runs whose hooks are
-	uses    map[string]int         // by name
-	texts   map[string]called      // the newest call of each skill, by name
-	present []string               // the runs whose texts the conversation has
-	waiting map[string]func()      // what goes on in the background once it is recorded that it does, by run
+	base    []policy.Rule     // that its parent has lent to a child
+	active  []agent.TurnSkill // of the running turn
+	held    []agent.TurnSkill // of turns before, that take something away until a person says something
+	lent    string            // the runs whose rules are in force
+	lenders []lender          // those of projects among them
+	hooking []string          // the runs whose hooks are
+	uses    map[string]int    // by name
+	texts   map[string]called // the newest call of each skill, by name
+	present []string          // the runs whose texts the conversation has
+	waiting map[string]func() // what goes on in the background once it is recorded that it does, by run
 
 	life context.Context // done when the session is to end
 	end  context.CancelFunc
@@ -74,7 +73,7 @@ func (a *App) skillsIn(workdir string) *skills.Set { return skills.New(a.skillsC
 
 // skillsOf returns the skills of a session. What a host has its models use is about the session
 // that it has, and not about its agents.
-func (a *App) skillsOf(b session.Build, workdir string) *skills.Set {
+func (a *App) skillsOf(b plug.Session, workdir string) *skills.Set {
 	c := a.skillsConfig(workdir)
 	if b.Child == nil {
 		c.Only = a.opts.Flags.Skills
@@ -100,7 +99,7 @@ func (a *App) skillsConfig(workdir string) skills.Config {
 }
 
 // newSkills returns the skills of a session.
-func (a *App) newSkills(b session.Build, workdir, profile string, pol *policy.Policy) *skillset {
+func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Policy) *skillset {
 	k := &skillset{
 		app: a, set: a.skillsOf(b, workdir), b: b, workdir: workdir, pol: pol, model: a.modelOf(profile),
 		uses: map[string]int{}, texts: map[string]called{}, waiting: map[string]func(){}, offered: func() bool { return true },
@@ -160,11 +159,11 @@ func (a *App) skillTool(k *skillset) agent.Tool {
 
 // lend puts in force what the skills of the turn allow and take away, and gives back what
 // others had. mu is not held.
-func (k *skillset) lend(active []transcript.TurnSkill) error {
+func (k *skillset) lend(active []agent.TurnSkill) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	rules, runs := slices.Clone(k.base), "lent"
-	takes := func(s transcript.TurnSkill) {
+	takes := func(s agent.TurnSkill) {
 		for _, text := range s.Without {
 			rules = append(rules, policy.Rule{Text: text, Verdict: agent.Deny, Reason: "the skill " + s.Skill + " takes it away"})
 		}
@@ -193,16 +192,16 @@ func (k *skillset) lend(active []transcript.TurnSkill) error {
 	}
 	k.lent, k.lenders = runs, lenders
 	for _, w := range warnings {
-		k.app.opts.Logger.Warn("lending the rules of a skill", "session", k.b.Session, "warning", w.String())
+		k.app.opts.Logger.Warn("lending the rules of a skill", "session", k.b.ID, "warning", w.String())
 	}
 	return nil
 }
 
 // lending is lend, where nobody waits for its error: what could not be lent allows nothing,
 // and what could not be taken away is noted.
-func (k *skillset) lending(active []transcript.TurnSkill) {
+func (k *skillset) lending(active []agent.TurnSkill) {
 	if err := k.lend(active); err != nil {
-		k.app.opts.Logger.Warn("lending the rules of skills", "session", k.b.Session, "error", err)
+		k.app.opts.Logger.Warn("lending the rules of skills", "session", k.b.ID, "error", err)
 	}
 }
 
@@ -279,7 +278,7 @@ func (k *skillset) hookAgain() {
 
 func (k *skillset) note(level, text string) {
 	if err := k.b.Record(agent.Note{Level: level, Text: text}); err != nil {
-		k.app.opts.Logger.Warn("noting what became of a skill", "session", k.b.Session, "error", err)
+		k.app.opts.Logger.Warn("noting what became of a skill", "session", k.b.ID, "error", err)
 	}
 }
 

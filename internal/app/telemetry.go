@@ -13,7 +13,7 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/telemetry"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 )
 
@@ -234,7 +234,7 @@ func (a *App) endWatch() {
 }
 
 // traced has processes of a call know where in the traces it is.
-func (a *App) traced(_ agent.Tool, next loop.Run) loop.Run {
+func (a *App) traced(_ agent.Tool, next plug.Run) plug.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		env := agent.CallEnvOf(ctx)
 		if at, ok := a.watch().Place(tc.InstanceKey, tc.TurnID, env.Key); ok {

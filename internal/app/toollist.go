@@ -11,7 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/base/near"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
@@ -175,7 +175,7 @@ func (d *decider) switchTool(name string, on bool) error {
 }
 
 // without takes what is switched off in a session from it, and remembers there what will be.
-func (d *decider) without(b session.Build) error {
+func (d *decider) without(b plug.Session) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.record, d.off = b.Record, b.Off; len(d.off) == 0 {

@@ -13,7 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/swarm"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -31,7 +31,7 @@ import (
 
 // toolConfig is what the built-in tools of a session are made from.
 type toolConfig struct {
-	session.Build
+	plug.Session
 	cat     *catalog.Catalog
 	ws      *workspace.Workspace
 	tracker *workspace.Tracker
@@ -49,7 +49,7 @@ type toolConfig struct {
 
 // toolSet is what comes with the tools of a session.
 type toolSet struct {
-	wrap  []func(agent.Tool, loop.Run) loop.Run
+	wrap  []func(agent.Tool, plug.Run) plug.Run
 	heard func() // the user has said something
 	todos *builtin.Todos
 	crew  *crew
@@ -73,13 +73,13 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all := files.Files{
 		Workspace: c.ws, FS: a.edited(c.ws), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
 		Blob: func(handle string) (string, bool) {
-			path := a.store.BlobPath(c.Session, strings.TrimPrefix(handle, "output:"))
+			path := a.store.BlobPath(c.ID, strings.TrimPrefix(handle, "output:"))
 			return path, path != ""
 		},
 	}.Tools()
 	all = append(all, sh.Tools()...)
 	list := new(builtin.Todos)
-	restore(list, c.Session, c.Past)
+	restore(list, c.ID, c.Past)
 	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(c.Events), a.skillTool(c.skills), toolSearch(c))
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
@@ -111,8 +111,8 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			return toolSet{}, err
 		}
 	}
-	wrap := []func(agent.Tool, loop.Run) loop.Run{func(t agent.Tool, next loop.Run) loop.Run {
-		return loop.Run(servers.Wrap(t, lsp.Run(next)))
+	wrap := []func(agent.Tool, plug.Run) plug.Run{func(t agent.Tool, next plug.Run) plug.Run {
+		return plug.Run(servers.Wrap(t, lsp.Run(next)))
 	}}
 	if c.keeper != nil {
 		wrap = append(wrap, c.keeper.wrap)
@@ -128,7 +128,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		code:     code,
 		wrap:     wrap,
 		heard:    check.Reset,
-		mirrored: func(p *session.Parts) { a.mirrored(p, c.Build, c.ws.Root()) },
+		mirrored: func(p *session.Parts) { a.mirrored(p, c.Session, c.ws.Root()) },
 		todos:    list,
 		crew:     crew,
 		close: func() {

@@ -5,7 +5,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
@@ -23,7 +23,7 @@ const (
 // offers returns the tools of the next step of a session, of the role that it has by then.
 // Those that others bring are named where they are too many, but for those that it has
 // looked for.
-func (a *App) offers(cat *catalog.Catalog, work config.Work, b session.Build) (step func() *catalog.Step, who *role) {
+func (a *App) offers(cat *catalog.Catalog, work config.Work, b plug.Session) (step func() *catalog.Step, who *role) {
 	d := catalog.Deferral{On: a.cfg.ToolSearch >= 0}
 	window := usualWindow
 	if info, err := a.info(work.Model); err == nil && info.Window > 0 {
@@ -52,7 +52,7 @@ func toolSearch(c toolConfig) agent.Tool {
 
 // toldTools puts the names of tools that are not loaded before the model.
 func toldTools(step func() *catalog.Step) extra {
-	return func(_ context.Context, at session.Moment) []agent.ContextAdded {
+	return func(_ context.Context, at plug.Moment) []agent.ContextAdded {
 		text := builtin.Named(step())
 		if text == "" && at.Has(fromTools, "") {
 			text = "There are no further tools to be loaded."

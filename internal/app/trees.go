@@ -13,8 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/swarm"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/worktree"
@@ -97,12 +96,12 @@ func (a *App) isolation(c toolConfig) swarm.Isolation {
 		return swarm.Isolation{}
 	}
 	return swarm.Isolation{
-		Trees: a.trees(), Dir: c.ws.Root(), Session: c.Session,
+		Trees: a.trees(), Dir: c.ws.Root(), Session: c.ID,
 		From: a.cfg.Worktree.From, Links: a.cfg.Worktree.Links, Only: a.cfg.Worktree.Only,
 		Make: func(ctx context.Context, name string) (string, bool, error) {
-			return a.hookedOf(c.Session).makesTree(ctx, name)
+			return a.hookedOf(c.ID).makesTree(ctx, name)
 		},
-		Gone: func(ctx context.Context, path string) { a.hookedOf(c.Session).treeGone(ctx, path) },
+		Gone: func(ctx context.Context, path string) { a.hookedOf(c.ID).treeGone(ctx, path) },
 	}
 }
 
@@ -155,7 +154,7 @@ func (a *App) projectOf(workdir string) string {
 
 // staysOut denies an agent that has a folder of its own what would change the folder
 // that this was made from, in every mode.
-func (a *App) staysOut(b session.Build, ws *workspace.Workspace, workdir string) []loop.Stage {
+func (a *App) staysOut(b plug.Session, ws *workspace.Workspace, workdir string) []plug.Stage {
 	main := a.projectOf(workdir)
 	if b.Child != nil && b.Child.Workdir != "" && main == workdir {
 		a.mu.Lock()
@@ -170,7 +169,7 @@ func (a *App) staysOut(b session.Build, ws *workspace.Workspace, workdir string)
 		main = top
 	}
 	f := fence{ws: ws, main: main}
-	return []loop.Stage{{Name: "worktree", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+	return []plug.Stage{{Name: "worktree", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 		if why := f.crossed(p.Effects); why != "" {
 			return agent.Decision{Verdict: agent.Deny, Reason: why + ": this agent works in a work tree of its own, " + ws.Root() + ", and changes nothing of " + main}, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/extend/commands"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -32,7 +32,7 @@ const commandOrigin = "command:"
 // concurrent use.
 type typed struct {
 	app     *App
-	b       session.Build
+	b       plug.Session
 	workdir string
 	cat     *catalog.Catalog
 	ws      *workspace.Workspace
@@ -57,7 +57,7 @@ type allowance struct {
 	lender
 }
 
-func (a *App) newTyped(b session.Build, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
+func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
 	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
@@ -81,11 +81,11 @@ func (t *typed) into(parts *session.Parts) {
 	h.Screens = func() bool { return hooked != nil && (screens == nil || screens()) }
 	h.Takes = func(q agent.InputQueued) bool {
 		_, ok := t.prompts(q.Text)
-		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.Session) != nil)
+		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.ID) != nil)
 	}
 	over := parts.Close
 	parts.Close = func() {
-		t.app.typing(t.b.Session, nil)
+		t.app.typing(t.b.ID, nil)
 		over()
 	}
 	ended := parts.Ended
@@ -93,11 +93,11 @@ func (t *typed) into(parts *session.Parts) {
 		t.over()
 		ended(end, answer)
 	}
-	t.app.typing(t.b.Session, t)
+	t.app.typing(t.b.ID, t)
 	parts.Extra = extras(parts.Extra, t.served.extra)
-	last := slices.IndexFunc(parts.Gate, func(s loop.Stage) bool { return s.Name == "policy.after" })
-	parts.Gate = append(slices.Insert(parts.Gate, last, loop.Stage{Name: "command.allowed", Decide: t.allows}),
-		loop.Stage{Name: "command.unasked", Decide: unasked})
+	last := slices.IndexFunc(parts.Gate, func(s plug.Stage) bool { return s.Name == "policy.after" })
+	parts.Gate = append(slices.Insert(parts.Gate, last, plug.Stage{Name: "command.allowed", Decide: t.allows}),
+		plug.Stage{Name: "command.unasked", Decide: unasked})
 }
 
 // stack returns the commands of files that an input names.
@@ -194,7 +194,7 @@ func (t *typed) prepare(ctx context.Context, c commands.Command, arguments strin
 	from, _ := t.app.lenderOf(t.workdir, c.Name, c.Path)
 	t.allow(c.Source(), allowance{rules, from})
 	defer t.allow(c.Source(), allowance{})
-	vars := map[string]string{"CLAUDE_SESSION_ID": t.b.Session, "CLAUDE_PROJECT_DIR": t.workdir, "DURE_SESSION_ID": t.b.Session, "DURE_PROJECT_DIR": t.workdir}
+	vars := map[string]string{"CLAUDE_SESSION_ID": t.b.ID, "CLAUDE_PROJECT_DIR": t.workdir, "DURE_SESSION_ID": t.b.ID, "DURE_PROJECT_DIR": t.workdir}
 	return c.Prepare(ctx, commands.Preparing{Arguments: arguments, Vars: vars, Run: func(ctx context.Context, line string) (string, error) {
 		if c.Powerless {
 			return "", errors.New("the file of the command came or changed after its folder was trusted; look at it, then: dure trust")

@@ -10,8 +10,7 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/lessons"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
@@ -66,12 +65,12 @@ func (a *App) newVerification(ws *workspace.Workspace, workdir string, wanted bo
 	return v
 }
 
-func (v *verification) wrap(_ agent.Tool, next loop.Run) loop.Run {
-	return loop.Run(v.cfg.Wrap(verify.Run(next)))
+func (v *verification) wrap(_ agent.Tool, next plug.Run) plug.Run {
+	return plug.Run(v.cfg.Wrap(verify.Run(next)))
 }
 
 // extra returns the user's own checks in turns that have changed something, once in each.
-func (v *verification) extra(_ context.Context, at session.Moment) []agent.ContextAdded {
+func (v *verification) extra(_ context.Context, at plug.Moment) []agent.ContextAdded {
 	if v == nil {
 		return nil
 	}

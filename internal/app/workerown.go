@@ -13,8 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/budget"
-	"dure/internal/kernel/loop"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // upper is the program that this one works for, as the process of an agent; nil = none. It
@@ -216,7 +215,7 @@ func (u *upper) lets(parent string) []string {
 // over has the parent decide behind the stages of a gate. What these would ask for, the
 // parent's policy knows better, which has what was granted meanwhile; what they deny is
 // denied.
-func (u *upper) over(b session.Build, gate []loop.Stage) []loop.Stage {
+func (u *upper) over(b plug.Session, gate []plug.Stage) []plug.Stage {
 	if !u.works(b.Parent) {
 		return gate
 	}
@@ -234,7 +233,7 @@ func (u *upper) over(b session.Build, gate []loop.Stage) []loop.Stage {
 			return d, err
 		}
 	}
-	return append(gate, loop.Stage{Name: "parent", Decide: func(ctx context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+	return append(gate, plug.Stage{Name: "parent", Decide: func(ctx context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
 		n, err := u.line.ask(ctx, workerNote{Kind: workerDecide, Proposal: &p, Decision: &soFar})
 		if err == nil && n.Decision == nil {
 			err = errNoMessage

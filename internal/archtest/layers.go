@@ -31,25 +31,26 @@ const Vocabulary = "agent"
 var Layers = []Layer{
 	{Paths: []string{"agent", "client"}, May: []string{"agent/query"}},
 	{Paths: []string{"internal/base"}},
-	{Paths: []string{"internal/safety"}, May: []string{"internal/base"}},
+	{Paths: []string{"internal/kernel/plug"}}, // the contract of capabilities, which lie below the kernel
+	{Paths: []string{"internal/safety"}, May: []string{"internal/base", "internal/kernel/plug"}},
 	{Paths: []string{"internal/state"}, May: []string{
-		"internal/safety/sandbox", "internal/safety/workspace", "internal/base",
+		"internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug",
 	}},
 	{Paths: []string{"internal/kernel"}, May: []string{
-		"internal/state/journal", "internal/state/transcript", "internal/state/plan", "client",
+		"internal/state/journal", "internal/state/transcript", "internal/state/plan", "client", "internal/kernel/plug",
 	}},
-	{Paths: []string{"internal/models"}, May: []string{"internal/base"}},
+	{Paths: []string{"internal/models"}, May: []string{"internal/base", "internal/kernel/plug"}},
 	{Paths: []string{"internal/tools"}, May: []string{
-		"internal/state/hunks", "internal/state/plan", "internal/safety/sandbox", "internal/safety/workspace", "internal/base",
+		"internal/state/hunks", "internal/state/plan", "internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug",
 	}},
 	{Paths: []string{"internal/knowledge"}, May: []string{
-		"internal/state/transcript", "internal/safety/workspace", "internal/base", "agent/query",
+		"internal/state/transcript", "internal/safety/workspace", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
 	{Paths: []string{"internal/extend"}, May: []string{
 		"internal/tools/kit", "internal/tools/files", "internal/tools/catalog",
 		"internal/state/hunks", "internal/state/worktree", "internal/state/transcript",
 		"internal/safety/sandbox", "internal/safety/shell", "internal/safety/trust", "internal/safety/workspace",
-		"client", "internal/base", "agent/query",
+		"client", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
 	{Paths: []string{"internal/frontend"}, May: []string{
 		"internal/state/transcript", "internal/state/plan", "client", "internal/base", "agent/query",

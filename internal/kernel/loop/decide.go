@@ -12,17 +12,8 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
-
-// Stage is one stage of the gate. It sees the call and what the stages before
-// it have said, and returns its own word: Pass keeps theirs, Deny ends the
-// matter, an Input starts the gate again. An error denies. It may be asked about a call
-// more than once, until that is decided, and about several reads at once.
-type Stage struct {
-	Name   string
-	Waits  func(agent.Proposal) bool // it may take long: what is known is stored before it is asked; nil = it never does
-	Decide func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
-}
 
 // maxRewrites bounds how often stages may rewrite one call.
 const maxRewrites = 8
@@ -78,7 +69,7 @@ const (
 // decide finds the tool and puts the call through the gate. Where it would have to wait
 // for longer than there is patience for it leaves the job as it was, waiting: the stages
 // are asked anew then, because what was allowed meanwhile may hold for it.
-func (t *turn) decide(ctx context.Context, tools Tools, j *job, far patience) {
+func (t *turn) decide(ctx context.Context, tools plug.Tools, j *job, far patience) {
 	j.waits = false
 	if r := t.find(tools, j); r != nil {
 		j.refuse(*r)
@@ -175,7 +166,7 @@ func (t *turn) deny(j *job, d agent.Decision) {
 func (j *job) refuse(r agent.Result) { j.refused = &r }
 
 // find looks the tool up. It returns the answer to a call that cannot be served.
-func (t *turn) find(tools Tools, j *job) *agent.Result {
+func (t *turn) find(tools plug.Tools, j *job) *agent.Result {
 	t.books.Lock()
 	defer t.books.Unlock()
 	tool, ok := tools.Find(j.call.Tool)

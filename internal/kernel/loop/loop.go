@@ -10,13 +10,13 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -35,10 +35,10 @@ type Config struct {
 
 	// Gate is the ordered list of stages that look at a call before it runs,
 	// and Person the last one, which may take as long as a human needs.
-	Gate   []Stage
+	Gate   []plug.Stage
 	Person func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
 
-	Hooks Hooks // may be empty
+	Hooks plug.TurnHooks // may be empty
 
 	// Guard sees each result before the model does and returns what the model
 	// may read. An error withholds the result.
@@ -46,10 +46,10 @@ type Config struct {
 
 	// Clean returns what makes the output of one running call fit to be shown; nil =
 	// it is shown as it is.
-	Clean func(agent.Spec) Cleaner
+	Clean func(agent.Spec) plug.Cleaner
 
 	// Wrap is the middleware around Tool.Run, outermost first. It may be empty.
-	Wrap []func(agent.Tool, Run) Run
+	Wrap []func(agent.Tool, plug.Run) plug.Run
 
 	// Store appends facts, all or nothing; with sync they are on the disk when
 	// it returns. A step is taken only after the event that announces it was
@@ -91,16 +91,6 @@ type Config struct {
 	Strays  *sync.WaitGroup
 }
 
-// Run is [agent.Tool.Run], or a wrapper around it.
-type Run func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error)
-
-// A Cleaner cleans output as it comes. It holds back what it cannot decide on yet,
-// and Flush returns the rest of that. It is used by one goroutine at a time.
-type Cleaner interface {
-	Add(text string) string
-	Flush() string
-}
-
 // Want says which request is wanted. Its zero value is the next one of the
 // conversation.
 type Want struct {
@@ -115,7 +105,7 @@ type Step struct {
 	Model     agent.Model
 	Request   agent.Request
 	Requested agent.ModelRequested // without turn, step and attempt
-	Tools
+	plug.Tools
 
 	// Release gives back what was put aside for the request, once it is clear what it
 	// used; zero when it came to nothing. Only the first call counts. It may be nil.
@@ -126,20 +116,6 @@ func (s Step) release(u agent.Usage) {
 	if s.Release != nil {
 		s.Release(u)
 	}
-}
-
-// Tools is the catalog of one step.
-type Tools struct {
-	// Find returns the tool that the model means, whatever spelling it used.
-	Find func(name string) (agent.Tool, bool)
-
-	// Refuse says why Find does not find a tool; nil = it is not known.
-	Refuse func(name string) *agent.ToolError
-
-	// Check validates an input against the tool's schema and returns it with
-	// defaults and aliases applied. With answered the input carries a person's
-	// answer, which the model may not give itself.
-	Check func(spec agent.Spec, input json.RawMessage, answered bool) (json.RawMessage, *agent.ToolError)
 }
 
 // Limits bounds a turn. The zero value has no step limit.
@@ -269,9 +245,9 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 		done, err := t.oneStep(ctx)
 		return done.More, err
 	}
-	var done Stepped
+	var done plug.Stepped
 	err := within(ctx, func(ctx context.Context, run func(context.Context) error) error {
-		return t.Hooks.AroundStep(ctx, t.step, func(ctx context.Context) (Stepped, error) {
+		return t.Hooks.AroundStep(ctx, t.step, func(ctx context.Context) (plug.Stepped, error) {
 			err := run(ctx)
 			return done, err
 		})
@@ -283,7 +259,7 @@ func (t *turn) runStep(ctx context.Context) (bool, error) {
 }
 
 // oneStep is the step itself.
-func (t *turn) oneStep(ctx context.Context) (done Stepped, err error) {
+func (t *turn) oneStep(ctx context.Context) (done plug.Stepped, err error) {
 	step, answered, err := t.ask(ctx, Want{})
 	if err != nil {
 		return done, err

@@ -15,6 +15,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 )
 
 func TestOneBarrierHoldsTheAnswerAndItsIntents(t *testing.T) {
@@ -100,24 +101,24 @@ func TestWhatCannotRunIsAnswered(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	stage := func(d agent.Decision, err error) loop.Stage {
-		return loop.Stage{Name: "stage", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) { return d, err }}
+	stage := func(d agent.Decision, err error) plug.Stage {
+		return plug.Stage{Name: "stage", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) { return d, err }}
 	}
 	allow := agent.Decision{Verdict: agent.Allow}
 	ask := agent.Decision{Verdict: agent.AskUser, Reason: "rule"}
 	for _, tt := range []struct {
 		name   string
-		stages []loop.Stage
+		stages []plug.Stage
 		person *agent.Decision
 		want   agent.Verdict
 		asked  int
 	}{
 		{"nobody has an opinion, nobody is there", nil, nil, agent.Deny, 1},
 		{"nobody has an opinion, the person allows", nil, &allow, agent.Allow, 1},
-		{"a stage allows", []loop.Stage{stage(allow, nil)}, nil, agent.Allow, 0},
-		{"a later stage asks", []loop.Stage{stage(allow, nil), stage(ask, nil)}, &allow, agent.Allow, 1},
-		{"deny ends it", []loop.Stage{stage(agent.Decision{Verdict: agent.Deny}, nil), stage(allow, nil)}, &allow, agent.Deny, 0},
-		{"an error denies", []loop.Stage{stage(allow, errors.New("broken"))}, &allow, agent.Deny, 0},
+		{"a stage allows", []plug.Stage{stage(allow, nil)}, nil, agent.Allow, 0},
+		{"a later stage asks", []plug.Stage{stage(allow, nil), stage(ask, nil)}, &allow, agent.Allow, 1},
+		{"deny ends it", []plug.Stage{stage(agent.Decision{Verdict: agent.Deny}, nil), stage(allow, nil)}, &allow, agent.Deny, 0},
+		{"an error denies", []plug.Stage{stage(allow, errors.New("broken"))}, &allow, agent.Deny, 0},
 		{"a person's pass denies", nil, &agent.Decision{}, agent.Deny, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestRewriteDecidesAgain(t *testing.T) {
 		r := newRig(t, say("", call("1", "sleep", `"1h"`), call("2", "sleep", `"9s"`)), say("done"))
 		var mu sync.Mutex // reads are decided on at once
 		seen := map[string][]string{}
-		r.cfg.Gate = []loop.Stage{
+		r.cfg.Gate = []plug.Stage{
 			{Name: "watch", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -661,7 +662,7 @@ func TestLiveOutput(t *testing.T) {
 			}
 			return agent.OK("said"), nil
 		}}
-		r.cfg.Clean = func(s agent.Spec) loop.Cleaner { return &shout{tool: s.Name} }
+		r.cfg.Clean = func(s agent.Spec) plug.Cleaner { return &shout{tool: s.Name} }
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -729,7 +730,7 @@ func TestAround(t *testing.T) {
 			note("out %v, again: %v", err, run(ctx))
 			return errors.New("it did not matter")
 		}
-		r.cfg.Hooks.AroundStep = func(ctx context.Context, n int, run func(context.Context) (loop.Stepped, error)) error {
+		r.cfg.Hooks.AroundStep = func(ctx context.Context, n int, run func(context.Context) (plug.Stepped, error)) error {
 			done, err := run(ctx)
 			note("step %d %q %v %v", n, done.Answer.Message.Text(), done.More, err)
 			return errors.New("nor that")
@@ -747,28 +748,28 @@ func TestAround(t *testing.T) {
 
 func TestAroundThatDoesNotGoOn(t *testing.T) {
 	for name, c := range map[string]struct {
-		set  func(*loop.Hooks, error)
+		set  func(*plug.TurnHooks, error)
 		err  error
 		want error
 	}{
-		"turn": {func(h *loop.Hooks, err error) {
+		"turn": {func(h *plug.TurnHooks, err error) {
 			h.AroundTurn = func(context.Context, func(context.Context) error) error { return err }
 		}, nil, loop.ErrStopped},
-		"turn fails": {func(h *loop.Hooks, err error) {
+		"turn fails": {func(h *plug.TurnHooks, err error) {
 			h.AroundTurn = func(context.Context, func(context.Context) error) error { return err }
 		}, io.ErrNoProgress, io.ErrNoProgress},
-		"step": {func(h *loop.Hooks, err error) {
-			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { return err }
+		"step": {func(h *plug.TurnHooks, err error) {
+			h.AroundStep = func(context.Context, int, func(context.Context) (plug.Stepped, error)) error { return err }
 		}, nil, loop.ErrStopped},
-		"step fails": {func(h *loop.Hooks, err error) {
-			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { return err }
+		"step fails": {func(h *plug.TurnHooks, err error) {
+			h.AroundStep = func(context.Context, int, func(context.Context) (plug.Stepped, error)) error { return err }
 		}, io.ErrNoProgress, io.ErrNoProgress},
-		"panic": {func(h *loop.Hooks, _ error) {
+		"panic": {func(h *plug.TurnHooks, _ error) {
 			h.AroundTurn = func(ctx context.Context, run func(context.Context) error) error {
 				defer func() { _ = recover() }()
 				return run(ctx)
 			}
-			h.AroundStep = func(context.Context, int, func(context.Context) (loop.Stepped, error)) error { panic("oh") }
+			h.AroundStep = func(context.Context, int, func(context.Context) (plug.Stepped, error)) error { panic("oh") }
 		}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -56,7 +57,7 @@ func ended(c *transcript.CallState) *job {
 }
 
 // resumed builds the job of a call as far as it had come.
-func (t *turn) resumed(tools Tools, c *transcript.CallState) *job {
+func (t *turn) resumed(tools plug.Tools, c *transcript.CallState) *job {
 	j := t.newJob(c.Call, "")
 	j.begun = c.Started != nil && c.Started.Class != agent.Read
 	if c.Decided == nil {

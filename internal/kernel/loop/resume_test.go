@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 )
 
 // checked is a tool that can find out whether a call of it took effect.
@@ -147,7 +148,7 @@ func TestSideQuestionAnsweredWithCalls(t *testing.T) {
 	prepare := r.cfg.Prepare
 	r.cfg.Prepare = func(ctx context.Context, w loop.Want) (loop.Step, error) {
 		step, err := prepare(ctx, w)
-		step.Tools = loop.Tools{}
+		step.Tools = plug.Tools{}
 		return step, err
 	}
 	a, err := loop.Ask(t.Context(), r.cfg, agent.Question{Purpose: "summary", Messages: []agent.Message{agent.UserText("sum up")}})

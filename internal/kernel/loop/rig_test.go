@@ -15,6 +15,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -56,7 +57,7 @@ func newRig(t *testing.T, answers ...any) *rig {
 	r.cfg = loop.Config{
 		Session: "s", Turn: "t", Workdir: "/w", First: 1,
 		Prepare: r.prepare,
-		Gate: []loop.Stage{{Name: "rules", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		Gate: []plug.Stage{{Name: "rules", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
 			return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
 		}}},
 		Person: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
@@ -107,7 +108,7 @@ func (r *rig) prepare(_ context.Context, w loop.Want) (loop.Step, error) {
 		Model:     r.model,
 		Request:   agent.Request{Model: w.Model, Messages: msgs, NoTools: w.NoTools, Names: map[string]string{"sleep": "Sleep"}},
 		Requested: agent.ModelRequested{Model: w.Model},
-		Tools: loop.Tools{
+		Tools: plug.Tools{
 			Find: func(name string) (agent.Tool, bool) {
 				t, ok := r.tools[strings.ToLower(name)]
 				return t, ok

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -99,7 +100,7 @@ func (j *job) waiting() bool { return j.waits && j.class == agent.Read }
 // runJobs takes the jobs in order until all have a result. When it returns an
 // error, the calls that are left have been answered too, unless it is
 // [agent.ErrParked] or [agent.ErrDeferred].
-func (t *turn) runJobs(ctx context.Context, tools Tools, jobs []*job) error {
+func (t *turn) runJobs(ctx context.Context, tools plug.Tools, jobs []*job) error {
 	for {
 		group := next(jobs)
 		if group == nil {
@@ -128,7 +129,7 @@ func (t *turn) leave(err error, jobs []*job) error {
 }
 
 // runGroup decides on a job that had to wait, or runs a group to its end.
-func (t *turn) runGroup(ctx context.Context, tools Tools, group []*job) error {
+func (t *turn) runGroup(ctx context.Context, tools plug.Tools, group []*job) error {
 	if !group[0].ready() {
 		return t.runLate(ctx, tools, group)
 	}
@@ -147,7 +148,7 @@ func (t *turn) runGroup(ctx context.Context, tools Tools, group []*job) error {
 // runLate decides on jobs that had to wait, and runs one that may. What was decided
 // and that it starts share a barrier. Neighbouring reads are decided on at once as far
 // as no person is needed: what the gate waits for may be slow.
-func (t *turn) runLate(ctx context.Context, tools Tools, group []*job) error {
+func (t *turn) runLate(ctx context.Context, tools plug.Tools, group []*job) error {
 	if len(group) > 1 {
 		var wg sync.WaitGroup
 		for _, j := range group {
@@ -317,7 +318,7 @@ type display struct {
 	live func(agent.Body)
 
 	mu    sync.Mutex
-	clean Cleaner // nil = as it is
+	clean plug.Cleaner // nil = as it is
 	over  bool
 }
 
@@ -360,7 +361,7 @@ func (d *display) show(text string) {
 // await runs the tool. A tool that goes on after its cancellation is left to
 // [Config.Strays], and its call is answered without it.
 func (t *turn) await(ctx context.Context, j *job) agent.Result {
-	run := Run(j.tool.Run)
+	run := plug.Run(j.tool.Run)
 	for _, w := range slices.Backward(t.Wrap) {
 		run = w(j.tool, run)
 	}
@@ -384,7 +385,7 @@ func (t *turn) await(ctx context.Context, j *job) agent.Result {
 }
 
 // protect runs a tool so that neither its error nor its panic gets past it.
-func protect(ctx context.Context, run Run, tc agent.ToolContext, c agent.Call) (r agent.Result) {
+func protect(ctx context.Context, run plug.Run, tc agent.ToolContext, c agent.Call) (r agent.Result) {
 	defer func() {
 		if v := recover(); v != nil {
 			if tc.Logger != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
 
 // Ask puts a side question to a model, with the same retries, and leaves its
@@ -24,7 +25,7 @@ func Ask(ctx context.Context, cfg Config, q agent.Question) (agent.Answer, error
 
 // Invoke runs one call on behalf of a capability, through the same gate and
 // guard as a call of the model. The conversation does not see it.
-func Invoke(ctx context.Context, cfg Config, tools Tools, id string, inv agent.Invocation) (agent.Result, error) {
+func Invoke(ctx context.Context, cfg Config, tools plug.Tools, id string, inv agent.Invocation) (agent.Result, error) {
 	if inv.Origin == "" {
 		return agent.Result{}, fmt.Errorf("invoking %s: it has no origin", inv.Tool)
 	}

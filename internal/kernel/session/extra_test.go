@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // What belongs before the model comes once, before the first input or behind what it
@@ -17,7 +17,7 @@ func TestExtras(t *testing.T) {
 		defer r.reg.Shutdown()
 		rules := "be brief"
 		var had []bool
-		r.extra = func(_ context.Context, at session.Moment) []agent.ContextAdded {
+		r.extra = func(_ context.Context, at plug.Moment) []agent.ContextAdded {
 			all := []agent.ContextAdded{{Source: "memory", Text: rules}, {Source: "empty"}}
 			had = append(had, at.Has("memory", ""))
 			for _, in := range at.Fresh {
@@ -25,7 +25,7 @@ func TestExtras(t *testing.T) {
 			}
 			return all
 		}
-		r.compact = func(_ context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(_ context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			return &agent.ContextCompacted{Messages: len(c.Messages), Through: c.Head, Head: []agent.Message{{Role: agent.User, Blocks: []agent.Block{{Type: agent.TextBlock, Text: "so far"}}}}}, nil
 		}
 		s := r.open(agent.Open{})

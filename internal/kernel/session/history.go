@@ -8,39 +8,10 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
-
-// The occasions for a compaction, see [agent.ContextCompacted].
-const (
-	TriggerAuto     = "auto"     // the conversation is close to what fits
-	TriggerManual   = "manual"   // the user wants it
-	TriggerOverflow = "overflow" // the provider has refused its length
-)
-
-// Compaction is a conversation that is to be shortened.
-type Compaction struct {
-	Trigger  string
-	Focus    string
-	Messages []agent.Timed
-	Model    agent.ModelInfo
-	Context  int // tokens of the messages up to the event Counted, and of what is in front of them; 0 = not known
-	Counted  int64
-	Pinned   []agent.Pinned // by the compaction before
-	Last     int64          // event of that one; 0 = there is none
-	Head     int64          // number of the newest event
-	Task     transcript.Task
-	Plan     string            // that was agreed to; "" = none
-	PlanSeq  int64             // its event
-	Asides   map[int64]int     // see [transcript.State]
-	Pending  map[string]string // what runs: handle to tool
-	System   []agent.Section
-	Specs    []agent.Spec
-
-	// Before is [Parts.PreCompact].
-	Before func(ctx context.Context, trigger, focus string) (more string, err error)
-}
 
 // Shares of the window from which on a compaction is thought of, and there is hardly any
 // room left, unless the parts say otherwise.
@@ -55,7 +26,7 @@ func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, err
 	if s.parts.Compact == nil {
 		return false, nil
 	}
-	if trigger == TriggerAuto { // at each step: it has to cost nothing
+	if trigger == plug.TriggerAuto { // at each step: it has to cost nothing
 		if full, brink, err := s.full(); err != nil || !full || !brink && s.rests() {
 			return false, err
 		}
@@ -67,7 +38,7 @@ func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, err
 	c.Trigger, c.Focus, c.Before = trigger, focus, s.parts.PreCompact
 	done, err := s.parts.Compact(ctx, c)
 	s.vain = 0
-	if done == nil && trigger == TriggerAuto {
+	if done == nil && trigger == plug.TriggerAuto {
 		s.vain = len(c.Messages)
 	}
 	switch {
@@ -151,7 +122,7 @@ func (s *Session) full() (full, brink bool, err error) {
 }
 
 // conversation returns what there is to shorten.
-func (s *Session) conversation(ctx context.Context) (c Compaction, err error) {
+func (s *Session) conversation(ctx context.Context) (c plug.Compaction, err error) {
 	c.Specs, c.Pending = s.parts.Catalog().Specs, map[string]string{}
 	var model string
 	err = s.rec.survey(ctx, func(st *transcript.State, messages []agent.Timed) {
@@ -233,7 +204,7 @@ func (r *runner) compact(c agent.Compact) error {
 		return err
 	}
 	r.aside(func(ctx context.Context) error {
-		done, err := r.shorten(ctx, TriggerManual, c.Focus)
+		done, err := r.shorten(ctx, plug.TriggerManual, c.Focus)
 		if err == nil && !done {
 			r.note("info", "the conversation is short already")
 		}

@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // firstHalf shortens a conversation to its newest n messages.
-func firstHalf(keep int) func(context.Context, session.Compaction) (*agent.ContextCompacted, error) {
-	return func(_ context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+func firstHalf(keep int) func(context.Context, plug.Compaction) (*agent.ContextCompacted, error) {
+	return func(_ context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 		n := len(c.Messages) - keep
 		if n < 1 {
 			return nil, nil
@@ -107,8 +107,8 @@ func TestCompactOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, say("one"), say("two"), say("three"), say("four"))
 		hold := make(chan struct{})
-		r.compact = func(ctx context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
-			if c.Trigger == session.TriggerManual {
+		r.compact = func(ctx context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
+			if c.Trigger == plug.TriggerManual {
 				<-hold
 			}
 			return firstHalf(1)(ctx, c)
@@ -148,7 +148,7 @@ func TestCompactHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, used(say("one"), 900), used(say("two", agent.Call{ID: "c", Tool: "sleep", Input: []byte(`"1s"`)}), 900), used(say("three"), 900), say("four"))
 		cut := firstHalf(1)
-		r.model.window, r.compact = 1000, func(ctx context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.model.window, r.compact = 1000, func(ctx context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			more, err := c.Before(ctx, c.Trigger, c.Focus)
 			if err != nil {
 				return nil, err
@@ -161,7 +161,7 @@ func TestCompactHooks(t *testing.T) {
 		}
 		var told []string
 		r.before = func(_ context.Context, trigger, focus string) (string, error) {
-			if trigger == session.TriggerAuto {
+			if trigger == plug.TriggerAuto {
 				return "", errors.New("not now")
 			}
 			return "keep " + focus, nil
@@ -192,7 +192,7 @@ func TestCompactFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, used(say("one"), 900), say("two"))
 		r.model.window = 1000
-		r.compact = func(context.Context, session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(context.Context, plug.Compaction) (*agent.ContextCompacted, error) {
 			return nil, errors.New("no summary")
 		}
 		s := r.open(agent.Open{})

@@ -7,51 +7,15 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
 
-// Hooks are the points of a session at which others have a word, beside those of its
-// turns. Each may take its time, and each may be nil. What they have to say to the
-// model is in the Context of the runs that they record.
-type Hooks struct {
-	loop.Hooks
-
-	// Opened is called when a session has been opened, and again when its conversation
-	// has begun anew: how is startup, resume, fork or compact. The first turn waits for
-	// it. Words are read as the first input of a session that has none.
-	Opened func(ctx context.Context, how string) (words, by string)
-
-	// Speaks reports whether Opened may have words for a new session: what a person
-	// says waits for them. nil = it may not.
-	Speaks func() bool
-
-	// Heard is asked about input before it enters the conversation. It may return
-	// another text, or why the input is to be dropped.
-	Heard func(context.Context, agent.InputQueued) (text string, drop *agent.InputDropped)
-
-	// Screens reports whether Heard has anything to say; nil = it has. Once it has, that
-	// stays so: until then input enters the conversation as if nobody were asked.
-	Screens func() bool
-
-	// Takes reports whether Heard has anything to say to one input, when Screens says
-	// that it has not to all. nil = it has not.
-	Takes func(agent.InputQueued) bool
-
-	// Switching is asked before another model is used, and Switched told of it.
-	Switching func(ctx context.Context, from, to string) error
-	Switched  func(ctx context.Context, from, to string)
-
-	// Ended is told how a turn came out, and Closing that the session is given up.
-	Ended   func(context.Context, agent.TurnEnded)
-	Closing func(context.Context)
-}
-
 // turnHooks are the points of a turn. A plan is in the log before anybody is asked about
 // it, and who speaks for a person is not asked what a person has answered already.
-func (s *Session) turnHooks() loop.Hooks {
-	h := s.parts.Hooks.Hooks
+func (s *Session) turnHooks() plug.TurnHooks {
+	h := s.parts.Hooks.TurnHooks
 	if s.formed != 0 {
 		h.Due = s.due
 	}
@@ -274,7 +238,7 @@ func (r *runner) revoke(c agent.Revoke, batch journal.Batch) error {
 	return r.rec.append(batch, agent.RulesRevoked{Rules: held, By: "user"})
 }
 
-// choice is the command that [Build.Choose] becomes.
+// choice is the command that [plug.Session.Choose] becomes.
 type choice struct {
 	mode agent.Mode
 	by   string
@@ -283,7 +247,7 @@ type choice struct {
 // Command returns the name of the command.
 func (choice) Command() string { return "choice" }
 
-// wake is the command that [Build.Wake] becomes.
+// wake is the command that [plug.Session.Wake] becomes.
 type wake struct {
 	id       string // "" = it is said once
 	text, by string

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/state/journal"
 )
 
 // told records the runs of hooks with something for the model, as they do.
-func told(b session.Build) func(event string) {
+func told(b plug.Session) func(event string) {
 	n := 0
 	return func(event string) {
 		n++
@@ -29,7 +30,7 @@ func TestHooks(t *testing.T) {
 		r := newRig(t, say("", call("1", "write", `"1s"`), call("2", "sleep", `"1s"`)), say("one"), say("two"))
 		defer r.reg.Shutdown()
 		var order []string
-		r.hooks = func(b session.Build) (h session.Hooks) {
+		r.hooks = func(b plug.Session) (h plug.Hooks) {
 			tell := told(b)
 			h.Opened = func(_ context.Context, how string) (string, string) {
 				order = append(order, how)
@@ -123,7 +124,7 @@ func TestHooksThatStop(t *testing.T) {
 		r := newRig(t, say("", call("1", "sleep", `"1s"`)), say("again"))
 		defer func() { r.reg.Shutdown() }()
 		var how []string
-		r.hooks = func(b session.Build) (h session.Hooks) {
+		r.hooks = func(b plug.Session) (h plug.Hooks) {
 			tell := told(b)
 			h.Opened = func(_ context.Context, as string) (string, string) {
 				how = append(how, as)
@@ -202,7 +203,7 @@ func TestSwitching(t *testing.T) {
 		defer r.reg.Shutdown()
 		r.others = map[string]agent.ModelInfo{"big": {ID: "big"}, "bad": {ID: "bad"}}
 		var order []string
-		r.hooks = func(session.Build) (h session.Hooks) {
+		r.hooks = func(plug.Session) (h plug.Hooks) {
 			h.Switching = func(_ context.Context, from, to string) error {
 				if to == "bad" {
 					return errors.New("not that one")
@@ -242,8 +243,8 @@ func TestTakes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("one"), say("two"))
 		defer r.reg.Shutdown()
-		r.hooks = func(session.Build) session.Hooks {
-			return session.Hooks{
+		r.hooks = func(plug.Session) plug.Hooks {
+			return plug.Hooks{
 				Screens: func() bool { return false },
 				Takes:   func(q agent.InputQueued) bool { return strings.HasPrefix(q.Text, "/") },
 				Heard: func(_ context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
@@ -295,7 +296,7 @@ func TestWordsOfTheBeginning(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			r := newRig(t, say("both read"))
 			defer r.reg.Shutdown()
-			r.hooks = func(session.Build) (h session.Hooks) {
+			r.hooks = func(plug.Session) (h plug.Hooks) {
 				h.Speaks = func() bool { return true }
 				h.Opened = func(context.Context, string) (string, string) {
 					if takes > 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // Calls that a crash left without results get them before anything comes into the
@@ -21,7 +21,7 @@ func TestNothingComesBetweenACallAndItsResult(t *testing.T) {
 		id := r.crashBehind(s.Info.ID, "call.started")
 		r.model.answers = []any{nil, say("done")}
 		r.model.asked = r.model.asked[:1]
-		r.extra = func(context.Context, session.Moment) []agent.ContextAdded {
+		r.extra = func(context.Context, plug.Moment) []agent.ContextAdded {
 			return []agent.ContextAdded{{Source: "memory", Text: "be brief"}}
 		}
 		r.compact = firstHalf(1)

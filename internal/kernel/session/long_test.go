@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/replay"
-	"dure/internal/kernel/session"
 )
 
 // A session with more conversation than is kept at hand is opened with its
@@ -77,7 +77,7 @@ func TestLongConversationIsShortened(t *testing.T) {
 		r.model.window = 10 // tokens: anything is too much
 		var seen []int
 		cut := firstHalf(3)
-		r.compact = func(ctx context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(ctx context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			for _, m := range c.Messages {
 				seen = append(seen, len(m.Text()))
 			}

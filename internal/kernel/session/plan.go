@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -12,24 +11,6 @@ import (
 	"dure/internal/state/plan"
 	"dure/internal/state/transcript"
 )
-
-// Plans is how plans come into a session and leave it. With the zero value, it has none.
-type Plans struct {
-	// Of returns the plan that a call puts to the user, and With the input of the call
-	// with another plan. nil = no call does.
-	Of   func(agent.Call) (text string, ok bool)
-	With func(c agent.Call, text string) json.RawMessage
-
-	Mode    agent.PlanMode    // of the settings; "" = off
-	Retries int               // how often in a row a plan may be made anew
-	Now     func() agent.Mode // the permission mode that holds
-	Usual   agent.Mode        // the one that holds after a plan when none did before
-
-	// What the model reads when a person decides about a plan that no call waits with:
-	// they agree, or want another one.
-	Agree   func(plan string, changes []string) string
-	Another func(why string) string
-}
 
 // agreed is the command by which a call says that it runs: somebody has agreed to its
 // plan.

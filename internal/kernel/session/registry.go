@@ -18,6 +18,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/kernel/budget"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
@@ -205,9 +206,9 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	if n.parent != nil {
 		parent, s.depth = n.parent.id, n.parent.depth+1
 	}
-	n.parts, err = n.reg.cfg.Build(ctx, Build{
+	n.parts, err = n.reg.cfg.Build(ctx, plug.Session{
 		Parent: parent, Depth: s.depth, Agent: st.First.Agent,
-		Session: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
+		ID: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
 		Active: st.Underway(), Spent: st.Spent, Selected: slices.Clone(st.Selected), Off: slices.Clone(st.Off), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Kept: maps.Clone(st.Kept), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
 		Conversation: func() (messages []agent.Message) {
 			s.rec.read(func(st *transcript.State) { messages, _ = st.Conversation() })

@@ -17,10 +17,9 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/kernel/budget"
-	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/state/journal"
-	"dure/internal/state/transcript"
 )
 
 // script is a model that gives prepared answers. An answer may be an error, or
@@ -119,7 +118,7 @@ func sleep(ctx context.Context, _ agent.ToolContext, c agent.Call) (agent.Result
 
 // rig is a store with a registry over it, as one process has them.
 type rig struct {
-	extra func(context.Context, session.Moment) []agent.ContextAdded
+	extra func(context.Context, plug.Moment) []agent.ContextAdded
 	t     *testing.T
 	store journal.Store
 	reg   *session.Registry
@@ -138,16 +137,16 @@ type rig struct {
 	others  map[string]agent.ModelInfo                           // models beside the script's own, which says what they answer
 	spare   []string                                             // fallbacks
 	reaped  []agent.Process
-	revive  func(string, transcript.Pending) session.Revival
+	revive  func(string, agent.PendingCall) plug.Revival
 	closed  func() // what the capabilities of a session do when it is closed
 	past    []agent.Message
-	compact func(context.Context, session.Compaction) (*agent.ContextCompacted, error)
+	compact func(context.Context, plug.Compaction) (*agent.ContextCompacted, error)
 	before  func(ctx context.Context, trigger, focus string) (string, error)
 	after   func(context.Context, agent.ContextCompacted)
 	budget  budget.Amount
 	params  agent.Params
 	rewind  func(context.Context, agent.Rewind) (agent.FilesRewound, error)
-	hooks   func(session.Build) session.Hooks
+	hooks   func(plug.Session) plug.Hooks
 	slow    time.Duration                         // how long a stage of the gate takes
 	offers  func(specs []agent.Spec) []agent.Spec // what a step has of all tools; nil = all
 }
@@ -169,7 +168,7 @@ func (r *rig) start() {
 	r.reg = session.New(session.Config{Store: r.store, Build: r.build})
 }
 
-func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
+func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	if b.Child == nil {
 		r.reach, r.outcome, r.past = b.Reach, b.Outcome, b.Past
 	} else {
@@ -182,7 +181,7 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 	for _, name := range []string{"sleep", "write"} {
 		specs = append(specs, r.tools[name].Spec())
 	}
-	var hooks session.Hooks
+	var hooks plug.Hooks
 	if r.hooks != nil {
 		hooks = r.hooks(b)
 	}
@@ -210,18 +209,18 @@ func (r *rig) build(_ context.Context, b session.Build) (session.Parts, error) {
 				r.closed()
 			}
 		},
-		Catalog: func() session.Catalog {
+		Catalog: func() plug.Catalog {
 			specs := specs
 			if r.offers != nil {
 				specs = r.offers(specs)
 			}
-			return session.Catalog{Specs: specs, Tools: loop.Tools{
+			return plug.Catalog{Specs: specs, Tools: plug.Tools{
 				Find:  func(name string) (agent.Tool, bool) { t, ok := r.tools[name]; return t, ok },
 				Check: func(_ agent.Spec, in json.RawMessage, _ bool) (json.RawMessage, *agent.ToolError) { return in, nil },
 			}}
 		},
 		System: func(time.Time, string) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
-		Gate: []loop.Stage{{Name: "slow", Waits: func(agent.Proposal) bool { return r.slow > 0 }, Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		Gate: []plug.Stage{{Name: "slow", Waits: func(agent.Proposal) bool { return r.slow > 0 }, Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
 			time.Sleep(r.slow)
 			return agent.Decision{}, nil
 		}}, {Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {

@@ -11,11 +11,8 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -24,6 +21,7 @@ import (
 	"dure/agent"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
@@ -45,12 +43,12 @@ type Parts struct {
 
 	// Catalog returns the tools of the next step. The slice is the same as long
 	// as the tools are.
-	Catalog func() Catalog
+	Catalog func() plug.Catalog
 
 	// Choose is asked before each step which of the tools it has, and with what words. The
 	// slice is the same as long as what it makes of them is. An error ends the turn. nil =
 	// all of the catalog's.
-	Choose func(context.Context, Catalog) (Catalog, error)
+	Choose func(context.Context, plug.Catalog) (plug.Catalog, error)
 
 	// System returns the system prompt for a model. It is called once for each model that
 	// is asked; opened is the time of the first event. What it returns has to be the same
@@ -58,10 +56,10 @@ type Parts struct {
 	System func(opened time.Time, model string) []agent.Section
 
 	Params agent.Params
-	Gate   []loop.Stage
+	Gate   []plug.Stage
 	Guard  func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
-	Clean  func(agent.Spec) loop.Cleaner // of output in progress; may be nil
-	Wrap   []func(agent.Tool, loop.Run) loop.Run
+	Clean  func(agent.Spec) plug.Cleaner // of output in progress; may be nil
+	Wrap   []func(agent.Tool, plug.Run) plug.Run
 	Reap   func(agent.Process)
 
 	// Awaits takes a call up that an earlier program has answered as pending, and reports
@@ -87,7 +85,7 @@ type Parts struct {
 	// says are too many, which also says whether there is hardly any room left; nil =
 	// more than 0.8 and 0.95 of the window. Without Compact, conversations are never
 	// shortened.
-	Compact func(context.Context, Compaction) (*agent.ContextCompacted, error)
+	Compact func(context.Context, plug.Compaction) (*agent.ContextCompacted, error)
 	Full    func(m agent.ModelInfo, tokens int) (full, brink bool)
 
 	// Tokens is about how many tokens a model has for a system prompt, tools and
@@ -101,18 +99,18 @@ type Parts struct {
 	PreCompact  func(ctx context.Context, trigger, focus string) (more string, err error)
 	PostCompact func(ctx context.Context, done agent.ContextCompacted)
 
-	Hooks Hooks // may be empty
-	Plans Plans // may be empty
+	Hooks plug.Hooks // may be empty
+	Plans plug.Plans // may be empty
 
 	// Extra returns what the model should have before it besides the conversation, as
 	// of now. What the conversation has already, with the same source, key and text, is
 	// left out; what it has no more, as after a compaction, comes again. It is asked
 	// before each input and each request, and so should cost little when nothing has
 	// changed. nil = nothing.
-	Extra func(context.Context, Moment) []agent.ContextAdded
+	Extra func(context.Context, plug.Moment) []agent.ContextAdded
 
 	// Context tells what fills the window. nil = nobody can tell.
-	Context func(Compaction) agent.ContextReport
+	Context func(plug.Compaction) agent.ContextReport
 
 	// Budget bounds what the session and its children use, from when it is opened;
 	// zero fields do not.
@@ -140,7 +138,7 @@ type Parts struct {
 
 	// Revive returns what has a call go on that an earlier program has left pending with a
 	// child session; nil = the call is lost. Without Revive, all are.
-	Revive func(handle string, p transcript.Pending) Revival
+	Revive func(handle string, p agent.PendingCall) plug.Revival
 
 	// Offer returns what a question shows beside the proposal: the answers that
 	// hold beyond the call, and what an edit would change. nil = nothing.
@@ -155,20 +153,13 @@ type Parts struct {
 	Revoke func(agent.Revoke) error
 }
 
-// Catalog is the tools of one step, in a stable order.
-type Catalog struct {
-	Specs []agent.Spec
-	Names map[string]string
-	loop.Tools
-}
-
 // Config says how to run sessions. Store and Build are required.
 type Config struct {
 	Store journal.Store
 
 	// Build makes the parts of a session that is being opened. child is set for
 	// a session that serves a call of another one.
-	Build func(ctx context.Context, b Build) (Parts, error)
+	Build func(ctx context.Context, b plug.Session) (Parts, error)
 
 	// Takeover ends the owner of a session, which has not given it up, or says why it
 	// does not; nil = it never does.
@@ -190,83 +181,6 @@ type Config struct {
 	Version string
 	Host    string
 	PID     int
-}
-
-// Build is what a session is to be built from.
-type Build struct {
-	Session string
-	Open    agent.Open
-	Stored  agent.SessionInfo // as the log has it; zero for a new session
-	Files   []agent.FileState // what the session has seen of files
-	Past    []agent.Message   // the conversation so far; of its oldest part, the newest call of each tool
-	Child   *agent.Child
-	Parent  string // of a child: the session whose call it serves; "" when it is opened by itself
-	Depth   int    // of a child: 1, of one of a child 2 ...; at most maxDepth
-	Agent   string // of a session that is opened again: the type that it had
-	Reach   agent.Reach
-
-	// Spent are the hooks that run once in a session and have done so in this one.
-	Spent []string
-
-	// Selected are the tools that the model has looked for, see [agent.ToolsSelected].
-	Selected []string
-
-	// Off are the tools and groups that a person has switched off, see [agent.ToolsSwitched].
-	Off []string
-
-	// Active are the skills of a turn that was cut short, which goes on with them.
-	Active []transcript.TurnSkill
-
-	// Record puts what capabilities of the session have done into its log: snapshots of
-	// the workspace, notes, runs of hooks. What comes before it is open is put there when
-	// it is.
-	Record func(...agent.Body) error
-
-	// Events reads the session's log behind an event, once it is open.
-	Events func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
-
-	// Kept is what extensions have kept, see [agent.ExtensionKept].
-	Kept map[string]json.RawMessage
-
-	// Follow is Events with what comes then, until ctx is done. It is not read by what
-	// gives back what Build took.
-	Follow func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
-
-	// Model returns the model that the session would ask next, once it is open.
-	Model func() string
-
-	// Conversation returns the newest messages, as far as they are at hand, once it is
-	// open. They must not be changed.
-	Conversation func() []agent.Message
-
-	// Wake puts a text of somebody who is not the user before the model: at the next
-	// step of a running turn, else in a turn of its own. Facts are stored with it.
-	Wake func(ctx context.Context, text, by string, facts ...agent.Body) error
-
-	// Tell does so, too. What has an ID is said once, however often it comes.
-	Tell func(ctx context.Context, id, text, by string) error
-
-	// PlanAgreed is for the call of the model's that puts a plan to the user, when it
-	// runs: it ends plan mode, and returns what was changed in the plan since the model
-	// wrote it. PlanFirst turns plan mode on, because the model wants to plan, and
-	// Planning says when the session plans, and PlanPut whether a call that has put a plan
-	// to the user has no result yet.
-	PlanAgreed func(ctx context.Context, call, text string) (changes []string, err error)
-	PlanFirst  func(ctx context.Context) error
-	Planning   func() agent.PlanMode
-	PlanPut    func() bool
-
-	// Granted lets rules hold that somebody has allowed in the place of a person, and
-	// Choose has a permission mode hold, by whose word it says.
-	Granted func(agent.RulesGranted) error
-	Choose  func(ctx context.Context, mode agent.Mode, by string) error
-
-	// Outcome returns how a pending call of this session came out, or that it is
-	// lost; false when it is not known.
-	Outcome func(handle string) (agent.Result, bool)
-
-	// PutBlob stores a spilled output with the session; see [journal.Lease].
-	PutBlob func(ctx context.Context, r io.Reader, limit int64) (sha256 string, size int64, err error)
 }
 
 // maxStuck is how often a turn is started without anything coming of it before
@@ -303,9 +217,9 @@ type Session struct {
 	strays sync.WaitGroup
 	rested chan struct{} // of a child: holds something when nothing was left to do
 
-	revived   []Revival     // what earlier programs have left pending and goes on in this one
-	beginning chan struct{} // closed when the session's beginning is over
-	held      atomic.Bool   // input waits for that in the queue
+	revived   []plug.Revival // what earlier programs have left pending and goes on in this one
+	beginning chan struct{}  // closed when the session's beginning is over
+	held      atomic.Bool    // input waits for that in the queue
 
 	// formed is the number of the turn that is to come to an answer in the form that was
 	// asked for: everyTurn, or one that was begun before; 0 = none.

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/replay"
 	"dure/internal/kernel/session"
 	"dure/internal/state/journal"
@@ -499,7 +500,7 @@ func TestPoisonAndWhatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		hang := func(ctx context.Context) any { <-ctx.Done(); return context.Cause(ctx) }
 		r := newRig(t, hang, hang, hang, hang, hang, say("done"))
-		r.hooks = func(session.Build) (h session.Hooks) {
+		r.hooks = func(plug.Session) (h plug.Hooks) {
 			h.Heard = func(_ context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
 				if strings.Contains(q.Text, "secret") {
 					return "", &agent.InputDropped{Reason: "not that", By: "hook:test"}

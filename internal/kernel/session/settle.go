@@ -121,7 +121,7 @@ func inputOf(handle string) string { return "settled:" + handle }
 
 // awaitPending returns the pending call of a handle, once it is in the log, or
 // that it was settled before. It reports neither when ctx is done first.
-func (s *Session) awaitPending(ctx context.Context, handle string) (p transcript.Pending, pending, over bool) {
+func (s *Session) awaitPending(ctx context.Context, handle string) (p agent.PendingCall, pending, over bool) {
 	look := func() bool {
 		s.rec.read(func(st *transcript.State) {
 			p, pending = st.Pending[handle]
@@ -201,9 +201,6 @@ func (s *Session) loseHandles(st *transcript.State, forkOf string, modelless boo
 	}
 	return bodies
 }
-
-// A Revival has the work of a call go on that an earlier program has left pending.
-type Revival interface{ Resurrect() }
 
 // resurrect has work go on that the gate has let begin in an earlier program: only a call
 // that was allowed to run has been answered as pending.

@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
-	"dure/internal/state/transcript"
+	"dure/internal/kernel/plug"
 )
 
 // begins is a tool whose work goes on after the call.
@@ -170,9 +169,9 @@ func TestWorkOfAChildGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("", call("1", "write", `"1s"`)), say("started"), say("I see"))
 		r.tools["write"] = begins("child:a")
-		var left []transcript.Pending
+		var left []agent.PendingCall
 		went := 0
-		r.revive = func(h string, p transcript.Pending) session.Revival {
+		r.revive = func(h string, p agent.PendingCall) plug.Revival {
 			if h != "child:a" {
 				t.Errorf("handle %q", h)
 			}
@@ -213,7 +212,7 @@ func TestWorkOfAChildIsLost(t *testing.T) {
 		for _, fork := range []bool{true, false} {
 			r := newRig(t, say("", call("1", "write", `"1s"`)), say("started"))
 			r.tools["write"] = begins("child:a")
-			r.revive = func(string, transcript.Pending) session.Revival {
+			r.revive = func(string, agent.PendingCall) plug.Revival {
 				if fork {
 					return &going{new(int)}
 				}

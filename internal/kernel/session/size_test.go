@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/kernel/session"
+	"dure/internal/kernel/plug"
 )
 
 // An answer is asked for no longer than the window has room for beside its request.
@@ -44,7 +44,7 @@ func TestACompactionCountsAllThereIs(t *testing.T) {
 			return agent.OK(strings.Repeat("x", 900)), nil
 		}}
 		cut := firstHalf(2)
-		r.compact = func(ctx context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(ctx context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			done, err := cut(ctx, c)
 			if done != nil {
 				done.After = 700
@@ -76,7 +76,7 @@ func TestNothingIsTriedInVainAtEachStep(t *testing.T) {
 		defer r.reg.Shutdown()
 		r.model.window = 10_000
 		var at []int
-		r.compact = func(_ context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(_ context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			at = append(at, len(c.Messages))
 			return nil, nil
 		}
@@ -97,7 +97,7 @@ func TestAsides(t *testing.T) {
 		r := newRig(t, agent.Answer{Message: say("one").Message, Stop: agent.StopLength}, say("two"), say("three"))
 		defer r.reg.Shutdown()
 		var got map[int64]int
-		r.compact = func(_ context.Context, c session.Compaction) (*agent.ContextCompacted, error) {
+		r.compact = func(_ context.Context, c plug.Compaction) (*agent.ContextCompacted, error) {
 			got = c.Asides
 			return nil, nil
 		}
@@ -167,7 +167,7 @@ func TestNothingSaidIsNothingToGoOnWith(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("one"))
 		rules := "be brief"
-		r.extra = func(context.Context, session.Moment) []agent.ContextAdded {
+		r.extra = func(context.Context, plug.Moment) []agent.ContextAdded {
 			return []agent.ContextAdded{{Source: "memory", Text: rules}}
 		}
 		s := r.open(agent.Open{})

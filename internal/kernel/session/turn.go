@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
 
@@ -75,7 +76,7 @@ func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
 		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
 		Store: s.settling, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
-		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, TriggerOverflow, "") },
+		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, plug.TriggerOverflow, "") },
 		Hooks:   s.turnHooks(),
 		Reap:    s.parts.Reap, AskAgain: s.approver, Defers: !s.approver && s.front == s, Retry: s.parts.Retry, Limits: s.limits, Fallback: s.parts.Fallback,
 		First: 1, Strays: &s.strays,
@@ -83,9 +84,9 @@ func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 }
 
 // catalog returns the tools of a step that begins; a question has none.
-func (s *Session) catalog(ctx context.Context, w loop.Want) (Catalog, error) {
+func (s *Session) catalog(ctx context.Context, w loop.Want) (plug.Catalog, error) {
 	if w.Question != nil {
-		return Catalog{}, nil
+		return plug.Catalog{}, nil
 	}
 	c := s.parts.Catalog()
 	if s.parts.Choose == nil {
@@ -218,7 +219,7 @@ func (s *Session) thinking(effort string) int {
 // ready makes the conversation fit, whole, and complete. What is to be shortened need
 // not be at hand, and less is left to read then.
 func (s *Session) ready(ctx context.Context) error {
-	if _, err := s.shorten(ctx, TriggerAuto, ""); err != nil {
+	if _, err := s.shorten(ctx, plug.TriggerAuto, ""); err != nil {
 		return err
 	}
 	if err := s.rec.fill(ctx); err != nil {

@@ -225,7 +225,7 @@ func (s *State) rewound(e agent.Event, b agent.ConversationRewound) {
 	s.settle()
 	s.Notices = slices.DeleteFunc(slices.Clone(s.Notices), func(n Notice) bool { return n.Seq > b.To })
 	s.Owed = slices.DeleteFunc(slices.Clone(s.Owed), func(o Owed) bool { return o.Seq > b.To })
-	s.Skills = slices.DeleteFunc(slices.Clone(s.Skills), func(k Skill) bool { return k.Seq > b.To })
+	s.Skills = slices.DeleteFunc(slices.Clone(s.Skills), func(k agent.SkillText) bool { return k.Seq > b.To })
 	n := len(s.Seqs)
 	for n > 0 && s.Seqs[n-1] > b.To {
 		n--

@@ -269,7 +269,7 @@ func TestRewindTakesNotesBack(t *testing.T) {
 		note(agent.TaskNote{Task: "two", Facts: map[string]string{"port": "81"}}, agent.FileState{Path: "/w/b"}),
 		agent.ConversationRewound{To: 2},
 	})
-	want := transcript.Task{Task: "one", Facts: map[string]transcript.Fact{"port": {Seq: 2, Text: "80"}}, Files: []string{"/w/a", "/w/b"}}
+	want := agent.WorkingMemory{Task: "one", Facts: map[string]agent.TaskFact{"port": {Seq: 2, Text: "80"}}, Files: []string{"/w/a", "/w/b"}}
 	if got := foldLog(transcript.New(), log, 0).Task; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}

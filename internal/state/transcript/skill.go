@@ -13,19 +13,6 @@ const SkillSource = "skill"
 // forgotten.
 const maxSkills = 50
 
-// Skill is one whose text entered the conversation.
-type Skill struct {
-	Seq  int64  `json:"seq"` // of the event that has the text
-	Run  string `json:"run"`
-	Name string `json:"name"`
-}
-
-// TurnSkill is one that was started in the running turn.
-type TurnSkill struct {
-	agent.SkillActivated
-	Done bool `json:"done,omitempty"`
-}
-
 // Apart is a skill that goes on in the background, in a session of its own.
 type Apart struct {
 	Run  string `json:"run"`
@@ -38,14 +25,14 @@ func (s *State) skillActivated(b agent.SkillActivated) {
 	if !s.Turn.Open {
 		return
 	}
-	s.Turn.Skills = append(slices.Clip(s.Turn.Skills), TurnSkill{SkillActivated: b})
+	s.Turn.Skills = append(slices.Clip(s.Turn.Skills), agent.TurnSkill{SkillActivated: b})
 	if b.Model != "" && !b.Fork {
 		s.Turn.Instead = b.Model
 	}
 }
 
 // Underway are the skills of the turn that is open.
-func (s *State) Underway() []TurnSkill {
+func (s *State) Underway() []agent.TurnSkill {
 	if !s.Turn.Open {
 		return nil
 	}
@@ -67,7 +54,7 @@ func (s *State) Effort() string {
 }
 
 func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {
-	at := slices.IndexFunc(s.Turn.Skills, func(k TurnSkill) bool { return k.Run == b.Run })
+	at := slices.IndexFunc(s.Turn.Skills, func(k agent.TurnSkill) bool { return k.Run == b.Run })
 	over := slices.ContainsFunc(s.Apart, func(k Apart) bool { return k.Run == b.Run })
 	s.Apart = slices.DeleteFunc(slices.Clone(s.Apart), func(k Apart) bool { return k.Run == b.Run })
 	if b.Background {
@@ -90,6 +77,6 @@ func (s *State) skillCompleted(e agent.Event, b agent.SkillCompleted) {
 	if !b.OK || b.Background {
 		return
 	}
-	s.Skills = append(slices.DeleteFunc(slices.Clone(s.Skills), func(k Skill) bool { return k.Name == b.Skill }), Skill{e.Seq, b.Run, b.Skill})
+	s.Skills = append(slices.DeleteFunc(slices.Clone(s.Skills), func(k agent.SkillText) bool { return k.Name == b.Skill }), agent.SkillText{Seq: e.Seq, Run: b.Run, Name: b.Skill})
 	s.Skills = s.Skills[max(0, len(s.Skills)-maxSkills):]
 }

@@ -8,27 +8,6 @@ import (
 	"dure/agent"
 )
 
-// Task is the working memory of a session: what its agent has noted, and the files
-// that it has worked with.
-type Task struct {
-	Task      string          `json:"task,omitempty"`
-	Decisions []Decided       `json:"decisions,omitempty"` // the oldest first
-	Facts     map[string]Fact `json:"facts,omitempty"`
-	Files     []string        `json:"files,omitempty"` // the newest last
-}
-
-// Decided is a decision and the event that has it.
-type Decided struct {
-	Seq int64 `json:"seq"`
-	agent.Choosing
-}
-
-// Fact is a fact and the event that has it.
-type Fact struct {
-	Seq  int64  `json:"seq"`
-	Text string `json:"text"`
-}
-
 // What a working memory holds at most; of more, the oldest are forgotten.
 const (
 	maxDecisions = 200
@@ -60,14 +39,14 @@ func (s *State) noted(r agent.Result) {
 	}
 	for _, d := range n.Decisions {
 		d.Decision, d.Reason = clip(d.Decision), clip(d.Reason)
-		if d.Decision == "" || slices.ContainsFunc(s.Task.Decisions, func(o Decided) bool { return o.Decision == d.Decision }) {
+		if d.Decision == "" || slices.ContainsFunc(s.Task.Decisions, func(o agent.TaskDecision) bool { return o.Decision == d.Decision }) {
 			continue
 		}
 		d.Alternatives = d.Alternatives[:min(len(d.Alternatives), maxInstead)]
 		for i, text := range d.Alternatives {
 			d.Alternatives[i] = clip(text)
 		}
-		s.Task.Decisions = append(slices.Clip(s.Task.Decisions), Decided{s.Head, d})
+		s.Task.Decisions = append(slices.Clip(s.Task.Decisions), agent.TaskDecision{Seq: s.Head, Choosing: d})
 	}
 	if extra := len(s.Task.Decisions) - maxDecisions; extra > 0 {
 		s.Task.Decisions = slices.Clone(s.Task.Decisions[extra:])
@@ -85,7 +64,7 @@ func (s *State) facts(told map[string]string) {
 			delete(facts, name)
 			continue
 		}
-		put(&facts, name, Fact{s.Head, text})
+		put(&facts, name, agent.TaskFact{Seq: s.Head, Text: text})
 	}
 	for len(facts) > maxFacts {
 		oldest := ""

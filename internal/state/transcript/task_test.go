@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/state/transcript"
 )
 
 func note(n agent.TaskNote, files ...agent.FileState) agent.CallFinished {
@@ -24,10 +23,10 @@ func TestTask(t *testing.T) {
 		agent.CallFinished{Result: agent.Result{Status: agent.StatusError, Files: []agent.FileState{{Path: "/w/c"}}}},
 		agent.CallFinished{Result: agent.Result{Status: agent.StatusOK, Meta: map[string]json.RawMessage{agent.MetaTask: json.RawMessage(`"no"`)}}},
 	)
-	want := transcript.Task{
+	want := agent.WorkingMemory{
 		Task:      "write",
-		Decisions: []transcript.Decided{{Seq: 2, Choosing: agent.Choosing{Decision: "use JSON", Reason: "small", Alternatives: []string{"XML"}}}},
-		Facts:     map[string]transcript.Fact{"port": {Seq: 3, Text: "81"}},
+		Decisions: []agent.TaskDecision{{Seq: 2, Choosing: agent.Choosing{Decision: "use JSON", Reason: "small", Alternatives: []string{"XML"}}}},
+		Facts:     map[string]agent.TaskFact{"port": {Seq: 3, Text: "81"}},
 		Files:     []string{"/w/a"},
 	}
 	if !reflect.DeepEqual(s.Task, want) {

@@ -62,9 +62,9 @@ type State struct {
 	Spent     []string                          `json:"spent,omitempty"`     // hooks that run once and have done so, the newest last
 	Children  map[string]string                 `json:"children,omitempty"`  // running: ID to key
 
-	Pending map[string]Pending  `json:"pending,omitempty"` // calls without an outcome yet, by handle
-	Settled []agent.CallSettled `json:"settled,omitempty"` // the newest outcomes, at most maxSettled
-	Notices []Notice            `json:"notices,omitempty"` // that the model has not read
+	Pending map[string]agent.PendingCall `json:"pending,omitempty"` // calls without an outcome yet, by handle
+	Settled []agent.CallSettled          `json:"settled,omitempty"` // the newest outcomes, at most maxSettled
+	Notices []Notice                     `json:"notices,omitempty"` // that the model has not read
 
 	Usage   agent.Usage  `json:"usage"`
 	Cost    *agent.Money `json:"cost,omitempty"`
@@ -90,7 +90,7 @@ type State struct {
 	Extras []Extra            `json:"extras,omitempty"`
 	Owed   []Owed             `json:"owed,omitempty"` // what the next request is to have of hooks and skills
 	Fresh  []agent.InputAdded `json:"fresh,omitempty"`
-	Skills []Skill            `json:"skills,omitempty"` // whose texts entered the conversation, the newest last, each once
+	Skills []agent.SkillText  `json:"skills,omitempty"` // whose texts entered the conversation, the newest last, each once
 	Apart  []Apart            `json:"apart,omitempty"`  // skills that go on in the background
 
 	// Compactions are those in effect, the newest last. Edited is the newest event
@@ -112,8 +112,8 @@ type State struct {
 	// opened last.
 	Schema json.RawMessage `json:"schema,omitempty"`
 
-	Task  Task  `json:"task"`
-	Noted int64 `json:"noted,omitempty"` // the newest event by which the agent has noted something
+	Task  agent.WorkingMemory `json:"task"`
+	Noted int64               `json:"noted,omitempty"` // the newest event by which the agent has noted something
 
 	// How people keep the session.
 	Tags     []string `json:"tags,omitempty"`
@@ -194,7 +194,7 @@ type Turn struct {
 	Formed bool `json:"formed,omitempty"`
 	Misses int  `json:"misses,omitempty"`
 
-	Skills []TurnSkill `json:"skills,omitempty"` // that were started in it, in their order
+	Skills []agent.TurnSkill `json:"skills,omitempty"` // that were started in it, in their order
 }
 
 // Step is the newest answer whose calls have not all been settled.
@@ -217,19 +217,6 @@ type CallState struct {
 type Notice struct {
 	Seq  int64  `json:"seq"` // of the event that it goes back to
 	Text string `json:"text"`
-}
-
-// Pending is a call that was answered as pending.
-type Pending struct {
-	Seq     int64           `json:"seq"` // of the event that says so
-	ID      string          `json:"id"`
-	Tool    string          `json:"tool"`
-	Spawned []agent.Process `json:"spawned,omitempty"`
-
-	// Key and Input are what the call ran with, of one that a child session serves: it can
-	// go on in another program. They are empty for all others.
-	Key   string          `json:"key,omitempty"`
-	Input json.RawMessage `json:"input,omitempty"`
 }
 
 // FormOrigin is the origin of words that ask for the answer in the form that was wanted.
@@ -493,7 +480,7 @@ func (s *State) finished(b agent.CallFinished) {
 	if c := s.call(b.Result.ID); c != nil && c.Finished == nil {
 		c.Finished = &b
 		if b.Result.Status == agent.StatusPending && b.Result.Handle != "" {
-			p := Pending{Seq: s.Head, ID: b.Result.ID, Tool: b.Tool, Spawned: c.Spawned}
+			p := agent.PendingCall{Seq: s.Head, ID: b.Result.ID, Tool: b.Tool, Spawned: c.Spawned}
 			if strings.HasPrefix(b.Result.Handle, agent.ChildHandle) && c.Decided != nil {
 				p.Key, p.Input = c.Key, c.Decided.Proposal.Call.Input
 			}
