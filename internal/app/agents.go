@@ -15,7 +15,6 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/catalog"
 )
@@ -382,29 +381,19 @@ func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agen
 	return func(name string) (agent.Model, error) { return models(cmp.Or(name, work.Model)) }
 }
 
-// begins has the code of a bundle take part in a session, and its type speak first.
-func (s toolSet) begins(p *session.Parts, b plug.Session, as swarm.Definition) {
-	s.code.into(p)
-	s.code.requires(p, b)
-	begins(p, b, as)
-	s.mirrored(p)
-}
-
 // begins has a new session that runs as an agent begin with what that says first.
-func begins(p *session.Parts, b plug.Session, as swarm.Definition) {
+func begins(b plug.Session, as swarm.Definition) plug.Hooks {
 	if as.Initial == "" || b.Child != nil {
-		return
+		return plug.Hooks{}
 	}
-	p.Hooks.Speaks = func() bool { return true } // what a person says meanwhile comes behind it
-	opened := p.Hooks.Opened
-	p.Hooks.Opened = func(ctx context.Context, how string) (words, by string) {
-		if opened != nil {
-			words, by = opened(ctx, how)
-		}
-		if how != "startup" {
-			return words, by
-		}
-		return strings.TrimSpace(as.Initial + "\n\n" + words), cmp.Or(by, "agent:"+as.Name)
+	return plug.Hooks{
+		Speaks: func() bool { return true }, // what a person says meanwhile comes behind it
+		Opened: func(_ context.Context, how string) (words, by string) {
+			if how != "startup" {
+				return "", ""
+			}
+			return strings.TrimSpace(as.Initial), "agent:" + as.Name
+		},
 	}
 }
 

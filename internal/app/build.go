@@ -18,7 +18,6 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
-	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/builtin"
@@ -56,55 +55,47 @@ func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 		return session.Parts{}, err
 	}
 	a.reaches(b.ID, &b.Reach)
-	connected, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
-	done, grd := a.closer(b, set, keep, box, connected, own), a.guard(b)
+	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
+	grd := a.guard(b)
+	all := &assembly{
+		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, keep: keep, servers: [2]*connected{shared, own},
+		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
+	}
 	*who = a.roleOf(cat, b, as, own, deciding)
+	all.who = *who
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
-	var parts []plug.Stage
 	if err == nil {
-		parts, err = a.enlist(b, deciding, *who)
-		parts = append(parts, a.staysOut(b, ws, workdir)...)
+		all.bounds, err = a.enlist(b, deciding, *who)
 	}
 	if err != nil {
-		done()
+		all.abandon()
 		return session.Parts{}, err
 	}
 	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
 	deciding.heeds(hk)
-	around := a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
-	known.with(around.named, hk, who.has, a.skillChild(b, known, types, as))
-	p := session.Parts{
+	all.hooks, all.care = hk, a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
+	known.with(all.care.named, hk, who.has, a.skillChild(b, known, types, as))
+	all.typed = a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd)
+	return session.Parts{
 		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
 		Fallback: work.Fallback,
 		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,
-		Extra:  a.sources(b, project, who.name, func(path string) bool { return deciding.pol.DeniesRead(path) }, append(around.extras(), set.crew.extra(who.has), known.extra, connected.extra, own.extra, toldTools(offers))...),
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
-		Catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
+		Catalog: all.catalog,
 		System:  write,
-		Gate:    a.upper.over(b, known.proven(slices.Insert(gate(deciding.pol, func() error { deciding.look(); return a.trustNow(b.Record) }), 1, parts...))),
+		Points:  all.list(),
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) plug.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
-		Wrap:    append(set.wrap, around.wrap()...),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
-		Heard:   func() { set.heard(); deciding.look() }, // before the turn that was asked for
 		SetMode: a.members.mode(b.ID, deciding.pol.SetMode),
 		Grant:   a.members.grant(b.ID, deciding.grant), Revoke: a.members.revoke(b.ID, deciding.pol),
 		Offer: deciding.offer, Revive: set.crew.revive,
-		Rewind: keep.rewinder(b),
-		Accept: keep.accepter(b), Reject: keep.rejecter(b),
-		Plans:   a.plans(b, work, deciding),
-		Rewound: func(past []agent.Message) { restore(set.todos, b.ID, past) },
-		Ended:   known.until(around.learning.ended),
-		Close:   func() { a.members.leave(b.ID); known.close(); around.close(); done() },
-	}
-	hk.into(&p, as, deciding.refresh)
-	set.begins(&p, b, as)
-	a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd).into(&p)
-	return p, nil
+		Plans: a.plans(b, work, deciding),
+	}, nil
 }
 
 // folder opens the folder of a session, and what finds programs outside of it.
@@ -121,24 +112,6 @@ func (a *App) folder(b plug.Session, hidden func(path string) bool) (ws *workspa
 		return nil, dir, nil, workdirProblem(dir, err)
 	}
 	return ws, dir, find, nil
-}
-
-// closer returns what gives back what a session has taken.
-func (a *App) closer(b plug.Session, set toolSet, keep *keeper, box *sandbox.Box, servers, own *connected) func() {
-	id := b.ID
-	return func() {
-		if own != nil {
-			own.set.Close()
-		}
-		servers.leave(id, b.Child != nil)
-		set.close()
-		keep.close()
-		a.remember(id, nil)
-		a.reaches(id, nil)
-		if err := box.Close(); err != nil {
-			a.opts.Logger.Warn("closing the process box", "session", id, "error", err)
-		}
-	}
 }
 
 // guard decides what the results of a session may carry back.
@@ -192,23 +165,6 @@ func (d *decider) stepOf(s *catalog.Step) plug.Catalog {
 	return plug.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
 		Tools: plug.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
-	}
-}
-
-// gate is the ordered list of stages. Hooks and middleware go between the two
-// halves of the policy. Settings that have changed hold for each call that is decided on,
-// and not only from the next turn: refresh takes them over.
-func gate(pol *policy.Policy, refresh func() error) []plug.Stage {
-	return []plug.Stage{
-		{Name: "policy.before", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
-			if err := refresh(); err != nil {
-				return agent.Decision{}, err
-			}
-			return pol.Before(p), nil
-		}},
-		{Name: "policy.after", Decide: func(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
-			return pol.After(p, soFar), nil
-		}},
 	}
 }
 

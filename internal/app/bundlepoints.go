@@ -14,7 +14,6 @@ import (
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/exthost"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/tools/catalog"
 )
 
@@ -52,23 +51,47 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 	return r.bring(ctx)
 }
 
-// into has extensions take part in the turns of a session.
-func (r *codeRun) into(p *session.Parts) {
-	if r == nil || r.set == nil {
-		return
+// points have extensions take part in the turns of a session, whose tools catalog returns.
+func (r *codeRun) points(catalog func() plug.Catalog) plug.Points {
+	if r == nil {
+		return plug.Points{}
 	}
-	p.Choose = r.choose
-	r.around(p)
-	p.Wrap = slices.Insert(slices.Clone(p.Wrap), 0, r.wrap)
+	p := plug.Points{Close: r.close}
+	if r.set == nil {
+		return p
+	}
+	r.catalog = catalog
+	p.Choose, p.Wrap = r.choose, []plug.Wrap{r.wrap}
 	p.Hooks.Calling = r.calling
-	earlier := p.Hooks.After
-	p.Hooks.After = func(ctx context.Context, on agent.Proposal, res agent.Result, took time.Duration) (agent.Result, bool) {
-		stop := false
-		if earlier != nil {
-			res, stop = earlier(ctx, on, res, took)
-		}
-		return r.after(ctx, on, res), stop
+	p.Hooks.After = func(ctx context.Context, on agent.Proposal, res agent.Result, _ time.Duration) (agent.Result, bool) {
+		return r.after(ctx, on, res), false
 	}
+	p.Hooks.Turn = func(turn string, steps int) {
+		r.listen()
+		r.at.Lock()
+		defer r.at.Unlock()
+		r.turn, r.step, r.said, r.wanted = turn, max(steps, 1), nil, nil
+	}
+	p.Hooks.AroundTurn, p.Hooks.AroundStep = r.aroundTurn, r.aroundStep
+	p.Hooks.Closing = func(context.Context) { r.keep() }
+	return p
+}
+
+// inner is what of a bundle comes behind everything else: what its extensions have said, and
+// the tools that its agent has to call.
+func (r *codeRun) inner(b plug.Session) plug.Points {
+	if r == nil {
+		return plug.Points{}
+	}
+	p := r.requires(b)
+	if r.set != nil {
+		p.Extra = func(context.Context, plug.Moment) []agent.ContextAdded {
+			r.at.Lock()
+			defer r.at.Unlock()
+			return slices.Clone(r.said)
+		}
+	}
+	return p
 }
 
 // bring puts the tools that extensions have by now into the catalog.

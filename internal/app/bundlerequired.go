@@ -10,7 +10,6 @@ import (
 	"dure/agent"
 	"dure/internal/extend/bundle"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 )
 
 // mostReminders is how often a turn is kept from ending before a tool that its agent has to
@@ -30,9 +29,9 @@ type required struct {
 }
 
 // requires has an agent of a bundle call what it has to call.
-func (r *codeRun) requires(p *session.Parts, b plug.Session) {
-	if r == nil || len(r.effective.Agent.Spec.(*bundle.Agent).RequiredTools) == 0 {
-		return
+func (r *codeRun) requires(b plug.Session) plug.Points {
+	if len(r.effective.Agent.Spec.(*bundle.Agent).RequiredTools) == 0 {
+		return plug.Points{}
 	}
 	q := &required{names: r.effective.Agent.Spec.(*bundle.Agent).RequiredTools, note: func(text string) {
 		if err := b.Record(agent.Note{Level: "warn", Text: text}); err != nil {
@@ -55,32 +54,19 @@ func (r *codeRun) requires(p *session.Parts, b plug.Session) {
 			q.calls = append(q.calls, call)
 		}
 	}
-	q.into(p)
+	return plug.Points{Hooks: q.hooks()}
 }
 
-func (q *required) into(p *session.Parts) {
-	after, stopping, ended := p.Hooks.After, p.Hooks.Stopping, p.Hooks.Ended
-	p.Hooks.After = func(ctx context.Context, on agent.Proposal, res agent.Result, took time.Duration) (agent.Result, bool) {
-		q.called(on.Call.Tool, res)
-		if after == nil {
-			return res, false
-		}
-		return after(ctx, on, res, took)
-	}
-	p.Hooks.Stopping = func(ctx context.Context, said string) (words, by string) {
-		if stopping != nil {
-			words, by = stopping(ctx, said)
-		}
-		if words != "" {
-			return words, by
-		}
-		return q.remind(), fromBundle
-	}
-	p.Hooks.Ended = func(ctx context.Context, e agent.TurnEnded) {
-		q.over()
-		if ended != nil {
-			ended(ctx, e)
-		}
+func (q *required) hooks() plug.Hooks {
+	return plug.Hooks{
+		TurnHooks: plug.TurnHooks{
+			After: func(_ context.Context, on agent.Proposal, res agent.Result, _ time.Duration) (agent.Result, bool) {
+				q.called(on.Call.Tool, res)
+				return res, false
+			},
+			Stopping: func(context.Context, string) (words, by string) { return q.remind(), fromBundle },
+		},
+		Ended: func(context.Context, agent.TurnEnded) { q.over() },
 	}
 }
 

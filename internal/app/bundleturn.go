@@ -13,7 +13,6 @@ import (
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/hooks"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 )
 
 // What extensions are shown of a conversation.
@@ -69,35 +68,6 @@ func (r *codeRun) knows(e *bundle.Effective) {
 func (r *codeRun) note(text string) {
 	if err := r.build.Record(agent.Note{Level: "warn", Code: "extensions", Text: r.app.patterns.Redact(text)}); err != nil {
 		r.app.opts.Logger.Warn("a note of extensions", "note", text, "error", err)
-	}
-}
-
-// around has extensions around the turns and steps of a session.
-func (r *codeRun) around(p *session.Parts) {
-	r.catalog = p.Catalog
-	p.Hooks.Turn = func(turn string, steps int) {
-		r.listen()
-		r.at.Lock()
-		defer r.at.Unlock()
-		r.turn, r.step, r.said, r.wanted = turn, max(steps, 1), nil, nil
-	}
-	p.Hooks.AroundTurn, p.Hooks.AroundStep = r.aroundTurn, r.aroundStep
-	more := p.Extra
-	p.Extra = func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
-		var all []agent.ContextAdded
-		if more != nil {
-			all = more(ctx, at)
-		}
-		r.at.Lock()
-		defer r.at.Unlock()
-		return append(all, r.said...)
-	}
-	closing := p.Hooks.Closing
-	p.Hooks.Closing = func(ctx context.Context) {
-		r.keep()
-		if closing != nil {
-			closing(ctx)
-		}
 	}
 }
 

@@ -157,6 +157,15 @@ func (k *keeper) fail(err error) {
 	}
 }
 
+// points are what the checkpoints of a session add to it.
+func (k *keeper) points(b plug.Session) plug.Points {
+	if k == nil {
+		return plug.Points{}
+	}
+	undo := plug.Undo{Rewind: k.rewinder(b), Accept: k.accepter(b), Reject: k.rejecter(b)}
+	return plug.Points{Wrap: []plug.Wrap{k.wrap}, Undo: undo, Close: k.close}
+}
+
 // wrap takes a snapshot before a call that may change files, and one after it. A
 // tool that names what it writes has those looked at alone.
 func (k *keeper) wrap(_ agent.Tool, next plug.Run) plug.Run {
@@ -282,9 +291,6 @@ func (f *family) working() int {
 }
 
 func (k *keeper) close() {
-	if k == nil {
-		return
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for handle, of := range k.jobs {

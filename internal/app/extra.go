@@ -12,14 +12,14 @@ import (
 type extra func(context.Context, plug.Moment) []agent.ContextAdded
 
 // sources returns what a session in a folder has besides its conversation. denied
-// reports what deny rules keep from being read; more come behind.
-func (a *App) sources(b plug.Session, workdir, kind string, denied func(path string) bool, more ...extra) extra {
+// reports what deny rules keep from being read.
+func (a *App) sources(b plug.Session, workdir, kind string, denied func(path string) bool) extra {
 	known := a.instructions(workdir, denied)
 	if b.Child != nil && b.Child.Bare {
 		known.off = true
 	}
 	a.remember(b.ID, known)
-	return extras(append([]extra{a.guarded(known.extra), a.guarded(a.notebook(workdir, kind).extra)}, more...)...)
+	return extras(a.guarded(known.extra), a.guarded(a.notebook(workdir, kind).extra))
 }
 
 // guarded masks the secrets in what files say that nobody has asked for, and takes out

@@ -21,7 +21,6 @@ import (
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/tools/catalog"
@@ -389,11 +388,11 @@ func (h *hooked) update() (faults []HookFault) {
 	return faults
 }
 
-// into puts the hooks to where a session asks them, with those of the type of agent that
+// points put the hooks to where a session asks them, with those of the type of agent that
 // it is of. Refresh takes over rules that have changed in the settings.
-func (h *hooked) into(p *session.Parts, as swarm.Definition, refresh func()) {
+func (h *hooked) points(as swarm.Definition, refresh func()) plug.Points {
 	if h == nil {
-		return
+		return plug.Points{}
 	}
 	if len(as.Hooks) > 0 && as.Place.Trusted {
 		from := hooks.Source{Layer: "agent", Name: as.Name, File: as.Path, Root: as.Place.Root, Data: as.Place.Data, Options: as.Place.Options}
@@ -408,20 +407,7 @@ func (h *hooked) into(p *session.Parts, as swarm.Definition, refresh func()) {
 	}
 	h.changes.refresh = refresh
 	h.noted(lastTasks(h.b.Past))
-	p.Hooks = h.points()
-	p.Gate = h.gate(p.Gate)
-	p.Extra = h.aware(p.Extra)
-	p.Wrap = append(p.Wrap, h.wrap)
-	p.PreCompact, p.PostCompact = h.compacting, h.compacted
-	rewound, over := p.Rewound, p.Close
-	p.Rewound = func(past []agent.Message) {
-		rewound(past)
-		h.noted(lastTasks(past))
-	}
-	p.Close = func() {
-		h.close()
-		over()
-	}
+	return plug.Points{Gate: plug.Gate{Hooks: []plug.Stage{h.stage()}}, Hooks: h.moments(), Extra: h.aware, Wrap: []plug.Wrap{h.wrap}, Close: h.close}
 }
 
 // unheld takes over what has changed in the settings, unless that is put to hooks first:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -95,19 +94,15 @@ func (w *words) heard(c agent.Call) (agent.Decision, bool) {
 	return d, ok
 }
 
-// gate puts the stage of hooks between the halves of the policy.
-func (h *hooked) gate(stages []plug.Stage) []plug.Stage {
-	if h == nil {
-		return stages
-	}
-	at := slices.IndexFunc(stages, func(s plug.Stage) bool { return s.Name == "policy.after" })
-	return slices.Insert(stages, at, plug.Stage{
+// stage is that of hooks in the gate.
+func (h *hooked) stage() plug.Stage {
+	return plug.Stage{
 		Name: "hooks",
 		Waits: func(p agent.Proposal) bool {
 			return !unheard(p) && h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool))
 		},
 		Decide: h.decide,
-	})
+	}
 }
 
 // decide asks the hooks before a call. What they allow is looked at by the rules that

@@ -47,15 +47,14 @@ func (i *idle) stop() {
 	}
 }
 
-// points are the moments of a session at which hooks run.
-func (h *hooked) points() plug.Hooks {
-	if h == nil {
-		return plug.Hooks{}
-	}
+// moments are those of a session at which hooks run.
+func (h *hooked) moments() plug.Hooks {
 	return plug.Hooks{
 		TurnHooks: plug.TurnHooks{Asking: h.asking, After: h.after, Batch: h.batch, Denied: h.denied, Stopping: h.stopping, Step: h.step, Showing: h.showing, Veils: h.veils},
 		Opened:    h.opened, Speaks: h.speaks, Heard: h.input, Screens: h.screens,
 		Switching: h.switching, Switched: h.switched, Ended: h.ended, Closing: h.closing,
+		Added: h.added, Compacting: h.compacting, Compacted: h.compacted,
+		Rewound: func(past []agent.Message) { h.noted(lastTasks(past)) },
 	}
 }
 
@@ -456,24 +455,21 @@ func (h *hooked) switched(ctx context.Context, from, to string) {
 	h.set.Fire(ctx, hooks.Moment{Event: hooks.PostModelSwitch, Match: to, Fields: switchFields(from, to)})
 }
 
-// aware wraps what a session has besides its conversation: the hooks are told which
-// instruction files it has begun to follow.
-func (h *hooked) aware(source extra) extra {
-	if h == nil {
-		return source
+// aware notes what a person has said last. Hooks add nothing to the conversation here.
+func (h *hooked) aware(_ context.Context, at plug.Moment) []agent.ContextAdded {
+	for _, in := range slices.Backward(at.Fresh) {
+		if in.Origin == "" && in.Input != "" {
+			h.spoke(in.Input)
+			break
+		}
 	}
-	return func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
-		for _, in := range slices.Backward(at.Fresh) {
-			if in.Origin == "" && in.Input != "" {
-				h.spoke(in.Input)
-				break
-			}
-		}
-		all := source(ctx, at)
-		if h.set.Has(hooks.InstructionsLoaded) || h.set.Has(hooks.ConfigChange) {
-			h.instructed(all)
-		}
-		return all
+	return nil
+}
+
+// added tells the hooks of instruction files that have entered the conversation.
+func (h *hooked) added(all []agent.ContextAdded) {
+	if h.set.Has(hooks.InstructionsLoaded) || h.set.Has(hooks.ConfigChange) {
+		h.instructed(all)
 	}
 }
 

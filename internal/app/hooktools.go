@@ -171,7 +171,7 @@ func (h *hooked) batch(ctx context.Context, made []agent.Call, all []agent.CallF
 
 // wrap asks the hooks about tasks that are about to be noted, or noted as done.
 func (h *hooked) wrap(t agent.Tool, next plug.Run) plug.Run {
-	if h == nil || t.Spec().Name != todoTool {
+	if t.Spec().Name != todoTool {
 		return next
 	}
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {

@@ -13,7 +13,6 @@ import (
 	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/transcript"
@@ -49,9 +48,9 @@ type mirrorRoot struct {
 
 // mirrored has a session written there as it goes on, from when it is opened until it is
 // closed. What cannot be written is logged, and stays unwritten: the log has it.
-func (a *App) mirrored(p *session.Parts, b plug.Session, workdir string) {
+func (a *App) mirrored(b plug.Session, workdir string) plug.Points {
 	if !a.mirrors() || b.Open.Modelless() {
-		return
+		return plug.Points{}
 	}
 	dir, name := a.projects()
 	real, err := filepath.EvalSymlinks(workdir)
@@ -63,7 +62,7 @@ func (a *App) mirrored(p *session.Parts, b plug.Session, workdir string) {
 		root = a.topOf(b.Parent)
 	}
 	if !transcript.IsUUID(root.Session) || !filepath.IsAbs(dir) {
-		return
+		return plug.Points{}
 	}
 	w := &mirroring{app: a, b: b}
 	w.c = mirror.Config{
@@ -79,18 +78,15 @@ func (a *App) mirrored(p *session.Parts, b plug.Session, workdir string) {
 		w.c.Adopted, w.c.Log = imported, strconv.FormatInt(o.At.UnixMilli(), 36)
 	}
 	a.setRoot(b.ID, root)
-	opened, closed := p.Hooks.Opened, p.Close
-	p.Hooks.Opened = func(ctx context.Context, how string) (words, by string) {
-		w.once.Do(func() { w.begin(ctx) })
-		if opened == nil {
+	return plug.Points{
+		Hooks: plug.Hooks{Opened: func(ctx context.Context, _ string) (words, by string) {
+			w.once.Do(func() { w.begin(ctx) })
 			return "", ""
-		}
-		return opened(ctx, how)
-	}
-	p.Close = func() {
-		w.end()
-		a.setRoot(b.ID, mirrorRoot{})
-		closed()
+		}},
+		Close: func() {
+			w.end()
+			a.setRoot(b.ID, mirrorRoot{})
+		},
 	}
 }
 

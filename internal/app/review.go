@@ -158,9 +158,6 @@ func (k *keeper) opened(ctx context.Context, b plug.Session) (*checkpoint.Store,
 
 // rewinder puts files back to how they were after an event of a session.
 func (k *keeper) rewinder(b plug.Session) func(context.Context, agent.Rewind) (agent.FilesRewound, error) {
-	if k == nil {
-		return nil
-	}
 	return func(ctx context.Context, r agent.Rewind) (agent.FilesRewound, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -211,9 +208,6 @@ func (k *keeper) left(items []checkpoint.Item) (all []agent.Left) {
 
 // accepter checks what a person accepts.
 func (k *keeper) accepter(b plug.Session) func(context.Context, agent.Accept) (agent.ChangesAccepted, error) {
-	if k == nil {
-		return nil
-	}
 	return func(ctx context.Context, c agent.Accept) (done agent.ChangesAccepted, err error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -238,9 +232,6 @@ func (k *keeper) accepter(b plug.Session) func(context.Context, agent.Accept) (a
 
 // rejecter puts back what a person does not want.
 func (k *keeper) rejecter(b plug.Session) func(context.Context, agent.Reject) (agent.FilesRewound, error) {
-	if k == nil {
-		return nil
-	}
 	return func(ctx context.Context, c agent.Reject) (agent.FilesRewound, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()

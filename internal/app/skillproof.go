@@ -103,11 +103,14 @@ func changedWhy(name, file string) string {
 	return file + ", which belongs to what " + name + " may run unasked, came or changed after its folder was trusted; look at it, then: dure trust"
 }
 
-// proven puts its stage before the last word of a policy: a call that only the rules of a
-// project's skill allow is asked about when a file of that skill is not what was trusted.
-func (k *skillset) proven(gate []plug.Stage) []plug.Stage {
-	last := slices.IndexFunc(gate, func(s plug.Stage) bool { return s.Name == "policy.after" })
-	return slices.Insert(gate, last, plug.Stage{Name: "skill.files", Decide: k.proves})
+// points are what skills add to a session. A file that is not what was trusted is asked
+// about, whatever the rules say that a skill has brought.
+func (k *skillset) points() plug.Points {
+	return plug.Points{
+		Gate:  plug.Gate{Bounds: []plug.Stage{{Name: "skill.files", Decide: k.proves}}},
+		Hooks: plug.Hooks{Over: func(agent.TurnEnded, string) { k.ended() }},
+		Extra: k.extra, Close: k.close,
+	}
 }
 
 func (k *skillset) proves(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {

@@ -205,14 +205,6 @@ func (k *skillset) lending(active []agent.TurnSkill) {
 	}
 }
 
-// until is next, told of the end of a turn once its skills have given back what they had.
-func (k *skillset) until(next func(agent.TurnEnded, string)) func(agent.TurnEnded, string) {
-	return func(end agent.TurnEnded, answer string) {
-		k.ended()
-		next(end, answer)
-	}
-}
-
 // ended gives back what the skills of a turn had. What they have taken away stays so until a
 // person says something.
 func (k *skillset) ended() {

@@ -234,6 +234,13 @@ func (a *App) endWatch() {
 }
 
 // traced has processes of a call know where in the traces it is.
+func (a *App) traces() plug.Points {
+	if a.cfg.Telemetry.Traces == nil {
+		return plug.Points{}
+	}
+	return plug.Points{Wrap: []plug.Wrap{a.traced}}
+}
+
 func (a *App) traced(_ agent.Tool, next plug.Run) plug.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		env := agent.CallEnvOf(ctx)

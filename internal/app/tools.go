@@ -14,7 +14,6 @@ import (
 	"dure/agent"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
@@ -49,14 +48,11 @@ type toolConfig struct {
 
 // toolSet is what comes with the tools of a session.
 type toolSet struct {
-	wrap  []func(agent.Tool, plug.Run) plug.Run
-	heard func() // the user has said something
-	todos *builtin.Todos
-	crew  *crew
-	code  *codeRun
-	close func()
-
-	mirrored func(*session.Parts) // has the session written for programs, too
+	tools   plug.Points
+	servers plug.Points // language servers
+	todos   *builtin.Todos
+	crew    *crew
+	code    *codeRun
 }
 
 // tools fills the catalog with the built-in tools.
@@ -111,33 +107,31 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			return toolSet{}, err
 		}
 	}
-	wrap := []func(agent.Tool, plug.Run) plug.Run{func(t agent.Tool, next plug.Run) plug.Run {
-		return plug.Run(servers.Wrap(t, lsp.Run(next)))
-	}}
-	if c.keeper != nil {
-		wrap = append(wrap, c.keeper.wrap)
-	}
-	if a.cfg.Telemetry.Traces != nil {
-		wrap = append(wrap, a.traced)
-	}
 	code, err := a.runCode(c, cmp.Or(childName(c.Child), c.as.Name))
 	if err != nil {
 		return toolSet{}, err
 	}
 	return toolSet{
-		code:     code,
-		wrap:     wrap,
-		heard:    check.Reset,
-		mirrored: func(p *session.Parts) { a.mirrored(p, c.Session, c.ws.Root()) },
-		todos:    list,
-		crew:     crew,
-		close: func() {
-			code.close()
-			crew.Close()
-			sh.Close()
-			_ = servers.Close() // they are ended, whatever they say
+		code: code, todos: list, crew: crew,
+		tools: plug.Points{
+			Hooks: plug.Hooks{Spoken: check.Reset, Rewound: func(past []agent.Message) { restore(list, c.ID, past) }},
+			Close: sh.Close,
+		},
+		servers: plug.Points{
+			Wrap: []plug.Wrap{func(t agent.Tool, next plug.Run) plug.Run {
+				return plug.Run(servers.Wrap(t, lsp.Run(next)))
+			}},
+			Close: func() { _ = servers.Close() }, // they are ended, whatever they say
 		},
 	}, nil
+}
+
+// close gives back what the tools of no session have taken.
+func (s toolSet) close() {
+	s.code.close()
+	s.crew.Close()
+	s.tools.Close()
+	s.servers.Close()
 }
 
 // commandEnv is the environment of what tools start: with the variables of the

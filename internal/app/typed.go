@@ -12,7 +12,6 @@ import (
 	"dure/agent/query"
 	"dure/internal/extend/commands"
 	"dure/internal/kernel/plug"
-	"dure/internal/kernel/session"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
@@ -61,43 +60,29 @@ func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws 
 	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
-// into takes its place in a session: behind the hooks, which see what was typed.
-func (t *typed) into(parts *session.Parts) {
+// points are what typed commands add to a session: behind the hooks, which see what was typed.
+func (t *typed) points() plug.Points {
 	if t.b.Child != nil || t.b.Open.Edit {
-		return // what a model writes to a child is text
-	}
-	h := &parts.Hooks
-	hooked, screens := h.Heard, h.Screens
-	h.Heard = func(ctx context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
-		if hooked != nil {
-			text, drop := hooked(ctx, q)
-			if drop != nil || ctx.Err() != nil {
-				return text, drop
-			}
-			q.Text = text
-		}
-		return t.heard(ctx, q)
-	}
-	h.Screens = func() bool { return hooked != nil && (screens == nil || screens()) }
-	h.Takes = func(q agent.InputQueued) bool {
-		_, ok := t.prompts(q.Text)
-		return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.ID) != nil)
-	}
-	over := parts.Close
-	parts.Close = func() {
-		t.app.typing(t.b.ID, nil)
-		over()
-	}
-	ended := parts.Ended
-	parts.Ended = func(end agent.TurnEnded, answer string) {
-		t.over()
-		ended(end, answer)
+		return plug.Points{} // what a model writes to a child is text
 	}
 	t.app.typing(t.b.ID, t)
-	parts.Extra = extras(parts.Extra, t.served.extra)
-	last := slices.IndexFunc(parts.Gate, func(s plug.Stage) bool { return s.Name == "policy.after" })
-	parts.Gate = append(slices.Insert(parts.Gate, last, plug.Stage{Name: "command.allowed", Decide: t.allows}),
-		plug.Stage{Name: "command.unasked", Decide: unasked})
+	return plug.Points{
+		Gate: plug.Gate{
+			Commands: []plug.Stage{{Name: "command.allowed", Decide: t.allows}},
+			Last:     []plug.Stage{{Name: "command.unasked", Decide: unasked}},
+		},
+		Hooks: plug.Hooks{
+			Heard:   t.heard,
+			Screens: func() bool { return false },
+			Takes: func(q agent.InputQueued) bool {
+				_, ok := t.prompts(q.Text)
+				return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.ID) != nil)
+			},
+			Over: func(agent.TurnEnded, string) { t.over() },
+		},
+		Extra: t.served.extra,
+		Close: func() { t.app.typing(t.b.ID, nil) },
+	}
 }
 
 // stack returns the commands of files that an input names.

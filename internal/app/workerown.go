@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 
 	"dure/agent"
@@ -212,28 +211,13 @@ func (u *upper) lets(parent string) []string {
 	return u.job.Tools
 }
 
-// over has the parent decide behind the stages of a gate. What these would ask for, the
-// parent's policy knows better, which has what was granted meanwhile; what they deny is
-// denied.
-func (u *upper) over(b plug.Session, gate []plug.Stage) []plug.Stage {
+// stage has the parent decide. What the policy of this process would ask for, the parent's
+// knows better, which has what was granted meanwhile. The zero Stage = it is no parent's.
+func (u *upper) stage(b plug.Session) plug.Stage {
 	if !u.works(b.Parent) {
-		return gate
+		return plug.Stage{}
 	}
-	gate = slices.Clone(gate)
-	for i, s := range gate {
-		if s.Name != "policy.before" && s.Name != "policy.after" {
-			continue
-		}
-		decide := s.Decide
-		gate[i].Decide = func(ctx context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
-			d, err := decide(ctx, p, soFar)
-			if d.Verdict == agent.AskUser || d.Verdict == agent.Allow {
-				d.Verdict = agent.Pass
-			}
-			return d, err
-		}
-	}
-	return append(gate, plug.Stage{Name: "parent", Decide: func(ctx context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+	return plug.Stage{Name: "parent", Decide: func(ctx context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
 		n, err := u.line.ask(ctx, workerNote{Kind: workerDecide, Proposal: &p, Decision: &soFar})
 		if err == nil && n.Decision == nil {
 			err = errNoMessage
@@ -242,5 +226,5 @@ func (u *upper) over(b plug.Session, gate []plug.Stage) []plug.Stage {
 			return agent.Decision{}, err
 		}
 		return *n.Decision, nil
-	}})
+	}}
 }

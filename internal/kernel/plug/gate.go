@@ -17,8 +17,24 @@ type Stage struct {
 	Decide func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error)
 }
 
+// Gate is the permission gate of a session, whose stages are asked in the order of the
+// fields, and within a field in that of the program's list. Deny ends the matter, and a
+// changed input begins it anew.
+type Gate struct {
+	Rules    Stage   // hard denials and rules that deny; of the policy alone
+	Bounds   []Stage // may only narrow: the tools of an agent, a work tree, the files of a skill
+	Hooks    []Stage // hooks of users, hosts and extensions
+	Commands []Stage // what a typed command permits
+	Verdict  Stage   // rules that ask or allow, then the mode; of the policy alone; without it all is denied
+	Parent   Stage   // asks the session that this one works for, in another process: then Rules and Verdict only deny
+	Last     []Stage // what is left of a typed command
+}
+
 // Run is [agent.Tool.Run], or a wrapper around it.
 type Run func(context.Context, agent.ToolContext, agent.Call) (agent.Result, error)
+
+// Wrap is middleware around [agent.Tool.Run].
+type Wrap = func(agent.Tool, Run) Run
 
 // A Cleaner cleans output as it comes. It holds back what it cannot decide on yet,
 // and Flush returns the rest of that. It is used by one goroutine at a time.

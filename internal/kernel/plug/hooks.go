@@ -8,8 +8,9 @@ import (
 	"dure/agent"
 )
 
-// Hooks are the points of a turn, beside the gate, at which others have a word. Each
-// may take its time, and each may be nil.
+// TurnHooks are the moments of a turn, beside the gate, at which capabilities have a say.
+// Each may take its time, and each may be nil. Where several capabilities have a say they
+// are asked in the order of the list, After in the opposite one.
 type TurnHooks struct {
 	// Asking is asked before a person is: a decision of it is theirs. What it makes of a
 	// call is decided on anew, unless the call is a question to a person, which it has
@@ -68,7 +69,7 @@ type Stepped struct {
 	More   bool // the turn goes on
 }
 
-// Hooks are the points of a session at which others have a word, beside those of its
+// Hooks are the moments of a session at which capabilities have a say, with those of its
 // turns. Each may take its time, and each may be nil. What they have to say to the
 // model is in the Context of the runs that they record.
 type Hooks struct {
@@ -76,7 +77,8 @@ type Hooks struct {
 
 	// Opened is called when a session has been opened, and again when its conversation
 	// has begun anew: how is startup, resume, fork or compact. The first turn waits for
-	// it. Words are read as the first input of a session that has none.
+	// it. Words are read as the first input of a session that has none; those of several
+	// capabilities follow each other.
 	Opened func(ctx context.Context, how string) (words, by string)
 
 	// Speaks reports whether Opened may have words for a new session: what a person
@@ -98,6 +100,26 @@ type Hooks struct {
 	// Switching is asked before another model is used, and Switched told of it.
 	Switching func(ctx context.Context, from, to string) error
 	Switched  func(ctx context.Context, from, to string)
+
+	// Spoken is told that a person has said something.
+	Spoken func()
+
+	// Added is told what Extra of all capabilities came to.
+	Added func([]agent.ContextAdded)
+
+	// Compacting is asked before a conversation is shortened, see TriggerAuto and the
+	// others: it may forbid that with an error, or name what is to be kept above all.
+	// Forbidden or not, what would not fit is shortened. Compacted is told of what is in
+	// the log.
+	Compacting func(ctx context.Context, trigger, focus string) (more string, err error)
+	Compacted  func(context.Context, agent.ContextCompacted)
+
+	// Rewound is told what the conversation is after it went back.
+	Rewound func(past []agent.Message)
+
+	// Over is told how a turn came out, and what was answered last, before anything else
+	// happens in the session: it must not wait. The last capability is told first.
+	Over func(end agent.TurnEnded, answer string)
 
 	// Ended is told how a turn came out, and Closing that the session is given up.
 	Ended   func(context.Context, agent.TurnEnded)

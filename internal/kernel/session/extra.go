@@ -15,7 +15,7 @@ import (
 // extras stores what the model should have before it and has not. No request is
 // being built meanwhile.
 func (s *Session) extras(ctx context.Context) error {
-	if err := s.owed(); err != nil || s.parts.Extra == nil {
+	if err := s.owed(); err != nil || s.points.Extra == nil {
 		return err
 	}
 	var at plug.Moment
@@ -45,7 +45,11 @@ func (s *Session) extras(ctx context.Context) error {
 	}
 	at.Has = func(source, key string) bool { return find(source, key) != nil }
 	var bodies []agent.Body
-	for _, c := range s.parts.Extra(ctx, at) {
+	all := s.points.Extra(ctx, at)
+	if tell := s.points.Hooks.Added; tell != nil {
+		tell(all)
+	}
+	for _, c := range all {
 		sum := sha256.Sum256([]byte(c.Text))
 		if c.Text == "" || bytes.Equal(find(c.Source, c.Key), sum[:]) {
 			continue

@@ -35,7 +35,7 @@ func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	c.Trigger, c.Focus, c.Before = trigger, focus, s.parts.PreCompact
+	c.Trigger, c.Focus, c.Before = trigger, focus, s.points.Hooks.Compacting
 	done, err := s.parts.Compact(ctx, c)
 	s.vain = 0
 	if done == nil && trigger == plug.TriggerAuto {
@@ -64,11 +64,11 @@ func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, err
 		return false, err
 	}
 	s.whyLong = ""
-	if s.parts.PostCompact != nil {
-		s.parts.PostCompact(ctx, *done)
+	if tell := s.points.Hooks.Compacted; tell != nil {
+		tell(ctx, *done)
 	}
-	if s.parts.Hooks.Opened != nil {
-		s.parts.Hooks.Opened(ctx, "compact") // the conversation has begun by now
+	if s.points.Hooks.Opened != nil {
+		s.points.Hooks.Opened(ctx, "compact") // the conversation has begun by now
 	}
 	return true, nil
 }
@@ -251,10 +251,10 @@ func (r *runner) rewind(c agent.Rewind, batch journal.Batch) error {
 		}
 	}
 	if c.Files {
-		if r.parts.Rewind == nil {
+		if r.points.Undo.Rewind == nil {
 			return r.noUndo()
 		}
-		back, err := r.parts.Rewind(r.life, c)
+		back, err := r.points.Undo.Rewind(r.life, c)
 		if err != nil {
 			return err
 		}
@@ -264,12 +264,12 @@ func (r *runner) rewind(c agent.Rewind, batch journal.Batch) error {
 	if c.Conversation {
 		bodies = append(bodies, agent.ConversationRewound{To: c.To, By: "user"})
 	}
-	if err := r.rec.append(batch, bodies...); err != nil || !c.Conversation || r.parts.Rewound == nil {
+	if err := r.rec.append(batch, bodies...); err != nil || !c.Conversation || r.points.Hooks.Rewound == nil {
 		return err
 	}
 	var past []agent.Message
 	r.rec.read(func(s *transcript.State) { past = s.Past() })
-	r.parts.Rewound(past)
+	r.points.Hooks.Rewound(past)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 // turnHooks are the points of a turn. A plan is in the log before anybody is asked about
 // it, and who speaks for a person is not asked what a person has answered already.
 func (s *Session) turnHooks() plug.TurnHooks {
-	h := s.parts.Hooks.TurnHooks
+	h := s.points.Hooks.TurnHooks
 	if s.formed != 0 {
 		h.Due = s.due
 	}
@@ -44,7 +44,7 @@ func (s *Session) turnHooks() plug.TurnHooks {
 // begun calls Opened once for the epoch, and lets the turns begin.
 func (s *Session) begun() {
 	defer close(s.beginning)
-	if s.parts.Hooks.Opened == nil {
+	if s.points.Hooks.Opened == nil {
 		return
 	}
 	how := "startup"
@@ -57,7 +57,7 @@ func (s *Session) begun() {
 			how = "fork"
 		}
 	})
-	words, by := s.parts.Hooks.Opened(s.life, how)
+	words, by := s.points.Hooks.Opened(s.life, how)
 	if words != "" && fresh && !s.lent && s.life.Err() == nil {
 		// It comes before all that is said meanwhile, which waits in the queue. A log
 		// that cannot be written ends the session at its next event.
@@ -78,7 +78,7 @@ func (s *Session) holds() bool {
 	}
 	fresh := false
 	s.rec.read(func(st *transcript.State) { fresh = len(st.Hashes) == 0 })
-	if speaks := s.parts.Hooks.Speaks; speaks == nil || !fresh || !speaks() {
+	if speaks := s.points.Hooks.Speaks; speaks == nil || !fresh || !speaks() {
 		return false
 	}
 	s.held.Store(true)
@@ -97,7 +97,7 @@ func (s *Session) awaitBegun(ctx context.Context) error {
 
 // screens reports whether input has to wait in the queue for somebody's word.
 func (s *Session) screens() bool {
-	h := s.parts.Hooks
+	h := s.points.Hooks
 	if h.Heard == nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func (s *Session) steer(ctx context.Context, all bool) (bool, error) {
 		words := q.Text != "" || len(q.Parts) > 0
 		var drop *agent.InputDropped
 		if words && q.Origin != settledOrigin {
-			q.Text, drop = s.parts.Hooks.Heard(ctx, q)
+			q.Text, drop = s.points.Hooks.Heard(ctx, q)
 			if cause := context.Cause(ctx); cause != nil {
 				if errors.Is(cause, agent.ErrInterrupted) { // else the next turn would ask about it anew, and send it
 					cause = errors.Join(cause, s.rec.append(journal.Batch{}, agent.InputDropped{Input: q.Input, Reason: "the user interrupted", By: "user"}))
@@ -168,7 +168,7 @@ func (s *Session) unread() (unread bool) {
 // to be called when it is done.
 func (s *Session) switches(ctx context.Context, c agent.Command) (done func(), err error) {
 	change, ok := c.(agent.Change)
-	if !ok || change.Model == "" || s.parts.Hooks.Switching == nil && s.parts.Hooks.Switched == nil {
+	if !ok || change.Model == "" || s.points.Hooks.Switching == nil && s.points.Hooks.Switched == nil {
 		return func() {}, nil
 	}
 	m, err := s.parts.Model(change.Model)
@@ -179,13 +179,13 @@ func (s *Session) switches(ctx context.Context, c agent.Command) (done func(), e
 	if from == to {
 		return func() {}, nil
 	}
-	if ask := s.parts.Hooks.Switching; ask != nil {
+	if ask := s.points.Hooks.Switching; ask != nil {
 		if err := ask(ctx, from, to); err != nil {
 			return nil, err
 		}
 	}
 	return func() {
-		if tell := s.parts.Hooks.Switched; tell != nil {
+		if tell := s.points.Hooks.Switched; tell != nil {
 			tell(ctx, from, to)
 		}
 	}, nil

@@ -173,7 +173,7 @@ func (r *runner) takeMail() {
 			p.ID = m.ID
 			c = p
 		}
-		if change, ok := c.(agent.Change); ok && err == nil && change.Model != "" && r.parts.Hooks.Switching != nil {
+		if change, ok := c.(agent.Change); ok && err == nil && change.Model != "" && r.points.Hooks.Switching != nil {
 			r.strays.Go(func() { r.changeLater(change) }) // somebody has a word on it, and may take long
 			err = r.rec.append(journal.Batch{Taken: []string{m.ID}})
 		} else if err == nil {
@@ -210,8 +210,8 @@ func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
 	if c.ID == "" {
 		c.ID = newID("in_")
 	}
-	if r.parts.Heard != nil {
-		r.parts.Heard()
+	if tell := r.points.Hooks.Spoken; tell != nil {
+		tell()
 	}
 	var first []agent.Body
 	if r.cancel == nil {
@@ -228,7 +228,7 @@ func (r *runner) prompt(c agent.Prompt, batch journal.Batch) error {
 func (r *runner) said(q agent.InputQueued, first []agent.Body, batch journal.Batch) error {
 	var queue bool
 	r.rec.read(func(s *transcript.State) { queue = s.Turn.Open || len(s.Queued) > 0 })
-	if h := r.parts.Hooks; r.cancel != nil || queue || r.holds() || h.Takes != nil && h.Takes(q) {
+	if h := r.points.Hooks; r.cancel != nil || queue || r.holds() || h.Takes != nil && h.Takes(q) {
 		err := r.rec.append(batch, append(first, q)...)
 		if err == nil {
 			err = r.proceed()
@@ -365,10 +365,10 @@ func (r *runner) turnEnded(end ended) error {
 	if err := r.rec.append(journal.Batch{Sync: journal.Barrier, Seal: true}, body); err != nil {
 		return err
 	}
-	if r.parts.Ended != nil {
-		r.parts.Ended(body, r.outcome().Text)
+	if tell := r.points.Hooks.Over; tell != nil {
+		tell(body, r.outcome().Text)
 	}
-	if tell := r.parts.Hooks.Ended; tell != nil {
+	if tell := r.points.Hooks.Ended; tell != nil {
 		r.strays.Go(func() { tell(r.life, body) })
 	}
 	if r.closing {

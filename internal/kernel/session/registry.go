@@ -193,8 +193,8 @@ func (n *opening) meta() journal.Meta {
 }
 
 func (n *opening) close() {
-	if n.parts.Close != nil {
-		n.parts.Close()
+	if n.points.Close != nil {
+		n.points.Close()
 	}
 }
 
@@ -236,7 +236,11 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 	if err != nil {
 		return err
 	}
-	n.limits = n.parts.Limits
+	if n.points, err = mergePoints(n.parts.Points); err != nil {
+		n.close()
+		return err
+	}
+	n.gate, n.limits = stages(n.points.Gate), n.parts.Limits
 	if n.MaxSteps > 0 {
 		n.limits.Steps, n.limits.Closing = n.MaxSteps, n.child != nil // a child says what it came to
 	}

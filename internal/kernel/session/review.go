@@ -8,10 +8,10 @@ import (
 // accept records which changes to files a person takes for good. A turn may run: it
 // is about what a checkpoint has.
 func (r *runner) accept(c agent.Accept, batch journal.Batch) error {
-	if r.parts.Accept == nil {
+	if r.points.Undo.Accept == nil {
 		return r.noUndo()
 	}
-	done, err := r.parts.Accept(r.life, c)
+	done, err := r.points.Undo.Accept(r.life, c)
 	if err != nil {
 		return err
 	}
@@ -25,10 +25,10 @@ func (r *runner) reject(c agent.Reject, batch journal.Batch) error {
 	if err != nil {
 		return err
 	}
-	if r.parts.Reject == nil {
+	if r.points.Undo.Reject == nil {
 		return r.noUndo()
 	}
-	back, err := r.parts.Reject(r.life, c)
+	back, err := r.points.Undo.Reject(r.life, c)
 	if err != nil {
 		return err
 	}

@@ -185,8 +185,9 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	if r.hooks != nil {
 		hooks = r.hooks(b)
 	}
+	hooks.Compacting, hooks.Compacted = r.before, r.after
 	return session.Parts{
-		Workdir: "/w", Dialect: "dure", Hooks: hooks,
+		Workdir: "/w", Dialect: "dure",
 		Model: func(name string) (agent.Model, error) {
 			if name == "nosuch" {
 				return nil, &agent.Problem{Code: agent.ProblemModel, Message: "no such model"}
@@ -197,18 +198,19 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 			return r.model, nil
 		},
 		Fallback: r.spare,
-		Compact:  r.compact, PreCompact: r.before, PostCompact: r.after,
-		Extra:  r.extra,
-		Budget: r.budget,
-		Params: r.params,
-		Rewind: r.rewind,
-		Revive: r.revive,
-		Reap:   func(p agent.Process) { r.reaped = append(r.reaped, p) },
-		Close: func() {
-			if r.closed != nil {
-				r.closed()
-			}
-		},
+		Compact:  r.compact,
+		Budget:   r.budget,
+		Params:   r.params,
+		Revive:   r.revive,
+		Reap:     func(p agent.Process) { r.reaped = append(r.reaped, p) },
+		Points: []plug.Attached{{Name: "rig", Points: plug.Points{
+			Gate: r.gate(), Hooks: hooks, Extra: r.extra, Undo: plug.Undo{Rewind: r.rewind},
+			Close: func() {
+				if r.closed != nil {
+					r.closed()
+				}
+			},
+		}}},
 		Catalog: func() plug.Catalog {
 			specs := specs
 			if r.offers != nil {
@@ -220,15 +222,6 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 			}}
 		},
 		System: func(time.Time, string) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
-		Gate: []plug.Stage{{Name: "slow", Waits: func(agent.Proposal) bool { return r.slow > 0 }, Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
-			time.Sleep(r.slow)
-			return agent.Decision{}, nil
-		}}, {Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
-			if r.allow && (r.person == nil || !r.person(p)) {
-				return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
-			}
-			return agent.Decision{}, nil
-		}}},
 		Guard: func(_ context.Context, _ agent.Spec, _ agent.Call, res agent.Result) (agent.Result, error) {
 			return res, nil
 		},
@@ -238,6 +231,20 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 		},
 		Grant: func(_ string, rules []string) error { r.given = append(r.given, rules...); return nil },
 	}, nil
+}
+
+func (r *rig) gate() plug.Gate {
+	slow := plug.Stage{Name: "slow", Waits: func(agent.Proposal) bool { return r.slow > 0 }, Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		time.Sleep(r.slow)
+		return agent.Decision{}, nil
+	}}
+	rules := plug.Stage{Name: "rules", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+		if r.allow && (r.person == nil || !r.person(p)) {
+			return agent.Decision{Verdict: agent.Allow, By: "test"}, nil
+		}
+		return agent.Decision{}, nil
+	}}
+	return plug.Gate{Bounds: []plug.Stage{slow}, Verdict: rules}
 }
 
 func (r *rig) open(o agent.Open) *client.Session {

@@ -45,21 +45,14 @@ type Parts struct {
 	// as the tools are.
 	Catalog func() plug.Catalog
 
-	// Choose is asked before each step which of the tools it has, and with what words. The
-	// slice is the same as long as what it makes of them is. An error ends the turn. nil =
-	// all of the catalog's.
-	Choose func(context.Context, plug.Catalog) (plug.Catalog, error)
-
 	// System returns the system prompt for a model. It is called once for each model that
 	// is asked; opened is the time of the first event. What it returns has to be the same
 	// when the session is opened again, or providers read all of it anew.
 	System func(opened time.Time, model string) []agent.Section
 
 	Params agent.Params
-	Gate   []plug.Stage
 	Guard  func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
 	Clean  func(agent.Spec) plug.Cleaner // of output in progress; may be nil
-	Wrap   []func(agent.Tool, plug.Run) plug.Run
 	Reap   func(agent.Process)
 
 	// Awaits takes a call up that an earlier program has answered as pending, and reports
@@ -92,22 +85,10 @@ type Parts struct {
 	// messages; nil = one for three bytes.
 	Tokens func(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int
 
-	// PreCompact is asked before a conversation is shortened, see TriggerAuto and the
-	// others: it may forbid that with an error, or name what is to be kept above all.
-	// Forbidden or not, what would not fit is shortened. PostCompact is told of what is
-	// in the log. Both may be nil.
-	PreCompact  func(ctx context.Context, trigger, focus string) (more string, err error)
-	PostCompact func(ctx context.Context, done agent.ContextCompacted)
+	// Points are what the capabilities have added, in the order of their list.
+	Points []plug.Attached
 
-	Hooks plug.Hooks // may be empty
 	Plans plug.Plans // may be empty
-
-	// Extra returns what the model should have before it besides the conversation, as
-	// of now. What the conversation has already, with the same source, key and text, is
-	// left out; what it has no more, as after a compaction, comes again. It is asked
-	// before each input and each request, and so should cost little when nothing has
-	// changed. nil = nothing.
-	Extra func(context.Context, plug.Moment) []agent.ContextAdded
 
 	// Context tells what fills the window. nil = nobody can tell.
 	Context func(plug.Compaction) agent.ContextReport
@@ -116,25 +97,7 @@ type Parts struct {
 	// zero fields do not.
 	Budget budget.Amount
 
-	// Rewound is told what the conversation is after it went back; may be nil.
-	Rewound func(past []agent.Message)
-
-	// Rewind puts files back to how they were after event To. nil = no checkpoints
-	// are kept.
-	Rewind func(context.Context, agent.Rewind) (agent.FilesRewound, error)
-
-	// Accept checks what of the changes to files a person accepts, and Reject puts back
-	// what one does not want. Both are nil when Rewind is.
-	Accept func(context.Context, agent.Accept) (agent.ChangesAccepted, error)
-	Reject func(context.Context, agent.Reject) (agent.FilesRewound, error)
-
-	// Ended is told how a turn came out, and what was answered last, before anything
-	// else happens in the session; it must not wait. nil = nobody is.
-	Ended func(end agent.TurnEnded, answer string)
-
-	Heard   func()                 // is told when the user has said something; may be nil
 	SetMode func(agent.Mode) error // of the policy
-	Close   func()                 // gives back what Build took; may be nil
 
 	// Revive returns what has a call go on that an earlier program has left pending with a
 	// child session; nil = the call is lost. Without Revive, all are.
@@ -193,6 +156,8 @@ type Session struct {
 	reg      *Registry
 	id       string
 	parts    Parts
+	points   plug.Points // of all capabilities
+	gate     []plug.Stage
 	rec      *record
 	early    early
 	approver bool
@@ -306,13 +271,13 @@ func (s *Session) run() {
 	s.strays.Go(s.begun)
 	s.resurrect()
 	s.err = r.serve()
-	if s.parts.Hooks.Closing != nil && s.rec.lease.Valid().Err() == nil {
-		s.parts.Hooks.Closing(s.rec.lease.Valid())
+	if s.points.Hooks.Closing != nil && s.rec.lease.Valid().Err() == nil {
+		s.points.Hooks.Closing(s.rec.lease.Valid())
 	}
 	s.stop()
 	s.strays.Wait()
-	if s.parts.Close != nil {
-		s.parts.Close()
+	if s.points.Close != nil {
+		s.points.Close()
 	}
 	s.err = errors.Join(s.err, s.release())
 }

@@ -74,7 +74,7 @@ func (s *Session) lane() string {
 func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 	return loop.Config{
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
-		Prepare: s.prepare, Gate: s.parts.Gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.parts.Wrap,
+		Prepare: s.prepare, Gate: s.gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.points.Wrap,
 		Store: s.settling, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
 		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, plug.TriggerOverflow, "") },
 		Hooks:   s.turnHooks(),
@@ -89,10 +89,10 @@ func (s *Session) catalog(ctx context.Context, w loop.Want) (plug.Catalog, error
 		return plug.Catalog{}, nil
 	}
 	c := s.parts.Catalog()
-	if s.parts.Choose == nil {
+	if s.points.Choose == nil {
 		return c, nil
 	}
-	return s.parts.Choose(ctx, c)
+	return s.points.Choose(ctx, c)
 }
 
 // prepare builds a request from the log, and what the log has to say about it.

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+
+	"dure/agent"
+	"dure/internal/extend/swarm"
+	"dure/internal/kernel/plug"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
+)
+
+// assembly is what the capabilities of a session are, once all of them are there.
+type assembly struct {
+	app     *App
+	b       plug.Session
+	as      swarm.Definition // the type of agents that the session is of
+	who     role
+	project string
+	ws      *workspace.Workspace
+	box     *sandbox.Box
+
+	set      toolSet
+	keep     *keeper
+	servers  [2]*connected // of all sessions, and of this one
+	known    *skillset
+	care     care
+	hooks    *hooked
+	typed    *typed
+	deciding *decider
+	bounds   []plug.Stage // of its type
+	search   extra        // the tools that can be looked for
+	catalog  func() plug.Catalog
+}
+
+// list is the one list of capabilities, whose order is the order of everything: of the
+// stages of the gate, of the moments, of middleware and of what is said to the model.
+func (s *assembly) list() []plug.Attached {
+	a, b := s.app, s.b
+	denied := func(path string) bool { return s.deciding.pol.DeniesRead(path) }
+	return []plug.Attached{
+		{Name: "session", Points: plug.Points{Close: s.close}},
+		{Name: "mirror", Points: a.mirrored(b, s.ws.Root())},
+		{Name: "extensions", Points: s.set.code.points(s.catalog)},
+		{Name: "language servers", Points: s.set.servers},
+		{Name: "checkpoints", Points: s.keep.points(b)},
+		{Name: "telemetry", Points: a.traces()},
+		{Name: "tools", Points: s.set.tools},
+		{Name: "memory", Points: plug.Points{Extra: a.sources(b, s.project, s.who.name, denied), Close: func() { a.remember(b.ID, nil) }}},
+		{Name: "lessons", Points: s.care.learning.points()},
+		{Name: "mentions", Points: plug.Points{Extra: s.care.named.extra, Close: func() { a.unname(s.care.named) }}},
+		{Name: "verification", Points: s.care.checking.points()},
+		{Name: "agents", Points: plug.Points{
+			Gate: plug.Gate{Bounds: s.bounds}, Hooks: begins(b, s.as), Extra: s.set.crew.extra(s.who.has),
+			Close: func() { a.members.leave(b.ID); s.set.crew.Close() },
+		}},
+		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, s.deciding.workdir)}}},
+		{Name: "skills", Points: s.known.points()},
+		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
+		{Name: "tool search", Points: plug.Points{Extra: s.search}},
+		{Name: "hooks", Points: s.hooks.points(s.as, s.deciding.refresh)},
+		{Name: "bundle", Points: s.set.code.inner(b)},
+		{Name: "commands", Points: s.typed.points()},
+		{Name: "policy", Points: plug.Points{
+			Gate:  gate(s.deciding.pol, func() error { s.deciding.look(); return a.trustNow(b.Record) }, a.upper.stage(b)),
+			Hooks: plug.Hooks{Spoken: func() { s.deciding.look() }}, // before the turn that was asked for
+		}},
+	}
+}
+
+// close gives back what no capability has.
+func (s *assembly) close() {
+	a, id := s.app, s.b.ID
+	if own := s.servers[1]; own != nil {
+		own.set.Close()
+	}
+	s.servers[0].leave(id, s.b.Child != nil)
+	a.reaches(id, nil)
+	if err := s.box.Close(); err != nil {
+		a.opts.Logger.Warn("closing the process box", "session", id, "error", err)
+	}
+}
+
+// abandon gives back what a session has that does not come about.
+func (s *assembly) abandon() {
+	s.set.close()
+	if s.keep != nil {
+		s.keep.close()
+	}
+	s.close()
+}
+
+// gate is the policy in the gate of a session. Settings that have changed hold for each call
+// that is decided on, and not only from the next turn: refresh takes them over. A parent
+// that is set has the last word.
+func gate(pol *policy.Policy, refresh func() error, parent plug.Stage) plug.Gate {
+	return plug.Gate{
+		Rules: plug.Stage{Name: "policy.before", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+			if err := refresh(); err != nil {
+				return agent.Decision{}, err
+			}
+			return pol.Before(p), nil
+		}},
+		Verdict: plug.Stage{Name: "policy.after", Decide: func(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+			return pol.After(p, soFar), nil
+		}},
+		Parent: parent,
+	}
+}
