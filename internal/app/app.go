@@ -23,10 +23,12 @@ import (
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/swarm"
+	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/models/chat"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
+	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
 )
 
@@ -137,19 +139,20 @@ type App struct {
 	transport *http.Transport // of http; web tools clone it
 	ring      keys.Ring
 
-	shared   func() client.Transport           // of several front-ends, made once
-	desk     func() (*oauth.Desk, error)       // signs in, made once
-	desked   *oauth.Desk                       // that, once it is there
-	open     func() (*session.Registry, error) // opens the store, once
-	families families                          // of sessions, by the snapshots that they share
-	plugged  inForce                           // plugins
-	members  members                           // sessions that are open, by whom they work for
-	servers  connections                       // of sessions that are open
-	agents   []swarm.Definition                // agents of the command line
-	house    treehouse
-	workers  workers
-	upper    *upper // nil = this is not the process of an agent
-	watched  watched
+	shared  func() client.Transport           // of several front-ends, made once
+	desk    func() (*oauth.Desk, error)       // signs in, made once
+	desked  *oauth.Desk                       // that, once it is there
+	open    func() (*session.Registry, error) // opens the store, once
+	undo    *undo.Extension
+	answers map[string]plug.Answer // by the name of the query
+	plugged inForce                // plugins
+	members members                // sessions that are open, by whom they work for
+	servers connections            // of sessions that are open
+	agents  []swarm.Definition     // agents of the command line
+	house   treehouse
+	workers workers
+	upper   *upper // nil = this is not the process of an agent
+	watched watched
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
@@ -225,6 +228,7 @@ func New(o Options) (*App, error) {
 	if err := a.ownChoices(src); err != nil {
 		return nil, err
 	}
+	a.extend()
 	a.borrowedModel()
 	a.boundTelemetry()
 	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)

@@ -29,7 +29,7 @@ func surveyOf(ctx context.Context, ws *workspace.Workspace, denied func(path str
 	defer cancel()
 	list, err := ws.List(ctx, ws.Root())
 	if err != nil {
-		return survey.Report{}, workdirProblem(ws.Root(), err)
+		return survey.Report{}, workspace.Problem(ws.Root(), err)
 	}
 	var files []string
 	for i, f := range list.Paths {

@@ -25,12 +25,13 @@ import (
 )
 
 // build makes the parts of a session.
-func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
+func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) {
 	var deciding *decider // nothing is listed before it is there
 	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.pol.DeniesRead(path) })
 	if err != nil {
 		return session.Parts{}, err
 	}
+	b.Root = ws.Root()
 	work, err := a.workOf(b)
 	if err != nil {
 		return session.Parts{}, err
@@ -49,8 +50,8 @@ func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	}
 	var hk *hooked // nothing runs before it is there
 	offers, who := a.offers(cat, work, b)
-	tracker, keep, known := deciding.tracks(b.Files), a.keeper(b, ws), a.newSkills(b, project, work.Name, deciding.pol)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, keeper: keep, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
+	tracker, known := deciding.tracks(b.Files), a.newSkills(b, project, work.Name, deciding.pol)
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -58,7 +59,7 @@ func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
 	grd := a.guard(b)
 	all := &assembly{
-		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, keep: keep, servers: [2]*connected{shared, own},
+		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: [2]*connected{shared, own},
 		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
 	}
 	*who = a.roleOf(cat, b, as, own, deciding)
@@ -76,6 +77,10 @@ func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	all.hooks, all.care = hk, a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
 	known.with(all.care.named, hk, who.has, a.skillChild(b, known, types, as))
 	all.typed = a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd)
+	points, err := all.list(ctx)
+	if err != nil {
+		return session.Parts{}, err
+	}
 	return session.Parts{
 		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
@@ -85,7 +90,7 @@ func (a *App) build(_ context.Context, b plug.Session) (session.Parts, error) {
 		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
 		Catalog: all.catalog,
 		System:  write,
-		Points:  all.list(),
+		Points:  points,
 		Guard:   grd.Check,
 		Clean:   func(spec agent.Spec) plug.Cleaner { return grd.Stream(spec) },
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
@@ -104,12 +109,12 @@ func (a *App) folder(b plug.Session, hidden func(path string) bool) (ws *workspa
 		dir = a.opts.Workdir
 	}
 	if ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs}); err != nil {
-		return nil, dir, nil, noFolder(b.Stored.ID, dir, err)
+		return nil, dir, nil, workspace.Gone(b.Stored.ID, dir, err)
 	}
 	find = finder(ws)
 	ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs, Git: find("git"), Hidden: hidden})
 	if err != nil {
-		return nil, dir, nil, workdirProblem(dir, err)
+		return nil, dir, nil, workspace.Problem(dir, err)
 	}
 	return ws, dir, find, nil
 }
@@ -187,28 +192,6 @@ func settingsProblem(what string, err error) error {
 	return &agent.Problem{
 		Code: agent.ProblemSettings, Message: err.Error(), Err: err,
 		Fix: "mend " + what + " in the settings or on the command line", Args: map[string]string{"path": what, "error": err.Error()},
-	}
-}
-
-func workdirProblem(path string, err error) error {
-	err = unwrapPath(err)
-	return &agent.Problem{
-		Code: agent.ProblemWorkdir, Message: fmt.Sprintf("cannot work in %s: %v", path, err), Err: err,
-		Fix: "name a folder that exists and that you may read", Args: map[string]string{"path": path, "error": err.Error()},
-	}
-}
-
-// noFolder is a session whose folder cannot be worked in: one that is stored, or with
-// "" a new one.
-func noFolder(session, path string, err error) error {
-	if session == "" {
-		return workdirProblem(path, err)
-	}
-	why := unwrapPath(err)
-	return &agent.Problem{
-		Code: agent.ProblemGone, Message: fmt.Sprintf("session %s cannot go on in %s: %v", session, path, why), Err: err,
-		Fix:  "make the folder again, or go on over its files in another one with: dure fork " + session + " --at NO --files FOLDER",
-		Args: map[string]string{"session": session, "path": path, "error": why.Error()},
 	}
 }
 

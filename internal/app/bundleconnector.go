@@ -46,7 +46,7 @@ func (a *App) connectorCode(b *bundle.Bundle, to *bundle.Resource, code *BundleC
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return nil, workdirProblem(a.opts.Workdir, err)
+		return nil, workspace.Problem(a.opts.Workdir, err)
 	}
 	find := finder(ws)
 	o := &bringers{}

@@ -26,7 +26,7 @@ func (k *BundleCode) pin(a *App, b *bundle.Bundle, swarm *bundle.Resource) error
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return workdirProblem(a.opts.Workdir, err)
+		return workspace.Problem(a.opts.Workdir, err)
 	}
 	box, _ := a.newBox(ws, a.opts.Workdir, nil)
 	host := exthost.New(exthost.Config{

@@ -14,6 +14,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/kernel/replay"
 	"dure/internal/state/checkpoint"
+	"dure/internal/state/checkpoint/undo"
 )
 
 // What a comparison shows of files at most.
@@ -78,30 +79,30 @@ func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e 
 		return err
 	}
 	e.root = stand.Workdir
-	err = a.snapshotsOf(ctx, s.Session, false, func(g gaze) error {
-		e.root = g.root
-		from, to := g.snapshotAt(max(shared, 1)), g.snapshotAt(s.Events)
+	err = a.undo.Look(ctx, s.Session, false, func(g undo.Target) error {
+		e.root = g.Root
+		from, to := g.SnapshotAt(max(shared, 1)), g.SnapshotAt(s.Events)
 		if from == "" || to == "" || from == to {
 			return nil
 		}
-		all, err := g.store.Diff(ctx, from, to)
+		all, err := g.Store.Diff(ctx, from, to)
 		if err != nil {
 			return nil // it was dropped; what the calls said is left
 		}
 		for _, c := range all {
 			if c.Before.Kind == checkpoint.File || c.After.Kind == checkpoint.File {
-				path := wirePath(g.root, c.Path)
+				path := undo.WirePath(g.Root, c.Path)
 				e.changed[path], e.gone[path] = true, c.After.Kind == checkpoint.None
 			}
 			if c.From != "" {
-				path := wirePath(g.root, c.From)
+				path := undo.WirePath(g.Root, c.From)
 				e.changed[path], e.gone[path] = true, true
 			}
 		}
 		return nil
 	})
 	for path, f := range e.wrote {
-		path = wirePath(e.root, path)
+		path = undo.WirePath(e.root, path)
 		e.own[path] = f
 		if !e.changed[path] {
 			e.changed[path], e.gone[path] = true, f.Gone
@@ -112,13 +113,13 @@ func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e 
 
 // contents reads what files held in the end.
 func (a *App) contents(ctx context.Context, s agent.ComparedSession, paths []string, e *ending) error {
-	return unkept(a.snapshotsOf(ctx, s.Session, false, func(g gaze) error {
-		to := g.snapshotAt(s.Events)
+	return unkept(a.undo.Look(ctx, s.Session, false, func(g undo.Target) error {
+		to := g.SnapshotAt(s.Events)
 		if to == "" {
 			return nil
 		}
 		for _, path := range paths {
-			data, err := g.store.Content(ctx, to, systemPath(g.root, path))
+			data, err := g.Store.Content(ctx, to, undo.SystemPath(g.Root, path))
 			switch {
 			case err == nil:
 				e.texts[path] = data

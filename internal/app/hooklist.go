@@ -169,7 +169,7 @@ func (a *App) trialSet(sources []hookSource) (*hooks.Set, func(), error) {
 	workdir := a.opts.Workdir
 	ws, err := workspace.New(workspace.Config{Root: workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return nil, nil, workdirProblem(workdir, err)
+		return nil, nil, workspace.Problem(workdir, err)
 	}
 	all, _ := readHooks(sources)
 	h := &hooked{app: a, workdir: workdir, dialect: catalog.Dialect(a.cfg.Dialect), cfg: a.cfg.Hooks, reach: reachOf(a.cfg.Hooks, all)}

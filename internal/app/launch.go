@@ -182,14 +182,14 @@ func (a *App) findFiles(ctx context.Context, q query.FindFiles) ([]string, error
 	dir := cmp.Or(q.Workdir, a.opts.Workdir)
 	ws, err := workspace.New(workspace.Config{Root: dir})
 	if err != nil {
-		return nil, workdirProblem(dir, err)
+		return nil, workspace.Problem(dir, err)
 	}
 	if ws, err = workspace.New(workspace.Config{Root: dir, Git: finder(ws)("git")}); err != nil {
-		return nil, workdirProblem(dir, err)
+		return nil, workspace.Problem(dir, err)
 	}
 	l, err := ws.List(ctx, ws.Root())
 	if err != nil {
-		return nil, workdirProblem(dir, err)
+		return nil, workspace.Problem(dir, err)
 	}
 	return append([]string{}, mention.Complete(q.Text, l.Paths, q.Limit)...), nil
 }

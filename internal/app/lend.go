@@ -30,7 +30,7 @@ func lendable(s agent.Spec) bool { return !slices.Contains(conversational, s.Gro
 func (a *App) LendableTools(only []string) ([]agent.Spec, error) {
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir})
 	if err != nil {
-		return nil, workdirProblem(a.opts.Workdir, err)
+		return nil, workspace.Problem(a.opts.Workdir, err)
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	box := sandbox.New(sandbox.Config{})

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"iter"
 
 	"dure/agent"
 	"dure/internal/extend/swarm"
@@ -9,7 +10,50 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/checkpoint/undo"
+	"dure/internal/state/journal"
 )
+
+// extend makes the extensions, and takes over what they answer.
+func (a *App) extend() {
+	a.undo = undo.New(undo.Config{
+		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
+		NoSync: a.cfg.Durability == "os", Logger: a.opts.Logger, Fault: a.opts.Fault,
+		Tree: func(root string) bool { return root != a.projectOf(root) }, Elsewhere: func(id string) bool { return a.upper.works(id) },
+		Find: a.findSession, Row: a.row,
+		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
+	})
+	a.answers = map[string]plug.Answer{}
+	for _, x := range []plug.Extension{a.undo} {
+		if x, ok := x.(plug.Answerer); ok {
+			for _, one := range x.Answers() {
+				a.answers[one.Query.Query()] = one
+			}
+		}
+	}
+}
+
+// findSession returns a session's row in the list, by its ID or a part of it.
+func (a *App) findSession(ctx context.Context, name string) (row agent.SessionInfo, err error) {
+	found, err := a.reg.Query(ctx, agent.FindSession{Name: name})
+	if err == nil {
+		row, _ = found.(agent.SessionInfo)
+	}
+	return row, err
+}
+
+// row returns the session of an ID as the list has it.
+func (a *App) row(ctx context.Context, id string) (row agent.SessionInfo, ok bool, err error) {
+	for m, err := range a.store.List(ctx, journal.Query{Prefix: id}) {
+		if err != nil {
+			return row, ok, err
+		}
+		if m.ID == id {
+			row, ok = m.SessionInfo, true
+		}
+	}
+	return row, ok, nil
+}
 
 // assembly is what the capabilities of a session are, once all of them are there.
 type assembly struct {
@@ -22,7 +66,6 @@ type assembly struct {
 	box     *sandbox.Box
 
 	set      toolSet
-	keep     *keeper
 	servers  [2]*connected // of all sessions, and of this one
 	known    *skillset
 	care     care
@@ -36,15 +79,19 @@ type assembly struct {
 
 // list is the one list of capabilities, whose order is the order of everything: of the
 // stages of the gate, of the moments, of middleware and of what is said to the model.
-func (s *assembly) list() []plug.Attached {
+func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
 	a, b := s.app, s.b
+	checkpoints, err := a.undo.Attach(ctx, &b)
+	if err != nil {
+		return nil, err
+	}
 	denied := func(path string) bool { return s.deciding.pol.DeniesRead(path) }
 	return []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		{Name: "mirror", Points: a.mirrored(b, s.ws.Root())},
 		{Name: "extensions", Points: s.set.code.points(s.catalog)},
 		{Name: "language servers", Points: s.set.servers},
-		{Name: "checkpoints", Points: s.keep.points(b)},
+		{Name: "checkpoints", Points: checkpoints},
 		{Name: "telemetry", Points: a.traces()},
 		{Name: "tools", Points: s.set.tools},
 		{Name: "memory", Points: plug.Points{Extra: a.sources(b, s.project, s.who.name, denied), Close: func() { a.remember(b.ID, nil) }}},
@@ -66,7 +113,7 @@ func (s *assembly) list() []plug.Attached {
 			Gate:  gate(s.deciding.pol, func() error { s.deciding.look(); return a.trustNow(b.Record) }, a.upper.stage(b)),
 			Hooks: plug.Hooks{Spoken: func() { s.deciding.look() }}, // before the turn that was asked for
 		}},
-	}
+	}, nil
 }
 
 // close gives back what no capability has.
@@ -85,9 +132,6 @@ func (s *assembly) close() {
 // abandon gives back what a session has that does not come about.
 func (s *assembly) abandon() {
 	s.set.close()
-	if s.keep != nil {
-		s.keep.close()
-	}
 	s.close()
 }
 

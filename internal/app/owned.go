@@ -14,6 +14,9 @@ import (
 	"dure/internal/tools/catalog"
 )
 
+// generations is how many parents of a session are looked for.
+const generations = 16
+
 // sessionDecider is the decider of a session that is being built.
 func (a *App) sessionDecider(b plug.Session, cat *catalog.Catalog, ws *workspace.Workspace, workdir string, mode agent.Mode, confine func() string) (*decider, error) {
 	from := a.members.decider(b.Parent)

@@ -27,7 +27,7 @@ type Explanation struct {
 func (a *App) Explain(ctx context.Context, tool string, input json.RawMessage) (Explanation, error) {
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return Explanation{}, workdirProblem(a.opts.Workdir, err)
+		return Explanation{}, workspace.Problem(a.opts.Workdir, err)
 	}
 	v := Evaluator{Dir: a.opts.Workdir, Home: a.opts.UserHome}
 	place, err := v.place(a.opts.Workdir, a.cfg.AddDirs, a.opts.UserHome)
@@ -173,7 +173,7 @@ func (a *App) Simulate(ctx context.Context, policyFile string, q query.ListDecis
 	if policyFile == "" {
 		ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 		if err != nil {
-			return Simulation{}, workdirProblem(a.opts.Workdir, err)
+			return Simulation{}, workspace.Problem(a.opts.Workdir, err)
 		}
 		cfg, files, _ := a.permissions.current()
 		c = policyConfig(cfg, files, cat, ws, a.opts.Workdir, a.opts.UserHome, a.ownFolders())

@@ -316,7 +316,7 @@ func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 		s.work.Model = info.ID
 	}
 	if s.ws, err = workspace.New(workspace.Config{Root: s.dir}); err != nil {
-		return query.PromptReport{}, workdirProblem(s.dir, err)
+		return query.PromptReport{}, workspace.Problem(s.dir, err)
 	}
 	cat, has, err := a.offeredTools(s.ws, w)
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 
 // query answers what the sessions do not.
 func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
+	if one, ok := a.answers[q.Query()]; ok {
+		return one.Do(ctx, q)
+	}
 	switch q := q.(type) {
 	case query.Search:
 		return a.search(ctx, q)
@@ -47,10 +50,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.changeServer(ctx, q)
 	case query.ListMemory:
 		return a.listMemory(q), nil
-	case query.Diff:
-		return a.diff(ctx, q)
-	case query.PlanRewind:
-		return a.planRewind(ctx, q)
 	case query.PromptPreview:
 		return a.promptReport(q)
 	case query.ListAgents:

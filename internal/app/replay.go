@@ -15,6 +15,8 @@ import (
 	"dure/agent/query"
 	"dure/internal/kernel/replay"
 	"dure/internal/safety/policy"
+	"dure/internal/safety/workspace"
+	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
 )
 
@@ -111,22 +113,22 @@ func (a *App) ExportFiles(ctx context.Context, session string, seq int64, dir st
 		return "", err
 	}
 	root, found := dir, false
-	err := a.snapshotsOf(ctx, session, false, func(g gaze) error {
-		id := g.snapshotAt(seq)
+	err := a.undo.Look(ctx, session, false, func(g undo.Target) error {
+		id := g.SnapshotAt(seq)
 		if found = id != ""; !found {
 			return nil
 		}
-		if err := g.store.Export(ctx, id, dir); err != nil {
+		if err := g.Store.Export(ctx, id, dir); err != nil {
 			return err
 		}
-		if sub := filepath.Join(dir, filepath.Base(g.root)); len(a.cfg.AddDirs) > 0 && isDir(sub) {
+		if sub := filepath.Join(dir, filepath.Base(g.Root)); len(a.cfg.AddDirs) > 0 && isDir(sub) {
 			root = sub // each root has a folder of its own
 		}
 		return nil
 	})
 	switch {
 	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return "", workdirProblem(dir, err)
+		return "", workspace.Problem(dir, err)
 	case err == nil && !found:
 		return "", &agent.Problem{
 			Code: agent.ProblemUndo, Message: "there is no snapshot of the files of session " + session,

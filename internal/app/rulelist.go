@@ -28,7 +28,7 @@ func (a *App) deciderOf(session string) (*decider, error) {
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return nil, workdirProblem(a.opts.Workdir, err)
+		return nil, workspace.Problem(a.opts.Workdir, err)
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
 	return a.newDecider(cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)

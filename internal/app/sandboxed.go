@@ -35,7 +35,7 @@ type Part = sandbox.Part
 func (a *App) ExplainSandbox(command string) (SandboxReport, error) {
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return SandboxReport{}, workdirProblem(a.opts.Workdir, err)
+		return SandboxReport{}, workspace.Problem(a.opts.Workdir, err)
 	}
 	box, _ := a.newBox(ws, a.opts.Workdir, nil)
 	defer box.Close()
@@ -70,7 +70,7 @@ func some[T any](list []T) []T {
 func (a *App) RunConfined(ctx context.Context, argv []string, in io.Reader, out, errs io.Writer) (code int, refused string, err error) {
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return 0, "", workdirProblem(a.opts.Workdir, err)
+		return 0, "", workspace.Problem(a.opts.Workdir, err)
 	}
 	box, _ := a.newBox(ws, a.opts.Workdir, nil)
 	defer box.Close()

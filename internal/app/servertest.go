@@ -50,7 +50,7 @@ func (a *App) TestServer(ctx context.Context, name string) (t ServerTest, err er
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return t, workdirProblem(a.opts.Workdir, err)
+		return t, workspace.Problem(a.opts.Workdir, err)
 	}
 	box, _ := a.newBox(ws, a.opts.Workdir, nil)
 	defer func() { err = errors.Join(err, box.Close()) }()

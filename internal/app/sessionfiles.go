@@ -37,11 +37,11 @@ func (a *App) SessionFiles(ctx context.Context, session string) (*SessionFiles, 
 	}
 	ws, err := workspace.New(workspace.Config{Root: info.Workdir})
 	if err != nil {
-		return nil, noFolder(info.ID, info.Workdir, err)
+		return nil, workspace.Gone(info.ID, info.Workdir, err)
 	}
 	root, err := ws.OpenRoot(ws.Root())
 	if err != nil {
-		return nil, noFolder(info.ID, info.Workdir, err)
+		return nil, workspace.Gone(info.ID, info.Workdir, err)
 	}
 	hide := append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
 	for i, dir := range hide {

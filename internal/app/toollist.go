@@ -40,7 +40,7 @@ func (a *App) toolsOfSession(session string) (t toolsIn, err error) {
 	}
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return t, workdirProblem(a.opts.Workdir, err)
+		return t, workspace.Problem(a.opts.Workdir, err)
 	}
 	if t.cat, t.has, err = a.offeredTools(ws, w); err != nil {
 		return t, err

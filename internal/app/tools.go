@@ -34,7 +34,6 @@ type toolConfig struct {
 	cat     *catalog.Catalog
 	ws      *workspace.Workspace
 	tracker *workspace.Tracker
-	keeper  *keeper
 	box     *sandbox.Box
 	profile string
 	find    func(program string) string // of programs that are started without asking

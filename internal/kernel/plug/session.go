@@ -9,8 +9,9 @@ import (
 	"dure/agent"
 )
 
-// Build is what a session is to be built from.
+// Session is a session that is being opened, as its capabilities see it.
 type Session struct {
+	Root   string // of the workspace, without links
 	ID     string
 	Open   agent.Open
 	Stored agent.SessionInfo // as the log has it; zero for a new session

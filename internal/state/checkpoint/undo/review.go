@@ -1,4 +1,4 @@
-package app
+package undo
 
 import (
 	"cmp"
@@ -11,18 +11,17 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/kernel/plug"
 	"dure/internal/state/checkpoint"
 )
 
-// told is what the log of a session says about its files. What it has taken over
+// history is what the log of a session says about its files. What it has taken over
 // from another session that it was forked from belongs to that.
-type told struct {
+type history struct {
 	events   []agent.Event
 	children []string
 }
 
-func tell(events iter.Seq2[agent.Event, error]) (t told, err error) {
+func read(events iter.Seq2[agent.Event, error]) (t history, err error) {
 	for e, err := range events {
 		if err != nil {
 			return t, fmt.Errorf("reading the log: %w", err)
@@ -30,7 +29,7 @@ func tell(events iter.Seq2[agent.Event, error]) (t told, err error) {
 		switch b := e.Body.(type) {
 		case agent.SessionOpened:
 			if b.ForkOf != "" {
-				t = told{}
+				t = history{}
 			}
 		case agent.ChildOpened:
 			t.children = append(t.children, b.Child)
@@ -41,10 +40,10 @@ func tell(events iter.Seq2[agent.Event, error]) (t told, err error) {
 	return t, nil
 }
 
-// snapshotAt returns the snapshot of how files were after an event: the newest of
+// SnapshotAt returns the snapshot of how files were after an event: the newest of
 // before it, or the one that was taken in front of the first call behind it that may
 // have changed something. "" when nothing has ever been changed.
-func (t told) snapshotAt(seq int64) (id checkpoint.ID) {
+func (t history) SnapshotAt(seq int64) (id checkpoint.ID) {
 	first, calls := "", 0 // of those behind the event that are no reading
 	for _, e := range t.events {
 		switch c := e.Body.(type) {
@@ -72,7 +71,7 @@ func (t told) snapshotAt(seq int64) (id checkpoint.ID) {
 }
 
 // marks are what was said about changes, with paths below root.
-func (t told) marks(root string, all bool) (marks []checkpoint.Mark) {
+func (t history) marks(root string, all bool) (marks []checkpoint.Mark) {
 	for _, e := range t.events {
 		switch b := e.Body.(type) {
 		case agent.ChangesAccepted:
@@ -95,17 +94,17 @@ func (t told) marks(root string, all bool) (marks []checkpoint.Mark) {
 
 func picks(root string, list []agent.Pick) (all []checkpoint.Pick) {
 	for _, p := range list {
-		pick := checkpoint.Pick{Path: systemPath(root, p.Path), ID: p.ID, Hunks: p.Hunks}
+		pick := checkpoint.Pick{Path: SystemPath(root, p.Path), ID: p.ID, Hunks: p.Hunks}
 		if p.From != "" {
-			pick.From = systemPath(root, p.From)
+			pick.From = SystemPath(root, p.From)
 		}
 		all = append(all, pick)
 	}
 	return all
 }
 
-// systemPath returns a path of the wire as one of the system.
-func systemPath(root, path string) string {
+// SystemPath returns a path of the wire as one of the system.
+func SystemPath(root, path string) string {
 	path = filepath.FromSlash(path)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(root, path)
@@ -113,9 +112,9 @@ func systemPath(root, path string) string {
 	return filepath.Clean(path)
 }
 
-// wirePath returns a path of the system as one of the wire: relative to the workspace
+// WirePath returns a path of the system as one of the wire: relative to the workspace
 // where it is in it.
-func wirePath(root, path string) string {
+func WirePath(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}
@@ -124,7 +123,7 @@ func wirePath(root, path string) string {
 
 // theirs tells what other sessions of the family have done from what a child did. It
 // is nil for the session that the family is named after: its children work for it.
-func (t told) theirs(id, head string) func(checkpoint.Label) bool {
+func (t history) theirs(id, head string) func(checkpoint.Label) bool {
 	if id == head {
 		return nil
 	}
@@ -134,7 +133,7 @@ func (t told) theirs(id, head string) func(checkpoint.Label) bool {
 }
 
 // review is what there is to see of a session's changes.
-func (t told) review(id, head, root string, from, to checkpoint.ID, all bool) checkpoint.Review {
+func (t history) review(id, head, root string, from, to checkpoint.ID, all bool) checkpoint.Review {
 	r := checkpoint.Review{From: from, To: to, Marks: t.marks(root, all)}
 	if theirs := t.theirs(id, head); theirs != nil {
 		r.Mine = func(l checkpoint.Label) bool { return l.Ours && !theirs(l) }
@@ -143,8 +142,8 @@ func (t told) review(id, head, root string, from, to checkpoint.ID, all bool) ch
 }
 
 // opened returns the store and what the log tells, for a command. The mutex is held.
-func (k *keeper) opened(ctx context.Context, b plug.Session) (*checkpoint.Store, told, error) {
-	t, err := tell(b.Events(ctx, 0))
+func (k *keeper) opened(ctx context.Context) (*checkpoint.Store, history, error) {
+	t, err := read(k.events(ctx, 0))
 	if err != nil {
 		return nil, t, err
 	}
@@ -156,42 +155,40 @@ func (k *keeper) opened(ctx context.Context, b plug.Session) (*checkpoint.Store,
 	return store, t, nil
 }
 
-// rewinder puts files back to how they were after an event of a session.
-func (k *keeper) rewinder(b plug.Session) func(context.Context, agent.Rewind) (agent.FilesRewound, error) {
-	return func(ctx context.Context, r agent.Rewind) (agent.FilesRewound, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if !k.kept() {
-			return agent.FilesRewound{}, nil
-		}
-		store, t, err := k.opened(ctx, b)
-		if err != nil {
-			return agent.FilesRewound{}, err
-		}
-		id := t.snapshotAt(r.To)
-		if id == "" {
-			return agent.FilesRewound{}, nil
-		}
-		plan, err := store.Plan(ctx, id, t.selection(k.session, k.family.session, k.root, r.Only, r.Force))
-		if err != nil {
-			return agent.FilesRewound{}, err
-		}
-		done, err := store.Apply(ctx, plan)
-		if err != nil {
-			return agent.FilesRewound{}, err
-		}
-		k.newest = done.After
-		return agent.FilesRewound{To: string(id), From: string(done.Before), After: string(done.After), Files: len(done.Done), Leaves: len(done.Left), Left: k.left(done.Left)}, nil
+// rewind puts files back to how they were after an event of a session.
+func (k *keeper) rewind(ctx context.Context, r agent.Rewind) (agent.FilesRewound, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.kept() {
+		return agent.FilesRewound{}, nil
 	}
+	store, t, err := k.opened(ctx)
+	if err != nil {
+		return agent.FilesRewound{}, err
+	}
+	id := t.SnapshotAt(r.To)
+	if id == "" {
+		return agent.FilesRewound{}, nil
+	}
+	plan, err := store.Plan(ctx, id, t.selection(k.session, k.family.session, k.root, r.Only, r.Force))
+	if err != nil {
+		return agent.FilesRewound{}, err
+	}
+	done, err := store.Apply(ctx, plan)
+	if err != nil {
+		return agent.FilesRewound{}, err
+	}
+	k.newest = done.After
+	return agent.FilesRewound{To: string(id), From: string(done.Before), After: string(done.After), Files: len(done.Done), Leaves: len(done.Left), Left: k.left(done.Left)}, nil
 }
 
-func (t told) selection(id, head, root string, only, force []string) checkpoint.Select {
+func (t history) selection(id, head, root string, only, force []string) checkpoint.Select {
 	sel := checkpoint.Select{Theirs: t.theirs(id, head)}
 	for _, p := range only {
-		sel.Paths = append(sel.Paths, systemPath(root, p))
+		sel.Paths = append(sel.Paths, SystemPath(root, p))
 	}
 	for _, p := range force {
-		sel.Force = append(sel.Force, systemPath(root, p))
+		sel.Force = append(sel.Force, SystemPath(root, p))
 	}
 	return sel
 }
@@ -201,71 +198,67 @@ const maxLeft = 50
 
 func (k *keeper) left(items []checkpoint.Item) (all []agent.Left) {
 	for _, it := range items[:min(len(items), maxLeft)] {
-		all = append(all, agent.Left{Path: wirePath(k.root, it.Path), Code: string(it.Conflict.Code), Why: it.Conflict.Message})
+		all = append(all, agent.Left{Path: WirePath(k.root, it.Path), Code: string(it.Conflict.Code), Why: it.Conflict.Message})
 	}
 	return all
 }
 
-// accepter checks what a person accepts.
-func (k *keeper) accepter(b plug.Session) func(context.Context, agent.Accept) (agent.ChangesAccepted, error) {
-	return func(ctx context.Context, c agent.Accept) (done agent.ChangesAccepted, err error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if !k.kept() {
-			return done, k.noChange(errors.New("nothing has been changed"))
-		}
-		store, t, err := k.opened(ctx, b)
-		if err != nil {
-			return done, err
-		}
-		at := checkpoint.ID(c.At)
-		if all := store.List(); at == "" && len(all) > 0 {
-			at = all[len(all)-1].ID
-		}
-		err = store.Pickable(ctx, t.review(k.session, k.family.session, k.root, t.snapshotAt(0), at, false), picks(k.root, c.Files))
-		if err != nil {
-			return done, k.noChange(err)
-		}
-		return agent.ChangesAccepted{At: string(at), All: c.All, Files: c.Files}, nil
+// accept checks what a person accepts.
+func (k *keeper) accept(ctx context.Context, c agent.Accept) (done agent.ChangesAccepted, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.kept() {
+		return done, k.noChange(errors.New("nothing has been changed"))
 	}
+	store, t, err := k.opened(ctx)
+	if err != nil {
+		return done, err
+	}
+	at := checkpoint.ID(c.At)
+	if all := store.List(); at == "" && len(all) > 0 {
+		at = all[len(all)-1].ID
+	}
+	err = store.Pickable(ctx, t.review(k.session, k.family.session, k.root, t.SnapshotAt(0), at, false), picks(k.root, c.Files))
+	if err != nil {
+		return done, k.noChange(err)
+	}
+	return agent.ChangesAccepted{At: string(at), All: c.All, Files: c.Files}, nil
 }
 
-// rejecter puts back what a person does not want.
-func (k *keeper) rejecter(b plug.Session) func(context.Context, agent.Reject) (agent.FilesRewound, error) {
-	return func(ctx context.Context, c agent.Reject) (agent.FilesRewound, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if !k.kept() {
-			return agent.FilesRewound{}, k.noChange(errors.New("nothing has been changed"))
-		}
-		store, t, err := k.opened(ctx, b)
-		if err != nil {
-			return agent.FilesRewound{}, err
-		}
-		rv := t.review(k.session, k.family.session, k.root, t.snapshotAt(0), "", false)
-		plan, err := store.PlanReject(ctx, rv, checkpoint.Choice{
-			All: c.All, Picks: picks(k.root, c.Files), Seen: checkpoint.ID(c.At), Merge: c.Merge, Marks: c.Marks, Force: c.Force,
-		})
-		if errors.Is(err, checkpoint.ErrUnknown) {
-			err = k.noChange(err)
-		}
-		var open []checkpoint.Reviewed
-		if err == nil {
-			open, _, err = store.Open(ctx, rv)
-		}
-		var done checkpoint.Result
-		if err == nil {
-			done, err = store.Apply(ctx, plan)
-		}
-		if err != nil {
-			return agent.FilesRewound{}, err
-		}
-		k.newest = done.After
-		return agent.FilesRewound{
-			To: string(plan.To), From: string(done.Before), After: string(done.After), Files: len(done.Done), Leaves: len(done.Left),
-			Left: k.left(done.Left), Rejected: k.rejected(c, open, done),
-		}, nil
+// reject puts back what a person does not want.
+func (k *keeper) reject(ctx context.Context, c agent.Reject) (agent.FilesRewound, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.kept() {
+		return agent.FilesRewound{}, k.noChange(errors.New("nothing has been changed"))
 	}
+	store, t, err := k.opened(ctx)
+	if err != nil {
+		return agent.FilesRewound{}, err
+	}
+	rv := t.review(k.session, k.family.session, k.root, t.SnapshotAt(0), "", false)
+	plan, err := store.PlanReject(ctx, rv, checkpoint.Choice{
+		All: c.All, Picks: picks(k.root, c.Files), Seen: checkpoint.ID(c.At), Merge: c.Merge, Marks: c.Marks, Force: c.Force,
+	})
+	if errors.Is(err, checkpoint.ErrUnknown) {
+		err = k.noChange(err)
+	}
+	var open []checkpoint.Reviewed
+	if err == nil {
+		open, _, err = store.Open(ctx, rv)
+	}
+	var done checkpoint.Result
+	if err == nil {
+		done, err = store.Apply(ctx, plan)
+	}
+	if err != nil {
+		return agent.FilesRewound{}, err
+	}
+	k.newest = done.After
+	return agent.FilesRewound{
+		To: string(plan.To), From: string(done.Before), After: string(done.After), Files: len(done.Done), Leaves: len(done.Left),
+		Left: k.left(done.Left), Rejected: k.rejected(c, open, done),
+	}, nil
 }
 
 // rejected tells of which files changes were taken back.
@@ -274,11 +267,11 @@ func (k *keeper) rejected(c agent.Reject, open []checkpoint.Reviewed, done check
 		if len(all) == agent.MaxPicks || !slices.Contains(done.Done, it.Path) {
 			continue
 		}
-		r := agent.Rejected{Path: wirePath(k.root, it.Path)}
+		r := agent.Rejected{Path: WirePath(k.root, it.Path)}
 		if it.From != "" {
-			r.From = wirePath(k.root, it.From)
+			r.From = WirePath(k.root, it.From)
 		}
-		i := slices.IndexFunc(c.Files, func(p agent.Pick) bool { return systemPath(k.root, p.Path) == it.Path })
+		i := slices.IndexFunc(c.Files, func(p agent.Pick) bool { return SystemPath(k.root, p.Path) == it.Path })
 		if i >= 0 && len(c.Files[i].Hunks) > 0 && it.Status != checkpoint.Added && it.Status != checkpoint.Deleted {
 			r.Hunks, r.Of = c.Files[i].Hunks, len(it.Hunks)
 		}

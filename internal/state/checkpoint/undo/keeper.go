@@ -1,9 +1,9 @@
-package app
+package undo
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,10 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/plug"
-	"dure/internal/safety/sandbox"
-	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint"
-	"dure/internal/state/journal"
 )
 
 // keeper keeps what the workspace of a session looks like around the calls that
@@ -25,6 +22,7 @@ type keeper struct {
 	root    string // of the workspace
 	record  func(agent.Body) error
 	outcome func(handle string) (agent.Result, bool)
+	events  func(ctx context.Context, after int64) iter.Seq2[agent.Event, error]
 	log     *slog.Logger
 
 	newest checkpoint.ID // that the log has; "" = not known: a crash may have come between the store and the log
@@ -54,79 +52,6 @@ const fresh = 2 * time.Second
 // to look at is not kept.
 const patience = 30 * time.Second
 
-// keeper returns the keeper of a session; nil when nothing is to be kept.
-func (a *App) keeper(b plug.Session, ws *workspace.Workspace) *keeper {
-	if a.cfg.NoCheckpoints || a.opts.Flags.Scratch {
-		return nil
-	}
-	k := &keeper{
-		session: b.ID, root: ws.Root(), record: func(body agent.Body) error { return b.Record(body) }, outcome: b.Outcome,
-		log: a.opts.Logger.With("session", b.ID),
-	}
-	parent := cmp.Or(b.Parent, worksFor(b.Stored))
-	if a.upper.works(parent) {
-		parent = "" // whose snapshots are another process's
-	}
-	ctx := context.Background() // it takes no longer than a look at the list of sessions
-	a.families.join(k, a.rootOf(ctx, b.ID, parent, ws.Root()), func(id string) *family {
-		return &family{session: id, cfg: a.snapshots(id, ws.Root()), jobs: map[string]*keeper{}}
-	})
-	return k
-}
-
-// worksFor returns the session that one works for; "" for all others, forks too: they
-// have snapshots of their own.
-func worksFor(s agent.SessionInfo) string {
-	if s.IsChild() {
-		return s.Parent
-	}
-	return ""
-}
-
-// generations is how many parents are looked for.
-const generations = 16
-
-// rootOf returns the session that the snapshots of a session are named after: its
-// first ancestor of those that work in the same folder.
-func (a *App) rootOf(ctx context.Context, id, parent, root string) string {
-	for range generations {
-		if parent == "" {
-			return id
-		}
-		if f := a.families.of(parent); f != nil && f.in(root) {
-			return f.session
-		}
-		above := ""
-		for m, err := range a.store.List(ctx, journal.Query{Prefix: parent}) {
-			if err != nil {
-				return id
-			}
-			if ws, err := workspace.New(workspace.Config{Root: m.Workdir}); m.ID == parent && (err != nil || ws.Root() != root) {
-				return id
-			}
-			if m.ID == parent {
-				above = worksFor(m.SessionInfo)
-			}
-		}
-		id, parent = parent, above
-	}
-	return id
-}
-
-// snapshots says where those of a session are kept, and what they hold.
-func (a *App) snapshots(id, root string) checkpoint.Config {
-	leave := []string{a.cfg.Data, a.cfg.Home} // a rewind must not take the log back
-	if root != a.projectOf(root) {
-		leave = nil // a work tree lies there, and the log is not in it
-	}
-	return checkpoint.Config{
-		Dir: a.checkpointsOf(id), Roots: append([]string{root}, a.cfg.AddDirs...),
-		Leave:   leave,
-		Passing: sandbox.IsHold,
-		NoSync:  a.cfg.Durability == "os", Fault: a.opts.Fault,
-	}
-}
-
 // open returns the store, or nil when there is none to be had. The family's mutex is
 // held.
 func (k *keeper) open(ctx context.Context) *checkpoint.Store {
@@ -155,15 +80,6 @@ func (k *keeper) fail(err error) {
 	if err := k.record(agent.Note{Level: "warn", Text: text}); err != nil {
 		k.log.Warn(text, "error", err)
 	}
-}
-
-// points are what the checkpoints of a session add to it.
-func (k *keeper) points(b plug.Session) plug.Points {
-	if k == nil {
-		return plug.Points{}
-	}
-	undo := plug.Undo{Rewind: k.rewinder(b), Accept: k.accepter(b), Reject: k.rejecter(b)}
-	return plug.Points{Wrap: []plug.Wrap{k.wrap}, Undo: undo, Close: k.close}
 }
 
 // wrap takes a snapshot before a call that may change files, and one after it. A

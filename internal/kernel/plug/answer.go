@@ -1,0 +1,22 @@
+package plug
+
+import (
+	"context"
+
+	"dure/agent"
+)
+
+// An Answerer is an extension that answers queries.
+type Answerer interface{ Answers() []Answer }
+
+// Answer answers the queries of one type.
+type Answer struct {
+	Query agent.Query // any value of the type
+	Do    func(context.Context, agent.Query) (any, error)
+}
+
+// Answers makes an Answer of a function.
+func Answers[Q agent.Query, R any](do func(context.Context, Q) (R, error)) Answer {
+	var zero Q
+	return Answer{Query: zero, Do: func(ctx context.Context, q agent.Query) (any, error) { return do(ctx, q.(Q)) }}
+}
