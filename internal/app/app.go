@@ -120,6 +120,10 @@ type Options struct {
 	// sandbox is off by the user's own settings. nil = there is none.
 	Terminal agent.Terminal
 
+	// Points is what becomes of what the capabilities add to a session, for tests; nil =
+	// it is taken as it is.
+	Points func(plug.Session, []plug.Attached) []plug.Attached
+
 	// Fault is for crash tests: it is called at every write boundary of the
 	// store.
 	Fault func(boundary string)

@@ -81,6 +81,9 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
+	if see := a.opts.Points; see != nil {
+		points = see(b, points)
+	}
 	return session.Parts{
 		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
