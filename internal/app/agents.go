@@ -13,6 +13,7 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
+	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
@@ -152,16 +153,16 @@ func isChildID(id string) bool {
 var neverChild = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
 
 // skillChild returns what a skill's session of a type of agents is opened with.
-func (a *App) skillChild(b plug.Session, k *skillset, types *swarm.Types, as swarm.Definition) func(string) (agent.Child, error) {
+func (a *App) skillChild(b plug.Session, k *use.Skills, pol *policy.Policy, types *swarm.Types, as swarm.Definition) func(string) (agent.Child, error) {
 	return func(kind string) (agent.Child, error) {
 		d, ok := types.Find(kind)
 		if !ok {
 			return agent.Child{}, fmt.Errorf("there is no agent %q", kind)
 		}
-		if err := mayHand(as, k.pol, d); err != nil {
+		if err := mayHand(as, pol, d); err != nil {
 			return agent.Child{}, fmt.Errorf("the agent %s: %w", d.Name, err)
 		}
-		return a.childFor(toolConfig{Session: b, skills: k, pol: k.pol}, d, swarm.Task{})
+		return a.childFor(toolConfig{Session: b, skills: k, pol: pol}, d, swarm.Task{})
 	}
 }
 
@@ -183,7 +184,7 @@ func (a *App) childFor(c toolConfig, d swarm.Definition, t swarm.Task) (agent.Ch
 			return child, err
 		}
 	}
-	child.System = strings.TrimSpace(child.System + c.skills.preloaded(d.Skills))
+	child.System = strings.TrimSpace(child.System + c.skills.Preloaded(d.Skills))
 	if t.Model == "" {
 		var why error
 		if child.Model, why = a.modelOfType(c, d); why != nil {

@@ -75,7 +75,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
 	deciding.heeds(hk)
 	all.hooks, all.care = hk, a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
-	known.with(all.care.named, hk, who.has, a.skillChild(b, known, types, as))
+	a.addToSkills(known, all.care.named, hk, who.has, a.skillChild(b, known, deciding.pol, types, as))
 	all.typed = a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd)
 	points, err := all.list(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func (a *App) kits(c toolConfig, k *BundleCode, e *bundle.Effective) func(entry,
 	})
 	if c.skills != nil {
 		cfg.Skills = func() (list []toolkit.Skill) {
-			for _, s := range c.skills.set.List() {
+			for _, s := range c.skills.Set.List() {
 				if s.Off != "" || s.NoModel {
 					continue
 				}

@@ -19,6 +19,7 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
+	"dure/internal/extend/skills"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
@@ -437,8 +438,20 @@ func (h *hooked) add(key string, data json.RawMessage, from hooks.Source) []hook
 	return faults
 }
 
-// remove takes the hooks of a key out of force.
-func (h *hooked) remove(key string) {
+// AddOfSkill puts the hooks of a skill in force, once for the session if they last.
+func (h *hooked) AddOfSkill(key string, s skills.Skill) (lasts bool, said []string) {
+	from := hooks.Source{Layer: "skill", Name: s.Name, File: s.File, Root: s.Dir}
+	if lasts = from.Lasts(); lasts { // however often it is called
+		key = "skill of " + s.File
+	}
+	for _, f := range h.add(key, s.Hooks, from) {
+		said = append(said, f.Message)
+	}
+	return lasts, said
+}
+
+// Remove takes the hooks of a key out of force.
+func (h *hooked) Remove(key string) {
 	if h == nil {
 		return
 	}

@@ -272,7 +272,7 @@ func TestHooksNobodyWaitsFor(t *testing.T) {
 	cancel(why)
 	for name, ask := range map[string]func() error{
 		"switching":  func() error { return h.switching(ctx, "a", "b") },
-		"skill":      func() error { return h.beforeSkill(ctx, "s", "", "") },
+		"skill":      func() error { return h.BeforeSkill(ctx, "s", "", "") },
 		"expanding":  func() error { return h.expanding(ctx, "slash_command", "c", "", "", "") },
 		"compacting": func() error { _, err := h.compacting(ctx, plug.TriggerManual, ""); return err },
 		"noting": func() error {

@@ -525,7 +525,7 @@ func (h *hooked) memoryType(path string) string {
 }
 
 // beforeSkill asks the hooks before a skill takes effect; an error says why it must not.
-func (h *hooked) beforeSkill(ctx context.Context, skill, arguments, how string) error {
+func (h *hooked) BeforeSkill(ctx context.Context, skill, arguments, how string) error {
 	if h == nil || !h.set.Has(hooks.PreSkillExecute) {
 		return nil
 	}
@@ -536,7 +536,7 @@ func (h *hooked) beforeSkill(ctx context.Context, skill, arguments, how string) 
 }
 
 // afterSkill tells the hooks how a skill came out.
-func (h *hooked) afterSkill(ctx context.Context, skill string, ok bool, failure string) {
+func (h *hooked) AfterSkill(ctx context.Context, skill string, ok bool, failure string) {
 	if h == nil || !h.set.Has(hooks.PostSkillExecute) {
 		return
 	}

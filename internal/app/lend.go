@@ -11,6 +11,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/near"
 	"dure/internal/extend/skills"
+	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -153,8 +154,8 @@ func (l *Lent) Text(ctx context.Context, name, arguments string) (string, error)
 	return l.skill(ctx, t.known, s, arguments)
 }
 
-func (l *Lent) skill(ctx context.Context, k *skillset, s skills.Skill, arguments string) (string, error) {
-	text, err := k.prepare(ctx, s, arguments, k.runner(s), "")
+func (l *Lent) skill(ctx context.Context, k *use.Skills, s skills.Skill, arguments string) (string, error) {
+	text, err := k.Text(ctx, s, arguments)
 	if err == nil && s.Dir != "" {
 		text = "Its files are in " + s.Dir + "\n\n" + text
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"dure/agent"
+	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
@@ -67,7 +68,7 @@ type assembly struct {
 
 	set      toolSet
 	servers  [2]*connected // of all sessions, and of this one
-	known    *skillset
+	known    *use.Skills
 	care     care
 	hooks    *hooked
 	typed    *typed
@@ -103,7 +104,7 @@ func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
 			Close: func() { a.members.leave(b.ID); s.set.crew.Close() },
 		}},
 		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, s.deciding.workdir)}}},
-		{Name: "skills", Points: s.known.points()},
+		{Name: "skills", Points: s.known.Points()},
 		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
 		{Name: "hooks", Points: s.hooks.points(s.as, s.deciding.refresh)},

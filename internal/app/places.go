@@ -7,6 +7,7 @@ import (
 
 	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
+	"dure/internal/safety/trust"
 )
 
 // The kinds of files that extend the program, by the folders that they lie in.
@@ -18,7 +19,7 @@ const (
 
 // ownerFolders are the folders in which files that extend programs of this sort lie,
 // ours first. The third is for skills alone.
-var ownerFolders = []string{".dure", ".claude", ".agents"}
+var ownerFolders = trust.Owners
 
 // extensions returns where files of a kind are looked for by a session in a folder, each
 // once: the administrator's, the user's, and those of the project from the folder

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
@@ -41,7 +42,7 @@ type toolConfig struct {
 	types   *swarm.Types
 	as      swarm.Definition // the type of agents that the session is of
 	pol     *policy.Policy
-	skills  *skillset // nil = their tool is only shown
+	skills  *use.Skills // nil = their tool is only shown
 	step    func() *catalog.Step
 }
 
@@ -75,7 +76,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all = append(all, sh.Tools()...)
 	list := new(builtin.Todos)
 	restore(list, c.ID, c.Past)
-	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(c.Events), a.skillTool(c.skills), toolSearch(c))
+	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(c.Events), c.skills.Tool(), toolSearch(c))
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
 	}

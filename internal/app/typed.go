@@ -11,9 +11,11 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/extend/commands"
+	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
+	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )
@@ -37,8 +39,8 @@ type typed struct {
 	ws      *workspace.Workspace
 
 	find  func(program string) string
-	known *skillset // puts in force what commands hold for the turn
-	hooks *hooked   // are asked before a command becomes a prompt; nil = there are none
+	known *use.Skills // puts in force what commands hold for the turn
+	hooks *hooked     // are asked before a command becomes a prompt; nil = there are none
 
 	deciding *decider // on the calls of the session
 	served   *served  // the prompts of servers
@@ -53,10 +55,10 @@ type typed struct {
 // allowance is what a command allows the commands in its text.
 type allowance struct {
 	rules *policy.Policy // nil = nothing
-	lender
+	trust.Lender
 }
 
-func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *skillset, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
+func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
 	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
@@ -142,7 +144,10 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 		if err != nil {
 			return "", commands.Without(c, err)
 		}
-		if text, err = t.known.command(ctx, c, text, arguments, q.Input); err != nil {
+		if c.Powerless {
+			t.known.Note("the command " + c.Name + ": " + c.Warnings[0].Message + "; " + c.Warnings[0].Fix)
+		}
+		if text, err = t.known.CommandText(ctx, asSkill(c), c.Body, text, arguments, q.Input); err != nil {
 			return "", commands.Without(c, err)
 		}
 		if c.Fork { // what a model has answered names nothing that is to be read
@@ -258,8 +263,8 @@ func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision
 		return agent.Decision{}, nil
 	}
 	if d := a.rules.Decide(p); d.Verdict == agent.Allow {
-		if file := a.unproven(p, t.workdir); file != "" {
-			return asks(changedWhy(a.name, file)), nil
+		if file := a.Unproven(p, t.workdir); file != "" {
+			return trust.Asks(trust.ChangedWhy(a.Name, file)), nil
 		}
 		const why = "allowed-tools of the command"
 		said := []agent.Opinion{{Stage: p.Origin, Verdict: agent.Allow, Reason: why, Rule: d.Rule}} // who decides again needs it

@@ -63,3 +63,10 @@ type Catalog struct {
 	Names map[string]string
 	Tools
 }
+
+// A Rule is a permission rule that a capability has hold for a time.
+type Rule struct {
+	Text    string
+	Verdict agent.Verdict // Allow, AskUser or Deny
+	Reason  string
+}

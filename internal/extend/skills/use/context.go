@@ -1,4 +1,4 @@
-package app
+package use
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/extend/commands"
 	"dure/internal/extend/skills"
 	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
@@ -19,24 +18,25 @@ import (
 
 // The bounds of what skills add to a conversation.
 const (
-	maxStacked   = 6        // skills that one input calls
-	maxPathText  = 8 << 10  // bytes of a skill that a touched file brings
-	maxPathAll   = 24 << 10 // ... of all of them at once
-	maxPathNew   = 5        // skills that touched files bring at once
-	recentPaths  = 5        // files touched last that a skill may be for
-	againText    = 20_000   // bytes of a text that comes again after a compaction, 5,000 tokens
-	againAll     = 100_000  // ... of all of them, 25,000 tokens
-	pathHeading  = "## Skills that apply to the current files"
-	pathHeadingK = "## 현재 파일에 자동 적용된 스킬"
+	maxStacked    = 6        // skills that one input calls
+	recentTouched = 20       // files touched last that may bring skills of folders below
+	maxPathText   = 8 << 10  // bytes of a skill that a touched file brings
+	maxPathAll    = 24 << 10 // ... of all of them at once
+	maxPathNew    = 5        // skills that touched files bring at once
+	recentPaths   = 5        // files touched last that a skill may be for
+	againText     = 20_000   // bytes of a text that comes again after a compaction, 5,000 tokens
+	againAll      = 100_000  // ... of all of them, 25,000 tokens
+	pathHeading   = "## Skills that apply to the current files"
+	pathHeadingK  = "## 현재 파일에 자동 적용된 스킬"
 )
 
 // extra returns what belongs into a conversation of skills as of now.
-func (k *skillset) extra(ctx context.Context, at plug.Moment) []agent.ContextAdded {
+func (k *Skills) extra(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 	if len(at.Fresh) > 0 {
-		k.set.Refresh()
+		k.Set.Refresh()
 	}
-	for _, path := range at.Task.Files[max(0, len(at.Task.Files)-recentFiles):] {
-		k.set.Touch(path)
+	for _, path := range at.Task.Files[max(0, len(at.Task.Files)-recentTouched):] {
+		k.Set.Touch(path)
 	}
 	k.mu.Lock()
 	k.present = at.Keys(transcript.SkillSource)
@@ -50,7 +50,7 @@ func (k *skillset) extra(ctx context.Context, at plug.Moment) []agent.ContextAdd
 	k.mu.Unlock()
 	k.lending(active)
 	var all []agent.ContextAdded
-	if k.offered() {
+	if k.Offered() {
 		all = append(all, k.listing(at)...)
 		all = append(all, k.byPath(ctx, at)...)
 	}
@@ -62,12 +62,11 @@ func (k *skillset) extra(ctx context.Context, at plug.Moment) []agent.ContextAdd
 }
 
 // listing is what the model is told of the skills that there are.
-func (k *skillset) listing(at plug.Moment) []agent.ContextAdded {
-	ext := k.app.cfg.Extend
-	info, _ := k.app.info(k.b.Model()) // without, the usual one
-	budget := skills.Budget(info.Window)
-	if ext.SkillBudget > 0 && info.Window > 0 {
-		budget = int(float64(info.Window) * 4 * ext.SkillBudget)
+func (k *Skills) listing(at plug.Moment) []agent.ContextAdded {
+	window := k.Window()
+	budget := skills.Budget(window)
+	if k.Budget > 0 && window > 0 {
+		budget = int(float64(window) * 4 * k.Budget)
 	}
 	k.mu.Lock()
 	uses := make(map[string]int, len(k.uses))
@@ -76,7 +75,7 @@ func (k *skillset) listing(at plug.Moment) []agent.ContextAdded {
 	}
 	k.mu.Unlock()
 	recent := k.recent(at)
-	text, _ := skills.Listing(k.set.Own(), budget, cmp.Or(ext.SkillText, skills.MaxDescribed),
+	text, _ := skills.Listing(k.Set.Own(), budget, cmp.Or(k.Longest, skills.MaxDescribed),
 		func(s skills.Skill) int { return uses[s.Name] },
 		func(s skills.Skill) bool {
 			return at.Has(fromPathSkills, s.Name) || slices.ContainsFunc(recent, s.For)
@@ -92,12 +91,12 @@ func (k *skillset) listing(at plug.Moment) []agent.ContextAdded {
 
 // recent are the files that the conversation is about, from the working folder: those
 // touched last, and those that the newest input names.
-func (k *skillset) recent(at plug.Moment) (list []string) {
+func (k *Skills) recent(at plug.Moment) (list []string) {
 	add := func(path string) {
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(k.workdir, path)
+			path = filepath.Join(k.Workdir, path)
 		}
-		if rel, err := filepath.Rel(k.workdir, path); err == nil && filepath.IsLocal(rel) && rel != "." {
+		if rel, err := filepath.Rel(k.Workdir, path); err == nil && filepath.IsLocal(rel) && rel != "." {
 			list = append(list, filepath.ToSlash(rel))
 		}
 	}
@@ -121,13 +120,13 @@ func (k *skillset) recent(at plug.Moment) (list []string) {
 
 // byPath returns the texts of the skills that are for files of now, each once. They allow
 // nothing and run nothing.
-func (k *skillset) byPath(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
+func (k *Skills) byPath(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	recent := k.recent(at)
 	if len(recent) == 0 {
 		return nil
 	}
 	left := maxPathAll
-	for _, s := range k.set.Own() {
+	for _, s := range k.Set.Own() {
 		if s.Off != "" || s.NoModel || len(s.Paths) == 0 || len(all) == maxPathNew || at.Has(fromPathSkills, s.Name) || !slices.ContainsFunc(recent, s.For) {
 			continue
 		}
@@ -147,7 +146,7 @@ func (k *skillset) byPath(ctx context.Context, at plug.Moment) (all []agent.Cont
 			return all
 		}
 		heading := pathHeading
-		if k.app.cfg.Language == "ko" {
+		if k.Korean {
 			heading = pathHeadingK
 		}
 		all = append(all, agent.ContextAdded{
@@ -160,7 +159,7 @@ func (k *skillset) byPath(ctx context.Context, at plug.Moment) (all []agent.Cont
 
 // again returns the texts of skills that a compaction has put away, those called last
 // first, as far as they fit.
-func (k *skillset) again(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
+func (k *Skills) again(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	left := againAll
 	for _, s := range slices.Backward(at.Skills) {
 		if at.Has(transcript.SkillSource, s.Run) {
@@ -182,7 +181,7 @@ func (k *skillset) again(ctx context.Context, at plug.Moment) (all []agent.Conte
 }
 
 // recorded is the text of a skill as the log has it.
-func (k *skillset) recorded(ctx context.Context, s agent.SkillText) string {
+func (k *Skills) recorded(ctx context.Context, s agent.SkillText) string {
 	for e, err := range k.b.Events(ctx, s.Seq-1) {
 		if err != nil {
 			return ""
@@ -198,7 +197,7 @@ func (k *skillset) recorded(ctx context.Context, s agent.SkillText) string {
 
 // typed carries out the skills that the newest input calls, and returns their texts. An
 // input is carried out once, whatever happens.
-func (k *skillset) typed(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
+func (k *Skills) typed(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
 	for _, in := range at.Fresh {
 		if in.Origin != "" || in.Text == "" {
 			continue
@@ -217,7 +216,7 @@ func (k *skillset) typed(ctx context.Context, at plug.Moment) (all []agent.Conte
 }
 
 // run carries out one skill that was typed.
-func (k *skillset) run(ctx context.Context, s skills.Skill, arguments, input string) (agent.ContextAdded, bool) {
+func (k *Skills) run(ctx context.Context, s skills.Skill, arguments, input string) (agent.ContextAdded, bool) {
 	var done agent.SkillCompleted
 	err := k.errFor(s)
 	if err == nil {
@@ -231,7 +230,7 @@ func (k *skillset) run(ctx context.Context, s skills.Skill, arguments, input str
 	c := agent.ContextAdded{Source: transcript.SkillSource, Key: done.Run, Title: s.Name, Text: done.Text}
 	switch {
 	case !done.OK:
-		k.note("warn", "the skill "+s.Name+" did not come to its end: "+done.Error)
+		k.Note("the skill " + s.Name + " did not come to its end: " + done.Error)
 		c.Text = "The user has called the skill " + s.Name + ", and it did not come to its end: " + done.Error + "\nTell the user so. Do not do what it may have been for in its place."
 	case done.Same != "":
 		c.Text = "The user has called the skill " + s.Name + " again. Its text stands above and holds."
@@ -244,28 +243,27 @@ func (k *skillset) run(ctx context.Context, s skills.Skill, arguments, input str
 
 // calls reads an input that calls skills: "/one /two and their arguments". A skill that
 // runs in a session of its own is the last. What is a command of another sort is none.
-func (k *skillset) calls(text string) (called []skills.Skill, arguments string) {
+func (k *Skills) calls(text string) (called []skills.Skill, arguments string) {
 	arguments = strings.TrimSpace(text)
 	if !strings.HasPrefix(arguments, "/") {
 		return nil, arguments
 	}
-	command := commands.Lookup(k.app.customCommands(k.workdir))
 	for len(called) < maxStacked {
-		name, rest, ok := commands.Split(arguments)
+		name, rest, ok := k.Split(arguments)
 		if !ok || name == "" {
 			break
 		}
-		if _, builtIn := commands.Find(name); builtIn && len(called) == 0 {
+		if len(called) == 0 && k.BuiltIn(name) {
 			break
 		}
-		s, _ := k.set.Find(name)
+		s, _ := k.Set.Find(name)
 		if s.Name == "" || !strings.EqualFold(s.Name, name) && !strings.EqualFold(s.Title, name) {
 			break // what ends in it is not meant by who types a message
 		}
-		if _, ok := command(name); ok && !strings.EqualFold(s.Name, name) {
+		if _, ok := k.Command(name); ok && !strings.EqualFold(s.Name, name) {
 			break // it only calls itself so, and the command is meant
 		}
-		if _, ok := command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
+		if _, ok := k.Command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
 			break
 		}
 		called, arguments = append(called, s), rest

@@ -1,4 +1,4 @@
-package app
+package use
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,9 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
-	"dure/internal/extend/commands"
 	"dure/internal/extend/skills"
-	"dure/internal/knowledge/mention"
 )
 
 const (
@@ -26,7 +23,7 @@ const (
 )
 
 // use carries out a skill that the model has called.
-func (k *skillset) use(ctx context.Context, tc agent.ToolContext, s skills.Skill, arguments string) (agent.Result, error) {
+func (k *Skills) use(ctx context.Context, tc agent.ToolContext, s skills.Skill, arguments string) (agent.Result, error) {
 	done, err := k.start(ctx, s, starting{arguments: arguments, by: agent.SkillByModel, call: tc.ToolCallID, key: agent.CallEnvOf(ctx).Key})
 	if err != nil {
 		return agent.Result{}, err
@@ -58,22 +55,22 @@ type starting struct {
 
 // start carries a skill out, and returns what is to be recorded as its end. What goes
 // wrong with it is in there; the error is about the log.
-func (k *skillset) start(ctx context.Context, s skills.Skill, how starting) (done agent.SkillCompleted, err error) {
+func (k *Skills) start(ctx context.Context, s skills.Skill, how starting) (done agent.SkillCompleted, err error) {
 	begun := time.Now()
 	done = agent.SkillCompleted{Run: "sk_" + rand.Text()[:16], Skill: s.Name}
-	if k.hooks != nil {
-		if err := k.hooks.beforeSkill(ctx, s.Name, how.arguments, how.by); err != nil {
+	if k.Hooks != nil {
+		if err := k.Hooks.BeforeSkill(ctx, s.Name, how.arguments, how.by); err != nil {
 			done.Error = err.Error()
 			return done, nil
 		}
 		defer func() {
 			if !done.Background { // else it is over later
-				k.hooks.afterSkill(ctx, s.Name, done.OK, done.Error)
+				k.Hooks.AfterSkill(ctx, s.Name, done.OK, done.Error)
 			}
 		}()
 	}
 	if s.Powerless {
-		k.note("warn", "the skill "+s.Name+": "+s.Warnings()[0])
+		k.Note("the skill " + s.Name + ": " + s.Warnings()[0])
 	}
 	activated := k.activated(done.Run, s, how)
 	if err := k.b.Record(activated); err != nil {
@@ -102,7 +99,7 @@ func (k *skillset) start(ctx context.Context, s skills.Skill, how starting) (don
 	return done, nil
 }
 
-func (k *skillset) activated(run string, s skills.Skill, how starting) agent.SkillActivated {
+func (k *Skills) activated(run string, s skills.Skill, how starting) agent.SkillActivated {
 	return agent.SkillActivated{
 		Run: run, Skill: s.Name, Source: sourceOf(s), By: how.by, Call: how.call, Arguments: how.arguments,
 		Model: k.modelOf(s), Effort: s.Effort, Tools: s.Rules(k.vars()), Without: s.Without, Fork: s.Fork,
@@ -117,7 +114,7 @@ func sourceOf(s skills.Skill) string {
 }
 
 // inForce puts what a skill allows in force for what is done in its name from now on.
-func (k *skillset) inForce(a agent.SkillActivated, s skills.Skill) error {
+func (k *Skills) inForce(a agent.SkillActivated, s skills.Skill) error {
 	if s.Fork {
 		return nil // it has a session of its own
 	}
@@ -131,7 +128,7 @@ func (k *skillset) inForce(a agent.SkillActivated, s skills.Skill) error {
 }
 
 // withdraw takes back what a skill allows that came to nothing.
-func (k *skillset) withdraw(run string) {
+func (k *Skills) withdraw(run string) {
 	k.mu.Lock()
 	k.active = slices.DeleteFunc(slices.Clone(k.active), func(t agent.TurnSkill) bool { return t.Run == run })
 	active := k.active
@@ -142,51 +139,53 @@ func (k *skillset) withdraw(run string) {
 // modelOf is the model that a skill asks for; "" when it asks for none, there is no such
 // model, or what a project or a plugin brings would have somebody else read the
 // conversation. The user's own files name whom they like.
-func (k *skillset) modelOf(s skills.Skill) string {
+func (k *Skills) modelOf(s skills.Skill) string {
 	if s.Model == "" {
 		return ""
 	}
-	m, err := k.model(s.Model)
-	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs && !k.app.mayAsk(toolConfig{Session: k.b}, m.Info().ID) {
-		err = errElsewhere(s.Model)
+	m, err := k.Model(s.Model)
+	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs {
+		err = k.MayAsk(m.Info().ID)
 	}
 	if err != nil {
-		k.note("warn", "the skill "+s.Name+" asks for a model that cannot be asked, and runs with that of the session: "+err.Error())
+		k.Note("the skill " + s.Name + " asks for a model that cannot be asked, and runs with that of the session: " + err.Error())
 		return ""
 	}
 	return m.Info().ID
 }
 
 // vars are the values of ${NAME} in the texts of skills.
-func (k *skillset) vars() map[string]string {
-	root, _ := k.app.project(k.workdir)
+func (k *Skills) vars() map[string]string {
 	return map[string]string{
 		"CLAUDE_SESSION_ID": k.b.ID, "DURE_SESSION_ID": k.b.ID,
-		"CLAUDE_PROJECT_DIR": root, "DURE_PROJECT_DIR": root, "CLAUDE_EFFORT": cmp.Or(k.app.cfg.Effort, "medium"),
+		"CLAUDE_PROJECT_DIR": k.Root, "DURE_PROJECT_DIR": k.Root, "CLAUDE_EFFORT": cmp.Or(k.Effort, "medium"),
 	}
 }
 
 // prepare makes of a skill what a model reads.
-func (k *skillset) prepare(ctx context.Context, s skills.Skill, arguments string, run func(context.Context, skills.Command) (skills.Output, error), notRun string) (string, error) {
-	text, err := k.set.Prepare(ctx, s, skills.Request{Arguments: arguments, Vars: k.vars(), Run: run, NotRun: notRun, Windows: runtime.GOOS == "windows"})
+func (k *Skills) prepare(ctx context.Context, s skills.Skill, arguments string, run func(context.Context, skills.Command) (skills.Output, error), notRun string) (string, error) {
+	text, err := k.Set.Prepare(ctx, s, skills.Request{Arguments: arguments, Vars: k.vars(), Run: run, NotRun: notRun, Windows: runtime.GOOS == "windows"})
 	if err != nil {
 		return "", err
 	}
-	if k.named != nil {
-		if body, err := k.set.Text(s); err == nil {
-			if found := k.named.resolve(ctx, body, []string{agent.WithoutPlain}, 0); len(found) > 0 {
-				text += "\n\n" + mention.Render(found)
-			}
+	if k.Named != nil {
+		if body, err := k.Set.Text(s); err == nil {
+			text += k.Named(ctx, body)
 		}
 	}
-	return k.app.patterns.Redact(text), nil
+	return k.Redact(text), nil
+}
+
+// Text is what a model would read of a skill that a person has typed.
+func (k *Skills) Text(ctx context.Context, s skills.Skill, arguments string) (string, error) {
+	return k.prepare(ctx, s, arguments, k.runner(s), "")
 }
 
 // runner runs the commands in the text of a skill: through the gate, without asking
 // anybody, in the box that all commands have. It is nil where settings forbid them.
-func (k *skillset) runner(s skills.Skill) func(context.Context, skills.Command) (skills.Output, error) {
+func (k *Skills) runner(s skills.Skill) func(context.Context, skills.Command) (skills.Output, error) {
 	own := s.Place.Scope == frontmatter.BuiltIn || s.Place.Scope == frontmatter.Managed
-	if k.app.cfg.Extend.NoSkillShell && !own {
+	if k.NoShell && !own {
 		return nil
 	}
 	return func(ctx context.Context, c skills.Command) (skills.Output, error) {
@@ -231,7 +230,7 @@ func outputOf(r agent.Result) skills.Output {
 }
 
 // read is what the model is to read of a skill: its text, or that it has it.
-func (k *skillset) read(done *agent.SkillCompleted, s skills.Skill, text string) {
+func (k *Skills) read(done *agent.SkillCompleted, s skills.Skill, text string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if was, ok := k.texts[s.Name]; ok && was.text == text && slices.Contains(k.present, was.run) {
@@ -253,7 +252,7 @@ func quoteName(s string) string {
 // apart runs a skill in a session of its own. Where a person is there to hear of its end,
 // and its file does not say otherwise, nobody waits for it: what came of it wakes the
 // session. It begins once it is recorded that it goes on.
-func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
+func (k *Skills) apart(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
 	if !s.Background || !k.b.Open.Approver {
 		k.fork(ctx, s, text, how, rules, done)
 		return
@@ -266,8 +265,8 @@ func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how s
 	k.waiting[run] = func() {
 		later := agent.SkillCompleted{Run: run, Skill: name}
 		k.fork(k.life, s, text, how, rules, &later)
-		if k.hooks != nil && how.by != agent.SkillByCommand {
-			k.hooks.afterSkill(k.life, name, later.OK, later.Error)
+		if k.Hooks != nil && how.by != agent.SkillByCommand {
+			k.Hooks.AfterSkill(k.life, name, later.OK, later.Error)
 		}
 		said := later.Text
 		later.Text = "" // the input has it
@@ -278,13 +277,13 @@ func (k *skillset) apart(ctx context.Context, s skills.Skill, text string, how s
 			return // whoever opens the session again is told so
 		}
 		if err := k.b.Wake(k.life, said, how.origin(name), later); err != nil && k.life.Err() == nil {
-			k.app.opts.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
+			k.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
 		}
 	}
 }
 
 // completed records how a skill came out, and lets one begin that goes on in the background.
-func (k *skillset) completed(done agent.SkillCompleted) error {
+func (k *Skills) completed(done agent.SkillCompleted) error {
 	if err := k.b.Record(done); err != nil {
 		return err
 	}
@@ -301,7 +300,7 @@ func (k *skillset) completed(done agent.SkillCompleted) error {
 // origin names what was started.
 func (s starting) origin(name string) string {
 	if s.by == agent.SkillByCommand {
-		return commandOrigin + name
+		return "command:" + name
 	}
 	return "skill:" + name
 }
@@ -314,33 +313,25 @@ func (s starting) title(name string) string {
 	return "skill " + name
 }
 
-// command puts in force what a command of a file asks for beside its text, like a skill:
-// until the turn ends, or for a session of its own. It returns what the model is to read.
-func (k *skillset) command(ctx context.Context, c commands.Command, text, arguments, input string) (string, error) {
-	s := skills.Skill{
-		Name: c.Name, Allowed: c.Allowed, Without: c.Forbidden, Model: c.Model, Effort: c.Effort, Agent: c.Agent,
-		Fork: c.Fork, Background: c.Background, Hooks: c.Hooks, Place: c.Place, Dir: filepath.Dir(c.Path), File: c.Path,
-	}
-	if c.Powerless {
-		k.note("warn", "the command "+c.Name+": "+c.Warnings[0].Message+"; "+c.Warnings[0].Fix)
-	}
+// CommandText puts in force what a command of a file asks for beside its text, like a skill:
+// until the turn ends, or for a session of its own. Body is its text as it is written, and
+// text that made ready. It returns what the model is to read.
+func (k *Skills) CommandText(ctx context.Context, s skills.Skill, body, text, arguments, input string) (string, error) {
 	if !s.Fork && s.Hooks == nil && len(s.Allowed)+len(s.Without) == 0 && s.Model == "" && s.Effort == "" {
 		return text, nil
 	}
-	how := starting{arguments: arguments, by: agent.SkillByCommand, call: input, key: "command:" + input + ":" + c.Name}
-	done := agent.SkillCompleted{Run: "sk_" + rand.Text()[:16], Skill: c.Name, OK: !s.Fork}
+	how := starting{arguments: arguments, by: agent.SkillByCommand, call: input, key: "command:" + input + ":" + s.Name}
+	done := agent.SkillCompleted{Run: "sk_" + rand.Text()[:16], Skill: s.Name, OK: !s.Fork}
 	a := k.activated(done.Run, s, how)
 	if err := k.b.Record(a); err != nil {
 		return "", err
 	}
 	failed := k.inForce(a, s)
 	if s.Fork {
-		if k.named != nil {
-			if found := k.named.resolve(ctx, c.Body, []string{agent.WithoutPlain}, 0); len(found) > 0 {
-				text += "\n\n" + mention.Render(found)
-			}
+		if k.Named != nil {
+			text += k.Named(ctx, body)
 		}
-		k.apart(ctx, s, k.app.patterns.Redact(text), how, a.Tools, &done)
+		k.apart(ctx, s, k.Redact(text), how, a.Tools, &done)
 		text, done.Text = done.Text, "" // the input has it
 	}
 	if failed != nil {
@@ -357,7 +348,7 @@ func (k *skillset) command(ctx context.Context, c commands.Command, text, argume
 }
 
 // fork runs a skill in a session of its own, with the tools that it allows.
-func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
+func (k *Skills) fork(ctx context.Context, s skills.Skill, text string, how starting, rules []string, done *agent.SkillCompleted) {
 	var tools []string
 	for _, rule := range s.Allowed {
 		name, _, _ := strings.Cut(rule, "(")
@@ -368,7 +359,7 @@ func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how st
 	var child agent.Child
 	if s.Agent != "" {
 		var err error
-		if child, err = k.childOf(s.Agent); err != nil {
+		if child, err = k.ChildOf(s.Agent); err != nil {
 			done.Error = err.Error()
 			return
 		}
@@ -379,12 +370,12 @@ func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how st
 	if len(tools) > 0 && child.Tools == nil { // those of a type are its bounds
 		child.Tools = tools
 	}
-	child.Without = slices.Concat(child.Without, s.Without, neverChild, []string{skills.ToolName})
+	child.Without = slices.Concat(child.Without, s.Without, k.Without, []string{skills.ToolName})
 	child.HooksFrom = s.File
 	if why := k.hookless(s.Name, s.File); why == "" {
 		child.Hooks = s.Hooks
 	} else if s.Hooks != nil {
-		k.note("warn", "a hook of "+s.Name+" does not count: "+why)
+		k.Note("a hook of " + s.Name + " does not count: " + why)
 	}
 	out, err := k.b.Reach.Spawn(ctx, child)
 	done.Session, done.Steps = out.Session, out.Steps
@@ -400,7 +391,7 @@ func (k *skillset) fork(ctx context.Context, s skills.Skill, text string, how st
 }
 
 // errFor is why a skill cannot be started by whom.
-func (k *skillset) errFor(s skills.Skill) error {
+func (k *Skills) errFor(s skills.Skill) error {
 	switch {
 	case s.Off != "":
 		return errors.New(s.Off)

@@ -1,4 +1,4 @@
-package app
+package use
 
 import (
 	"context"
@@ -16,9 +16,9 @@ const maxPreloaded = 100_000
 // with: nobody has called them.
 const notPreloaded = "[this command is run when the skill is called]"
 
-// preloaded returns the skills that a type of agents begins with, as a part of what it is
+// Preloaded returns the skills that a type of agents begins with, as a part of what it is
 // told to be. Why one is missing is told to the people who look at the log.
-func (k *skillset) preloaded(names []string) string {
+func (k *Skills) Preloaded(names []string) string {
 	if k == nil {
 		return ""
 	}
@@ -29,7 +29,7 @@ func (k *skillset) preloaded(names []string) string {
 			why = "the skills before it take all the room that there is"
 		}
 		if why != "" {
-			k.note("warn", "an agent begins without the skill "+oneLine(name, 100)+": "+why)
+			k.Note("an agent begins without the skill " + clip(name) + ": " + why)
 			continue
 		}
 		b.WriteString("\n\n## Skill: " + name + "\n\n" + text)
@@ -38,8 +38,8 @@ func (k *skillset) preloaded(names []string) string {
 }
 
 // whole returns the text of a skill without its commands, or why it cannot be had.
-func (k *skillset) whole(name string) (text, why string) {
-	s, like := k.set.Find(name)
+func (k *Skills) whole(name string) (text, why string) {
+	s, like := k.Set.Find(name)
 	switch {
 	case len(like) > 0:
 		return "", "it may be one of " + strings.Join(like, ", ")
@@ -50,9 +50,15 @@ func (k *skillset) whole(name string) (text, why string) {
 	case s.NoModel:
 		return "", "it is for people to call"
 	}
-	text, err := k.set.Prepare(context.Background(), s, skills.Request{Vars: k.vars(), NotRun: notPreloaded, Windows: runtime.GOOS == "windows"})
+	text, err := k.Set.Prepare(context.Background(), s, skills.Request{Vars: k.vars(), NotRun: notPreloaded, Windows: runtime.GOOS == "windows"})
 	if err != nil {
 		return "", err.Error()
 	}
-	return k.app.patterns.Redact(text), ""
+	return k.Redact(text), ""
+}
+
+// clip is a name as a note has it.
+func clip(name string) string {
+	name = strings.Join(strings.Fields(name), " ")
+	return string([]rune(name)[:min(100, len([]rune(name)))])
 }
