@@ -120,6 +120,9 @@ type Options struct {
 	// sandbox is off by the user's own settings. nil = there is none.
 	Terminal agent.Terminal
 
+	// More are capabilities besides those of the program itself, the innermost last.
+	More []plug.Extension
+
 	// Points is what becomes of what the capabilities add to a session, for tests; nil =
 	// it is taken as it is.
 	Points func(plug.Session, []plug.Attached) []plug.Attached

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 
 	"dure/agent"
 	"dure/internal/extend/skills/use"
@@ -25,7 +27,7 @@ func (a *App) extend() {
 		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
 	})
 	a.answers = map[string]plug.Answer{}
-	for _, x := range []plug.Extension{a.undo} {
+	for _, x := range append([]plug.Extension{a.undo}, a.opts.More...) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				a.answers[one.Query.Query()] = one
@@ -84,10 +86,12 @@ func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
 	a, b := s.app, s.b
 	checkpoints, err := a.undo.Attach(ctx, &b)
 	if err != nil {
+		s.hooks.close()
+		s.abandon()
 		return nil, err
 	}
 	denied := func(path string) bool { return s.deciding.pol.DeniesRead(path) }
-	return []plug.Attached{
+	list := []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		{Name: "mirror", Points: a.mirrored(b, s.ws.Root())},
 		{Name: "extensions", Points: s.set.code.points(s.catalog)},
@@ -114,7 +118,20 @@ func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
 			Gate:  gate(s.deciding.pol, func() error { s.deciding.look(); return a.trustNow(b.Record) }, a.upper.stage(b)),
 			Hooks: plug.Hooks{Spoken: func() { s.deciding.look() }}, // before the turn that was asked for
 		}},
-	}, nil
+	}
+	for _, x := range a.opts.More {
+		p, err := x.Attach(ctx, &b)
+		if err != nil {
+			for _, p := range slices.Backward(list) {
+				if p.Close != nil {
+					p.Close()
+				}
+			}
+			return nil, fmt.Errorf("%s: %w", x.Name(), err)
+		}
+		list = append(list, plug.Attached{Name: x.Name(), Points: p})
+	}
+	return list, nil
 }
 
 // close gives back what no capability has.
