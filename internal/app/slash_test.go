@@ -218,6 +218,9 @@ func (p *play) plain(s string) string {
 	var lines []string
 	for l := range strings.SplitSeq(s, "\n") {
 		if l = strings.TrimRight(l, " "); l != "you:" && !strings.HasPrefix(l, "tool: git__") && !strings.Contains(l, "is no event; did you mean") { // they come between what else is shown
+			if n := len(lines); n > 0 && strings.HasPrefix(lines[n-1], "commit this?") && strings.HasPrefix(l, lines[n-1]) {
+				lines = lines[:n-1] // one of them came behind the question, which was put again
+			}
 			lines = append(lines, l)
 		}
 	}
