@@ -74,6 +74,7 @@ var Exceptions = []Exception{
 	{"internal/tools/builtin", "internal/tools/catalog", "its tools search and describe the catalog"},
 	{"internal/extend/inbound", "internal/extend/bundle", "it delivers messages along the routes of bundles"},
 	{"internal/frontend", "internal/frontend/text", "one place for what people read"},
+	{"internal/frontend", "internal/frontend/view", "one fold of events for people"},
 	{"internal/frontend", "internal/frontend/auth", "one place that lets HTTP clients in"},
 }
 

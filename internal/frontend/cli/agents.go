@@ -138,7 +138,7 @@ func (c *CLI) CheckedAgents(list []query.AgentInfo, asJSON bool) (sound bool, er
 
 // slashAgents lists the types of agents, or shows one.
 func (ch *chat) slashAgents(ctx context.Context, name string) {
-	list, err := client.Query[[]query.AgentInfo](ctx, ch.Client, query.ListAgents{Name: name, Workdir: ch.v.workdir})
+	list, err := client.Query[[]query.AgentInfo](ctx, ch.Client, query.ListAgents{Name: name, Workdir: ch.v.Workdir})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return

@@ -34,13 +34,10 @@ func (a *answer) begin(attempt int) {
 func (a *answer) end() { a.begin(1) }
 
 // fragment draws a piece of the answer as it comes.
-func (v *view) fragment(f agent.Fragment, now time.Time) {
+func (v *painter) fragment(f agent.Fragment) {
 	a := &v.answer
 	switch f.What {
 	case agent.DeltaThinking:
-		if len(a.thought) == 0 {
-			v.do(text.Thinking, now)
-		}
 		if room := maxThought - len(a.thought); room > 0 {
 			a.thought = append(a.thought, f.Text[:min(len(f.Text), room)]...)
 		}
@@ -52,17 +49,15 @@ func (v *view) fragment(f agent.Fragment, now time.Time) {
 		}
 		a.index = f.Index
 		v.say(s)
-		v.activity = ""
 	case agent.DeltaCall:
 		v.stopThinking()
-		v.activity, v.since = toolName(f.Tool), now
 	}
 }
 
 // say adds text to the answer. What an attempt that failed has shown already is
 // not shown again; when the new one says something else, the old is taken back,
 // or declared void where it has left the screen.
-func (v *view) say(s string) {
+func (v *painter) say(s string) {
 	a := &v.answer
 	a.said.WriteString(s)
 	if a.void != "" {
@@ -92,7 +87,7 @@ func (v *view) say(s string) {
 }
 
 // retract takes back what an answer has shown, or says that it is void.
-func (v *view) retract() {
+func (v *painter) retract() {
 	a := &v.answer
 	if !v.s.takeBack(a.start) {
 		v.note(yellow, v.t.Say(text.Void))
@@ -101,7 +96,7 @@ func (v *view) retract() {
 }
 
 // stopThinking draws the beginning of the thought that has ended.
-func (v *view) stopThinking() {
+func (v *painter) stopThinking() {
 	a := &v.answer
 	if len(a.thought) == 0 {
 		return
@@ -113,7 +108,7 @@ func (v *view) stopThinking() {
 }
 
 // answered completes the answer: what live events have not brought is added.
-func (v *view) answered(b agent.ModelAnswered) {
+func (v *painter) answered(b agent.ModelAnswered) {
 	a := &v.answer
 	v.stopThinking()
 	whole := b.Said()
@@ -131,15 +126,12 @@ func (v *view) answered(b agent.ModelAnswered) {
 		v.say(whole)
 	}
 	v.s.startLine()
-	if whole != "" {
-		v.lastAnswer = whole
-	}
 	a.end()
 }
 
 // modelFailed says that an attempt failed. What it has shown stays for now: the
 // next attempt mostly begins with the same words.
-func (v *view) modelFailed(b agent.ModelFailed) {
+func (v *painter) modelFailed(b agent.ModelFailed) {
 	a := &v.answer
 	a.thought = nil
 	if a.shown {

@@ -17,14 +17,14 @@ import (
 // present shows the oldest open approval, unless it is on show, and takes away
 // what has been resolved meanwhile, here or elsewhere.
 func (ch *chat) present() {
-	if len(ch.v.asks) == 0 || !ch.v.running {
+	if len(ch.v.Asks) == 0 || !ch.v.Turn.Running {
 		if ch.asking != "" {
 			ch.dismiss()
 		}
 		ch.leaveIfDone()
 		return
 	}
-	ask := ch.v.asks[0]
+	ask := ch.v.Asks[0]
 	if ask.ID == ch.asking {
 		return
 	}
@@ -60,7 +60,7 @@ func (ch *chat) showApproval(ask agent.ApprovalAsked) {
 		lines = changed(ask.Diff)
 	}
 	if len(lines) > 0 {
-		ch.s.line(4, part{plain, "  " + text.Exact(mainArg(p.Call, ch.v.workdir))})
+		ch.s.line(4, part{plain, "  " + text.Exact(mainArg(p.Call, ch.v.Workdir))})
 		ch.v.change(lines, approveLines, func(l string) string { return whole(t, l, maxLine, " ") })
 	} else if text := ch.v.planText(p.Call); text != "" {
 		ch.v.showPlan(text)
@@ -84,7 +84,7 @@ func (ch *chat) showApproval(ask agent.ApprovalAsked) {
 	} else if e.Powers != "" && strings.HasSuffix(ask.Reason, e.Powers) {
 		e.Powers = ""
 	}
-	for _, line := range effects(t, p, ch.v.workdir) {
+	for _, line := range effects(t, p, ch.v.Workdir) {
 		ch.s.line(4, part{dim, "  " + line})
 	}
 	ch.s.line(2, part{plain, "  " + t.Say(text.ApproveKeys)})
@@ -133,7 +133,7 @@ func offersOf(ask agent.ApprovalAsked) []offer {
 
 // offers are those of the question on show.
 func (ch *chat) offers() []offer {
-	for _, a := range ch.v.asks {
+	for _, a := range ch.v.Asks {
 		if a.ID == ch.asking {
 			return offersOf(a)
 		}
@@ -364,11 +364,6 @@ func (ch *chat) resolve(ctx context.Context, answer agent.Resolve) {
 	if !ch.send(ctx, answer) {
 		return
 	}
-	for i, a := range ch.v.asks {
-		if a.ID == id {
-			ch.v.asks = append(ch.v.asks[:i:i], ch.v.asks[i+1:]...)
-			break
-		}
-	}
+	ch.v.Asks = slices.DeleteFunc(ch.v.Asks, func(a agent.ApprovalAsked) bool { return a.ID == id })
 	ch.present()
 }

@@ -12,6 +12,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 )
 
 // InteractOptions say what line mode opens.
@@ -68,7 +69,7 @@ type chat struct {
 	o    InteractOptions
 	sess *client.Session
 	s    *screen
-	v    *view
+	v    *painter
 	ed   *editor
 
 	ready     bool   // what happened before has been taken in
@@ -91,7 +92,7 @@ type chat struct {
 	promptAt  int             // 1 + the line of the flow that a plain prompt stands in; 0 = none
 	ended     bool            // the input has
 	restore   func()          // puts the terminal back
-	known     *totals         // of a session whose beginning is not read; nil = all of it is
+	known     *view.Totals    // of a session whose beginning is not read; nil = all of it is
 	left      *Exited         // set when line mode is over
 	next      *client.Session // is gone on with then; nil = none
 	nextOpen  agent.Open      // how it was opened
@@ -141,7 +142,7 @@ func (c *CLI) newChat(ctx context.Context, o InteractOptions, sess *client.Sessi
 	s := newScreen(o.Terminal)
 	return &chat{
 		later: later{done: make(chan func())},
-		CLI:   c, o: o, sess: sess, s: s, v: newView(c.Text, s, o.Open.Workdir),
+		CLI:   c, o: o, sess: sess, s: s, v: newPainter(c.Text, s, o.Open.Workdir),
 		ed: &editor{history: openHistory(o.History)}, warning: c.memoryWarning(ctx, sess.Info.ID),
 	}
 }
@@ -295,7 +296,7 @@ func (ch *chat) scripted() bool { return !ch.o.Terminal.Escapes && !ch.o.Termina
 
 // busy reports whether a turn runs, or is about to, and nothing is asked.
 func (ch *chat) busy() bool {
-	return !ch.ready || ch.later.stop != nil || ch.review != nil && ch.review.waits > 0 || ch.o.Prompt != "" || ((ch.v.running || len(ch.v.own) > 0) && ch.asking == "")
+	return !ch.ready || ch.later.stop != nil || ch.review != nil && ch.review.waits > 0 || ch.o.Prompt != "" || ((ch.v.Turn.Running || len(ch.v.own) > 0) && ch.asking == "")
 }
 
 // drain takes the events that are there already, so that a burst of fragments
@@ -333,7 +334,7 @@ func (ch *chat) take(ctx context.Context, f found, ok bool) {
 		ch.v.fault(message, fix)
 		ch.quit(ExitCode(f.err))
 	case !ch.ready && !f.event.Live() && f.event.Seq <= ch.sess.Info.Head:
-		ch.v.fold(f.event)
+		ch.v.Apply(f.event)
 		ch.greetWhenReady(f.event.Seq)
 		ch.begin(ctx)
 	default:
@@ -354,15 +355,15 @@ func (ch *chat) greetWhenReady(seq int64) {
 	}
 	ch.ready = true
 	if ch.known != nil {
-		ch.v.totals = *ch.known
+		ch.v.Totals = *ch.known
 	}
 	if ch.o.Quiet {
 		return
 	}
 	info, v := ch.sess.Info, ch.v
 	v.s.line(2, part{bold, ch.Text.Say(text.Welcome, "version", ch.o.Version,
-		"model", text.OneLine(either(v.model, info.Model)), "mode", string(either(v.mode, agent.ModeDefault)),
-		"dir", text.OneLine(either(v.workdir, info.Workdir)))})
+		"model", text.OneLine(either(v.Model, info.Model)), "mode", string(either(v.Mode, agent.ModeDefault)),
+		"dir", text.OneLine(either(v.Workdir, info.Workdir)))})
 	if ch.o.Notice != "" {
 		v.note(dim, text.OneLine(ch.o.Notice))
 	}
@@ -375,12 +376,12 @@ func (ch *chat) greetWhenReady(seq int64) {
 		}
 		return
 	}
-	v.note(dim, ch.Text.Say(text.Resumed, "session", info.ID, "turns", v.totals.turns))
+	v.note(dim, ch.Text.Say(text.Resumed, "session", info.ID, "turns", v.Totals.Turns))
 	ch.recap()
 	// Nothing runs in a session that has just been opened. What it had asked is
 	// still open, and is shown when the turn goes on.
-	ch.cutShort = v.running || v.lastEnd == agent.EndInterrupted
-	v.running = false
+	ch.cutShort = v.Turn.Running || v.Turn.End.Reason == agent.EndInterrupted
+	v.Turn.Running = false
 	if ch.cutShort && ch.o.Prompt == "" {
 		v.note(yellow, ch.Text.Say(text.CutShort))
 	}
@@ -389,11 +390,11 @@ func (ch *chat) greetWhenReady(seq int64) {
 // recap shows what was last said, in short.
 func (ch *chat) recap() {
 	const words = 200
-	if ch.v.lastInput != "" {
-		ch.s.line(2, part{dim, ch.v.glyph("> ", text.LabelYou) + text.Cut(text.OneLine(bounded(ch.v.lastInput)), words)})
+	if said := ch.v.Newest(view.InputRow); said != "" {
+		ch.s.line(2, part{dim, ch.v.glyph("> ", text.LabelYou) + text.Cut(text.OneLine(bounded(said)), words)})
 	}
-	if ch.v.lastAnswer != "" {
-		ch.s.line(2, part{dim, "  " + text.Cut(text.OneLine(bounded(ch.v.lastAnswer)), words)})
+	if said := ch.v.Newest(view.AnswerRow); said != "" {
+		ch.s.line(2, part{dim, "  " + text.Cut(text.OneLine(bounded(said)), words)})
 	}
 }
 
@@ -418,7 +419,7 @@ func (ch *chat) sayPrompt(ctx context.Context, p agent.Prompt) {
 		delete(ch.v.own, p.ID)
 		return
 	}
-	ch.v.running = true // its turn starts, or goes on
+	ch.v.Turn.Running = true // its turn starts, or goes on
 	ch.present()
 }
 
@@ -449,10 +450,10 @@ func (ch *chat) redraw() {
 // where the user is expected or has begun to type.
 func (ch *chat) liveArea() (lines []string, row, col int) {
 	cols := ch.s.usable()
-	if ch.v.running && ch.asking == "" && ch.v.activity != "" {
-		lines = append(lines, ch.status(cols))
+	if line := ch.v.activity(); ch.v.Turn.Running && ch.asking == "" && line != "" {
+		lines = append(lines, ch.status(line, cols))
 	}
-	if ch.asking == "" && ch.v.running && ch.ed.empty() {
+	if ch.asking == "" && ch.v.Turn.Running && ch.ed.empty() {
 		return lines, max(len(lines)-1, 0), 0
 	}
 	if ch.o.Quiet && ch.asking == "" {
@@ -462,9 +463,8 @@ func (ch *chat) liveArea() (lines []string, row, col int) {
 	return append(lines, typed...), len(lines) + row, col
 }
 
-func (ch *chat) status(cols int) string {
-	line := ch.v.activity
-	if d := ch.Now().Sub(ch.v.since); d >= time.Second {
+func (ch *chat) status(line string, cols int) string {
+	if d := ch.Now().Sub(ch.v.Turn.Doing.Since); d >= time.Second {
 		line += " · " + took(d.Truncate(time.Second))
 	}
 	line = text.Cut(line+" · "+ch.Text.Say(text.StatusKeys), cols)
@@ -538,7 +538,7 @@ func (ch *chat) stop(ctx context.Context) {
 	case ch.confirm != nil:
 		ch.confirm = nil
 		ch.v.note(dim, ch.Text.Say(text.CommitNot))
-	case ch.v.running:
+	case ch.v.Turn.Running:
 		ch.v.note(dim, ch.Text.Say(text.Interrupting))
 		ch.send(ctx, agent.Interrupt{})
 	case ch.review != nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 )
 
 // Bounds of a diff on the screen, in lines: of a change that was made, and of
@@ -15,27 +16,15 @@ const (
 	approveLines = 40
 )
 
-// hunk is one piece of the structured patch in an edit's output.
-type hunk struct {
-	OldStart int      `json:"oldStart"`
-	NewStart int      `json:"newStart"`
-	Lines    []string `json:"lines"`
-}
-
-// patch returns the changed lines of an edit's result, each with its sign; nil
-// when the result shows no change.
-func patch(r agent.Result) []string {
-	var out struct {
-		StructuredPatch []hunk `json:"structuredPatch"`
-	}
-	if len(r.Output) == 0 || json.Unmarshal(r.Output, &out) != nil {
-		return nil
-	}
+// patch returns the changed lines of an edit, each with its sign; nil = there are none.
+func patch(changes []view.FileChange) []string {
 	var lines []string
-	for _, h := range out.StructuredPatch {
-		for _, l := range h.Lines {
-			if strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-") {
-				lines = append(lines, l)
+	for _, f := range changes {
+		for _, h := range f.Hunks {
+			for _, l := range h.Lines {
+				if strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-") {
+					lines = append(lines, l)
+				}
 			}
 		}
 	}

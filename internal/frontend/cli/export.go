@@ -41,7 +41,7 @@ func (ch *chat) slashExport(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "export"))
 		return
 	}
-	id, dir := ch.sess.Info.ID, ch.v.workdir
+	id, dir := ch.sess.Info.ID, ch.v.Workdir
 	if file == "" {
 		file = "dure-" + id + ".md"
 	}

@@ -50,7 +50,7 @@ func phrased(t text.Catalog, s string) string {
 }
 
 // hookRan draws what a hook has to tell people.
-func (v *view) hookRan(b agent.HookRan) {
+func (v *painter) hookRan(b agent.HookRan) {
 	line, loud := hookLine(v.t, b)
 	switch {
 	case line == "":

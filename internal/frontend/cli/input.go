@@ -110,7 +110,7 @@ func (ch *chat) typed(ctx context.Context, in typed) {
 func (ch *chat) leaveIfDone() {
 	switch {
 	case !ch.ended || ch.busy():
-	case ch.v.lastEnd == agent.EndInterrupted && !ch.cutShort && (ch.o.Quiet || ch.scripted()):
+	case ch.v.Turn.End.Reason == agent.EndInterrupted && !ch.cutShort && (ch.o.Quiet || ch.scripted()):
 		ch.quit(ExitInterrupted)
 	default:
 		ch.quit(ExitOK)
@@ -191,7 +191,7 @@ func (ch *chat) submit(ctx context.Context, raw string) {
 		c := ch.confirm
 		ch.confirm = nil
 		c.answer(ctx, s)
-	case s == "" && ch.cutShort && !ch.v.running:
+	case s == "" && ch.cutShort && !ch.v.Turn.Running:
 		ch.goOn(ctx)
 	case s == "":
 	case s == "#" && ch.o.Remember != nil:
@@ -211,7 +211,7 @@ func (ch *chat) submit(ctx context.Context, raw string) {
 func (ch *chat) goOn(ctx context.Context) {
 	ch.cutShort = false
 	if ch.send(ctx, agent.Continue{}) {
-		ch.v.running = true
+		ch.v.Turn.Running = true
 		ch.present()
 	}
 }

@@ -163,7 +163,7 @@ func (ch *chat) slashMemory(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "memory"))
 		return
 	}
-	p, err := ch.o.MakeMemory(ch.v.workdir, scope)
+	p, err := ch.o.MakeMemory(ch.v.Workdir, scope)
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return
@@ -208,7 +208,7 @@ func (ch *chat) takeNote(ctx context.Context, answer string) {
 	case scope == "":
 		ch.v.note(dim, ch.Text.Say(text.MemoryNot))
 	default:
-		path, undo, err := ch.o.Remember(ch.v.workdir, scope, strings.TrimPrefix(s, "#"))
+		path, undo, err := ch.o.Remember(ch.v.Workdir, scope, strings.TrimPrefix(s, "#"))
 		if err != nil {
 			ch.v.fault(explain(ch.Text, err))
 			return

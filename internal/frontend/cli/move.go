@@ -68,7 +68,7 @@ func (ch *chat) meant(arg string) (dir string, ok bool) {
 // is made anew for that, and one that cannot be leaves everything as it is.
 func (ch *chat) moveTo(ctx context.Context, dir string, more []string) {
 	switch {
-	case ch.v.running:
+	case ch.v.Turn.Running:
 		ch.v.note(yellow, ch.Text.Say(text.ResumeBusy))
 		return
 	case ch.o.Move == nil || ch.o.Open.Scratch:
@@ -82,7 +82,7 @@ func (ch *chat) moveTo(ctx context.Context, dir string, more []string) {
 	}
 	ch.place = &place
 	ch.nextOpen = agent.Open{
-		Session: ch.sess.Info.ID, Workdir: dir, Mode: cmp.Or(ch.v.mode, ch.o.Open.Mode), MaxSteps: ch.o.Open.MaxSteps, Approver: true, Added: more,
+		Session: ch.sess.Info.ID, Workdir: dir, Mode: cmp.Or(ch.v.Mode, ch.o.Open.Mode), MaxSteps: ch.o.Open.MaxSteps, Approver: true, Added: more,
 	}
 	ch.quit(ExitOK)
 }

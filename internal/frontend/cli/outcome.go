@@ -7,48 +7,27 @@ import (
 
 	"dure/agent"
 	"dure/internal/frontend/text"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
-// outcome is what a turn of print mode comes to. It is a fold of events.
+// outcome is what a turn of print mode comes to.
 type outcome struct {
-	*transcript.Results
+	*view.View
 	session string
-	allowed map[string]agent.Call // that have not finished, by ID
-	pending []task                // that were not heard of again
-	unread  map[string]bool       // inputs that bring what came of the work of agents
-	rests   bool                  // the turn has ended, and what agents do for it goes on
-	begun   bool                  // something has happened since we came
-	ours    bool                  // our input has entered the conversation, or was dropped
-	dropped *agent.InputDropped   // nil = it was not
+	after   int64               // events up to there happened before our time
+	rests   bool                // the turn has ended, and what agents do for it goes on
+	begun   bool                // something has happened since we came
+	ours    bool                // our input has entered the conversation, or was dropped
+	dropped *agent.InputDropped // nil = it was not
 }
 
-// task is a call that goes on in the background.
-type task struct {
-	handle, tool string
-	call         agent.Call
-	result       agent.Result // by which it was answered as pending
-}
-
-// background takes in what runs on behind the turn.
-func (o *outcome) background(e agent.Event) {
-	switch b := e.Body.(type) {
-	case agent.CallDecided:
-		o.allowed[b.Proposal.Call.ID] = b.Proposal.Call
-	case agent.CallFinished:
-		if b.Result.Status == agent.StatusPending {
-			o.pending = append(o.pending, task{b.Result.Handle, b.Tool, o.allowed[b.Result.ID], b.Result})
-		}
-		delete(o.allowed, b.Result.ID)
-	case agent.InputQueued:
-		if strings.HasPrefix(b.Input, ofAgents) {
-			o.unread[b.Input] = true
-		}
-	case agent.InputAdded:
-		delete(o.unread, b.Input)
-	case agent.CallSettled:
-		o.pending = slices.DeleteFunc(o.pending, func(t task) bool { return t.handle == b.Handle })
+// pending are the calls that go on in the background and were made in our time.
+func (o *outcome) pending() []view.Task {
+	at := slices.IndexFunc(o.Tasks, func(t view.Task) bool { return t.Seq > o.after })
+	if at < 0 {
+		return nil
 	}
+	return o.Tasks[at:]
 }
 
 // code names how the turn ended for programs.
@@ -70,7 +49,6 @@ func (o *outcome) event(e agent.Event, input string) (last bool) {
 		o.begun = true
 		o.Begin()
 	}
-	o.background(e)
 	o.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.InputAdded:
@@ -90,13 +68,13 @@ func (o *outcome) event(e agent.Event, input string) (last bool) {
 	return false
 }
 
-// ofAgents begins the input that brings what came of the work of an agent.
-const ofAgents = "settled:" + agent.ChildHandle
-
 // handedOver reports whether agents still work for the turn, or what came of it is not read:
-// another turn follows then. Their own time limits bound that.
+// another turn follows then. Their own time limits limit that.
 func (o *outcome) handedOver() bool {
-	return len(o.unread) > 0 || slices.ContainsFunc(o.pending, func(t task) bool { return strings.HasPrefix(t.handle, agent.ChildHandle) })
+	const ofAgents = "settled:" + agent.ChildHandle // begins the input that brings what came of their work
+	unread := func(q view.Queued) bool { return q.Seq > o.after && strings.HasPrefix(q.Input, ofAgents) }
+	works := func(t view.Task) bool { return strings.HasPrefix(t.Handle, agent.ChildHandle) }
+	return slices.ContainsFunc(o.Queue, unread) || slices.ContainsFunc(o.pending(), works)
 }
 
 // why says why the turn did not end well, and what to do about it.
@@ -128,35 +106,27 @@ type progress struct {
 	on      bool
 	columns func() int
 	began   time.Time
-	step    int
-	doing   string
+	turn    view.Turn
 	shown   bool
 }
 
-func (p *progress) event(e agent.Event) {
-	if !p.on {
-		return
-	}
+func (p *progress) event(t view.Turn) {
 	if p.began.IsZero() {
 		p.began = p.c.Now()
 	}
-	switch b := e.Body.(type) {
-	case agent.ModelRequested:
-		p.step, p.doing = b.Step, p.c.Text.Say(text.Waiting)
-	case agent.Fragment:
-		if b.What == agent.DeltaThinking {
-			p.doing = p.c.Text.Say(text.Thinking)
-		} else if b.What == agent.DeltaText {
-			p.doing = p.c.Text.Say(text.Answering)
-		}
-	case agent.HookStarted:
-		if !b.Async {
-			p.doing = hookDoes(p.c.Text, b)
-		}
-	case agent.CallStarted:
-		p.doing = toolName(b.Tool)
-	case agent.ModelFailed:
-		p.doing, _ = p.c.Text.Failure(b.Class, "")
+	p.turn = t
+}
+
+// doing says what goes on.
+func (p *progress) doing() string {
+	switch d := p.turn.Doing; d.What {
+	case view.Answering:
+		return p.c.Text.Say(text.Answering)
+	case view.Failing:
+		why, _ := p.c.Text.Failure(d.Class, "")
+		return why
+	default:
+		return doing(p.c.Text, d)
 	}
 }
 
@@ -164,7 +134,7 @@ func (p *progress) draw() {
 	if !p.on || p.began.IsZero() {
 		return
 	}
-	line := took(p.c.Now().Sub(p.began).Truncate(time.Second)) + " · " + p.c.Text.Say(text.PrintStep, "n", p.step) + " · " + p.doing
+	line := took(p.c.Now().Sub(p.began).Truncate(time.Second)) + " · " + p.c.Text.Say(text.PrintStep, "n", p.turn.Step) + " · " + p.doing()
 	cols := p.columns()
 	if cols <= 0 {
 		cols = 80

@@ -27,28 +27,11 @@ func isPlan(s string) bool {
 
 // asksPlan reports whether the question on show is about a plan.
 func (ch *chat) asksPlan() bool {
-	return slices.ContainsFunc(ch.v.asks, func(a agent.ApprovalAsked) bool { return a.ID == ch.asking && isPlanCall(a.Proposal.Call) })
-}
-
-// planned takes in what is said about plans.
-func (v *view) planned(e agent.Event) {
-	switch b := e.Body.(type) {
-	case agent.PlanProposed:
-		v.plan = &agent.StoodPlan{ID: b.Plan, Seq: e.Seq, Body: b.Body}
-	case agent.PlanChanged:
-		if v.plan != nil && v.plan.ID == b.Plan {
-			v.plan.Body = b.Body
-			v.plan.Edits++
-		}
-	case agent.PlanDecided:
-		if v.plan != nil && v.plan.ID == b.Plan {
-			v.plan.State = b.Verdict
-		}
-	}
+	return slices.ContainsFunc(ch.v.Asks, func(a agent.ApprovalAsked) bool { return a.ID == ch.asking && isPlanCall(a.Proposal.Call) })
 }
 
 // planNote draws what became of a plan. A plan as such is drawn with its question.
-func (v *view) planNote(b agent.Body) {
+func (v *painter) planNote(b agent.Body) {
 	switch b := b.(type) {
 	case agent.PlanProposed:
 		v.note(dim, v.t.Say(text.PlanMade, "n", len(b.Body.Steps)))
@@ -98,18 +81,18 @@ func planNow(m agent.PlanMode) text.Key {
 
 // planText returns the plan that a call puts to the user, as it is by now; "" = it puts
 // none.
-func (v *view) planText(c agent.Call) string {
+func (v *painter) planText(c agent.Call) string {
 	if !isPlanCall(c) {
 		return ""
 	}
-	if v.plan != nil && v.plan.State == "" {
-		return plan.Render(v.plan.Body)
+	if v.Plan != nil && v.Plan.State == "" {
+		return plan.Render(v.Plan.Body)
 	}
 	return strings.TrimSpace(stringField(c.Input, "plan"))
 }
 
 // showPlan shows all of a plan: nobody agrees to what they have not seen.
-func (v *view) showPlan(s string) {
+func (v *painter) showPlan(s string) {
 	for l := range strings.SplitSeq(text.Exact(s), "\n") {
 		v.s.line(4, part{plain, "  | " + l})
 	}
@@ -131,29 +114,29 @@ func (ch *chat) slashPlan(ctx context.Context, arg string) {
 	case rest == "" && (word == "show" || word == "open"):
 		ch.showNewest(ctx)
 	case ch.planVerb(ctx, word, rest):
-	case ch.v.mode == agent.ModePlan || ch.send(ctx, agent.Change{Mode: agent.ModePlan}):
+	case ch.v.Mode == agent.ModePlan || ch.send(ctx, agent.Change{Mode: agent.ModePlan}):
 		ch.say(ctx, arg)
 	}
 }
 
 // plansNow is when the session plans.
-func (v *view) plansNow() agent.PlanMode {
-	if v.planning == "" && v.work != nil {
-		return either(v.work.Plan, agent.PlanOff)
+func (v *painter) plansNow() agent.PlanMode {
+	if v.Planning == "" && v.Work != nil {
+		return either(v.Work.Plan, agent.PlanOff)
 	}
-	return either(v.planning, agent.PlanOff)
+	return either(v.Planning, agent.PlanOff)
 }
 
 // newest returns the newest plan; nil = there is none. Of a long session whose beginning
 // was not read, the log is asked.
 func (ch *chat) newest(ctx context.Context) *agent.StoodPlan {
-	if ch.v.plan == nil && ch.known != nil {
+	if ch.v.Plan == nil && ch.known != nil {
 		r, err := client.Query[agent.SessionStand](ctx, ch.Client, query.SessionAt{Session: ch.sess.Info.ID})
 		if err == nil {
-			ch.v.plan = r.Plan
+			ch.v.Plan = r.Plan
 		}
 	}
-	return ch.v.plan
+	return ch.v.Plan
 }
 
 // showNewest shows the newest plan, and what became of it.

@@ -25,7 +25,7 @@ type player struct {
 	info   agent.SessionInfo
 	o      PlayOptions
 	s      *screen
-	v      *view
+	v      *painter
 	events []agent.Event
 	at     int    // events that are on the screen, or were
 	paused bool   //
@@ -70,9 +70,9 @@ func (c *CLI) playKeys(ctx context.Context, info agent.SessionInfo, o PlayOption
 
 // start is in front of the first event that is played.
 func (p *player) start() {
-	p.v = newView(p.Text, p.s, p.info.Workdir)
+	p.v = newPainter(p.Text, p.s, p.info.Workdir)
 	for p.at < len(p.events) && p.events[p.at].Seq < p.o.From {
-		p.v.fold(p.events[p.at])
+		p.v.Apply(p.events[p.at])
 		p.at++
 	}
 }
@@ -136,9 +136,9 @@ func (p *player) to(at int) {
 	if at < p.at || at > p.at+backDrawn {
 		p.s.clear()
 		p.s.lines, p.s.col = 0, 0
-		p.v = newView(p.Text, p.s, p.info.Workdir)
+		p.v = newPainter(p.Text, p.s, p.info.Workdir)
 		for _, e := range p.events[:max(0, at-backDrawn)] {
-			p.v.fold(e)
+			p.v.Apply(e)
 		}
 		p.at = max(0, at-backDrawn)
 	}

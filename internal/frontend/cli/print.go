@@ -15,7 +15,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
 // Format is how print mode writes its outcome.
@@ -55,8 +55,7 @@ type printer struct {
 	out    *bufio.Writer
 	result outcome
 	line   progress
-	calls  map[string]agent.Call // decided, not finished; kept with Verbose
-	stops  int                   // how often an interrupt came
+	stops  int // how often an interrupt came
 }
 
 // Print runs one turn, without anybody to ask, and writes its outcome. A turn
@@ -70,11 +69,8 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 	if err != nil {
 		return err
 	}
-	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10), calls: map[string]agent.Call{}}
-	p.result = outcome{
-		Results: transcript.NewResults(sess.Info.ID), session: sess.Info.ID,
-		allowed: map[string]agent.Call{}, unread: map[string]bool{},
-	}
+	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10)}
+	p.result = outcome{View: view.New(sess.Info.ID, view.Limits{}), session: sess.Info.ID, after: sess.Info.Head}
 	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
 	if warning := c.memoryWarning(ctx, sess.Info.ID); warning != "" {
 		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+warning)
@@ -178,27 +174,26 @@ func (p *printer) take(f found, ok bool) (done bool, err error) {
 		}
 		return false, nil
 	}
-	p.line.event(f.event)
 	p.verbose(f.event)
 	p.mentioned(f.event)
 	p.hooked(f.event)
-	return p.result.event(f.event, p.input), nil
+	done = p.result.event(f.event, p.input)
+	p.line.event(p.result.Turn)
+	return done, nil
 }
 
-// verbose tells of a call.
+// verbose tells of a call that is done.
 func (p *printer) verbose(e agent.Event) {
-	if !p.o.Verbose {
+	b, ok := e.Body.(agent.CallFinished)
+	if !ok || !p.o.Verbose {
 		return
 	}
-	switch b := e.Body.(type) {
-	case agent.CallDecided:
-		p.calls[b.Proposal.Call.ID] = b.Proposal.Call
-	case agent.CallFinished:
-		p.line.erase()
-		c := p.calls[b.Result.ID]
-		fmt.Fprintln(p.Err, joined(callLine(c, p.o.Open.Workdir), summary(p.Text, b), millis(b.Millis)))
-		delete(p.calls, b.Result.ID)
+	var c agent.Call
+	if known := p.result.Call(b.Result.ID); known != nil && known.Verdict != "" {
+		c = known.Call
 	}
+	p.line.erase()
+	fmt.Fprintln(p.Err, joined(callLine(c, p.o.Open.Workdir), summary(p.Text, b), millis(b.Millis)))
 }
 
 // mentioned tells what the prompt names and was not read, and with Verbose what the
@@ -269,7 +264,7 @@ func (p *printer) report(ctx context.Context) error {
 }
 
 // object returns the outcome as programs read it.
-func (p *printer) object(ctx context.Context) transcript.Result {
+func (p *printer) object(ctx context.Context) view.Result {
 	why := ""
 	if p.result.End().Reason != agent.EndDone {
 		why, _ = p.result.why(p.Text)
@@ -292,18 +287,15 @@ func (p *printer) deferred() {
 
 // pending says which tasks still ran in the background: they end with the session.
 func (p *printer) pending() {
-	if len(p.result.pending) == 0 {
-		return
-	}
 	var list []string
-	for _, t := range p.result.pending {
-		if line := signInLine(p.Text, t.result); line != "" { // it outlives the session
+	for _, t := range p.result.pending() {
+		if line := signInLine(p.Text, t.Result); line != "" { // it outlives the session
 			fmt.Fprintln(p.Err, line)
 			fmt.Fprintln(p.Err, p.Text.Say(text.PrintSignInFix))
 			continue
 		}
-		t.call.Tool = t.tool // the call is not known when it was made before our time
-		list = append(list, callLine(t.call, p.o.Open.Workdir))
+		t.Call.Tool = t.Tool // the call is not known when it was made before our time
+		list = append(list, callLine(t.Call, p.o.Open.Workdir))
 	}
 	if len(list) == 0 {
 		return
@@ -332,7 +324,7 @@ func (p *printer) denials() {
 		fmt.Fprintln(p.Err, line)
 	}
 	fix := text.PrintDeniedFix
-	if !slices.ContainsFunc(denied, func(d transcript.Denial) bool { return !d.Hook }) {
+	if !slices.ContainsFunc(denied, func(d view.Denial) bool { return !d.Hook }) {
 		fix = text.FixHook // rules would not help
 	}
 	fmt.Fprintln(p.Err, p.Text.Say(fix))

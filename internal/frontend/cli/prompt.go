@@ -102,9 +102,9 @@ func (ch *chat) slashPrompt(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "prompt"))
 		return
 	}
-	q := query.PromptPreview{Model: ch.v.model, Workdir: ch.v.workdir, Opened: ch.v.opened}
-	if ch.v.work != nil {
-		q.Profile, q.Model = ch.v.work.Name, either(ch.v.work.Model, q.Model)
+	q := query.PromptPreview{Model: ch.v.Model, Workdir: ch.v.Workdir, Opened: ch.v.Opened}
+	if ch.v.Work != nil {
+		q.Profile, q.Model = ch.v.Work.Name, either(ch.v.Work.Model, q.Model)
 	}
 	r, err := client.Query[query.PromptReport](ctx, ch.Client, q)
 	if err != nil {
@@ -122,11 +122,11 @@ func (ch *chat) slashPrompt(ctx context.Context, arg string) {
 
 // slashProfile shows what holds for the kind of work of this session.
 func (ch *chat) slashProfile(context.Context, string) {
-	if ch.v.work == nil {
+	if ch.v.Work == nil {
 		ch.v.note(dim, ch.Text.Say(text.Unknown))
 		return
 	}
-	ch.v.note(plain, profileLine(ch.Text, *ch.v.work))
+	ch.v.note(plain, profileLine(ch.Text, *ch.v.Work))
 }
 
 // profileLine is what holds for a kind of work, in a line.

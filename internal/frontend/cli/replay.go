@@ -108,7 +108,7 @@ func (c *CLI) stored(ctx context.Context, id string, to int64) iter.Seq2[agent.E
 // playPlain draws the events one after the other, as they stand in the log.
 func (c *CLI) playPlain(ctx context.Context, info agent.SessionInfo, o PlayOptions) error {
 	s := newScreen(o.Terminal)
-	v := newView(c.Text, s, info.Workdir)
+	v := newPainter(c.Text, s, info.Workdir)
 	for e, err := range c.stored(ctx, info.ID, o.To) {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -117,7 +117,7 @@ func (c *CLI) playPlain(ctx context.Context, info agent.SessionInfo, o PlayOptio
 			return err
 		}
 		if e.Seq < o.From {
-			v.fold(e)
+			v.Apply(e)
 			continue
 		}
 		c.again(v, e)
@@ -128,11 +128,11 @@ func (c *CLI) playPlain(ctx context.Context, info agent.SessionInfo, o PlayOptio
 
 // again draws an event that happened some time ago: what a person was asked then is
 // a part of it.
-func (c *CLI) again(v *view, e agent.Event) {
+func (c *CLI) again(v *painter, e agent.Event) {
 	v.event(e)
 	switch e.Body.(type) {
 	case agent.ApprovalAsked, agent.ApprovalResolved:
-		if head, _ := c.describe(e.Body, v.workdir); head != "" {
+		if head, _ := c.describe(e.Body, v.Workdir); head != "" {
 			v.note(yellow, head)
 		}
 	}

@@ -76,17 +76,17 @@ func (ch *chat) listResumable(ctx context.Context) {
 func (ch *chat) slashNew(ctx context.Context, title string) {
 	o := ch.o.Open
 	ch.switchTo(ctx, agent.Open{
-		Workdir: ch.workdir(), Model: o.Model, Profile: o.Profile, Mode: cmp.Or(ch.v.mode, o.Mode), MaxSteps: o.MaxSteps,
+		Workdir: ch.workdir(), Model: o.Model, Profile: o.Profile, Mode: cmp.Or(ch.v.Mode, o.Mode), MaxSteps: o.MaxSteps,
 		Title: title, Scratch: o.Scratch, Approver: true,
 	})
 }
 
-func (ch *chat) workdir() string { return cmp.Or(ch.v.workdir, ch.sess.Info.Workdir) }
+func (ch *chat) workdir() string { return cmp.Or(ch.v.Workdir, ch.sess.Info.Workdir) }
 
 // switchTo opens another session and leaves this one for it. One that cannot be opened
 // leaves everything as it is.
 func (ch *chat) switchTo(ctx context.Context, o agent.Open) {
-	if ch.v.running {
+	if ch.v.Turn.Running {
 		ch.v.note(yellow, ch.Text.Say(text.ResumeBusy))
 		return
 	}

@@ -105,7 +105,7 @@ func (ch *chat) showHunks(f query.FileDiff, from, to, most int) {
 
 // slashChanges begins to go through what was changed.
 func (ch *chat) slashChanges(ctx context.Context, _ string) {
-	if ch.v.running {
+	if ch.v.Turn.Running {
 		ch.v.note(yellow, ch.Text.Say(text.ReviewBusy))
 		return
 	}

@@ -126,7 +126,7 @@ func (c *CLI) Skill(s query.SkillInfo, asJSON bool) error {
 // slashSkills lists the skills of the folder, with whether they count, or says more of
 // one.
 func (ch *chat) slashSkills(ctx context.Context, arg string) {
-	list, err := client.Query[[]query.SkillInfo](ctx, ch.Client, query.ListSkills{Workdir: ch.v.workdir})
+	list, err := client.Query[[]query.SkillInfo](ctx, ch.Client, query.ListSkills{Workdir: ch.v.Workdir})
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 		return
@@ -196,7 +196,7 @@ func skillLine(t text.Catalog, b agent.SkillActivated) string {
 }
 
 // skillDone says how a skill came out, where that is not plain from what follows.
-func (v *view) skillDone(b agent.SkillCompleted) {
+func (v *painter) skillDone(b agent.SkillCompleted) {
 	name := text.OneLine(bounded(b.Skill))
 	switch {
 	case !b.OK:

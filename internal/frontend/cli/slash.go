@@ -92,7 +92,7 @@ func (ch *chat) slashModel(ctx context.Context, arg string) {
 		ch.v.fault(explain(ch.Text, err))
 		return
 	}
-	ch.v.note(dim, ch.Text.Say(text.ModelNow, "model", text.OneLine(ch.v.model)))
+	ch.v.note(dim, ch.Text.Say(text.ModelNow, "model", text.OneLine(ch.v.Model)))
 	for _, m := range models {
 		ch.s.line(4, part{plain, "  " + text.OneLine(strings.Join(append([]string{m.ID}, m.Aliases...), ", "))})
 	}
@@ -115,22 +115,22 @@ func (ch *chat) slashMode(ctx context.Context, arg string) {
 	if arg != "" {
 		ch.v.note(yellow, ch.Text.Say(text.ModeUnknown, "mode", text.OneLine(bounded(arg))))
 	} else {
-		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.mode, agent.ModeDefault))))
+		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.Mode, agent.ModeDefault))))
 	}
 	ch.v.note(dim, ch.Text.Say(text.ModesHere, "list", strings.Join(modes(), ", ")))
 }
 
 func (ch *chat) slashCost(context.Context, string) {
-	t := ch.v.totals
-	ch.v.note(plain, ch.Text.Say(text.CostTurns, "turns", t.turns,
-		"in", tokens(t.usage.Input), "out", tokens(t.usage.Output),
-		"read", tokens(t.usage.CacheRead), "write", tokens(t.usage.CacheWrite)))
+	t := ch.v.Totals
+	ch.v.note(plain, ch.Text.Say(text.CostTurns, "turns", t.Turns,
+		"in", tokens(t.Usage.Input), "out", tokens(t.Usage.Output),
+		"read", tokens(t.Usage.CacheRead), "write", tokens(t.Usage.CacheWrite)))
 	k := text.CostTotal
-	amount := t.cost.String()
+	amount := t.Cost.String()
 	switch {
-	case t.unknown && t.cost == 0:
+	case t.Unknown && t.Cost == 0:
 		amount = ch.Text.Say(text.Unknown)
-	case t.unknown:
+	case t.Unknown:
 		k = text.CostAtLeast
 	}
 	ch.v.note(plain, ch.Text.Say(k, "cost", amount))
@@ -226,18 +226,18 @@ func contextLines(t text.Catalog, r agent.ContextReport, columns int) []string {
 
 func (ch *chat) slashStatus(context.Context, string) {
 	state := text.StatusIdle
-	if ch.v.running {
+	if ch.v.Turn.Running {
 		state = text.StatusTurn
 	}
 	lines := []string{
 		ch.Text.Say(text.StatusSession, "id", ch.sess.Info.ID),
-		ch.Text.Say(text.ModelNow, "model", text.OneLine(either(ch.v.model, ch.sess.Info.Model))),
-		ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.mode, agent.ModeDefault))),
-		ch.Text.Say(text.StatusDir, "dir", text.OneLine(ch.v.workdir)),
+		ch.Text.Say(text.ModelNow, "model", text.OneLine(either(ch.v.Model, ch.sess.Info.Model))),
+		ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.Mode, agent.ModeDefault))),
+		ch.Text.Say(text.StatusDir, "dir", text.OneLine(ch.v.Workdir)),
 		ch.Text.Say(state),
 	}
-	if ch.v.work != nil {
-		lines = append(lines, profileLine(ch.Text, *ch.v.work))
+	if ch.v.Work != nil {
+		lines = append(lines, profileLine(ch.Text, *ch.v.Work))
 	}
 	for _, l := range lines {
 		ch.v.note(plain, l)

@@ -127,7 +127,7 @@ func (ch *chat) slashLink(ctx context.Context, arg string) {
 }
 
 func (ch *chat) slashPalette(ctx context.Context, arg string) {
-	if list, ok := asked[[]query.PaletteEntry](ctx, ch, query.ListPalette{Workdir: ch.v.workdir}); ok {
+	if list, ok := asked[[]query.PaletteEntry](ctx, ch, query.ListPalette{Workdir: ch.v.Workdir}); ok {
 		ch.rows(paletteRows(ch.Text, filtered(list, arg)), text.PaletteNone)
 	}
 }

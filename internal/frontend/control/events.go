@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/client/protocol"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
 // The bounds of what a message tells, in bytes.
@@ -21,7 +21,7 @@ const (
 // fold is what is known of the turn that runs.
 type fold struct {
 	calls   map[string]agent.CallDecided // allowed, not over, by ID
-	results *transcript.Results
+	results *view.View
 	read    []*request // messages of the host that the model has read in the turn
 	turns   int
 	past    bool          // of events from before the connection
@@ -34,7 +34,7 @@ func (s *session) events() error {
 	if live := s.sess.Info.Status; live == "running" || live == "waiting" {
 		after = 0 // what runs, and what is asked, was begun before
 	}
-	s.fold.calls, s.fold.results = map[string]agent.CallDecided{}, transcript.NewResults(s.sess.Info.ID)
+	s.fold.calls, s.fold.results = map[string]agent.CallDecided{}, view.New(s.sess.Info.ID, view.Limits{})
 	for e, err := range s.sess.Events(s.life, after) {
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
 // carried are the built-in commands that are carried out for hosts, beside [compactCommand].
@@ -134,7 +134,7 @@ func (h *Host) aloneOver(words string, began time.Time) {
 	r := h.show.results.Result("")
 	r.Type, r.Subtype, r.IsError, r.TerminalReason = "result", "success", false, "completed"
 	r.Result, r.Errors, r.NumTurns, r.StopReason, r.Denials, r.Deferred, r.Structured = words, nil, 0, nil, nil, nil, nil
-	r.Usage, r.DurationAPIMS, r.FirstMS = transcript.ResultUsage{}, 0, 0
+	r.Usage, r.DurationAPIMS, r.FirstMS = view.ResultUsage{}, 0, 0
 	r.DurationMS = h.c.Now().Sub(began).Milliseconds()
 	h.result(r)
 	h.rest()

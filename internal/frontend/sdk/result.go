@@ -10,7 +10,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
 // turn is what of a turn no fold has.
@@ -22,7 +22,7 @@ type turn struct {
 
 // result is the end of a turn.
 type result struct {
-	transcript.Result
+	view.Result
 	UUID     string              `json:"uuid"`
 	Usage    tokens              `json:"usage"`
 	Denials  []denial            `json:"permission_denials"`
@@ -35,12 +35,12 @@ type result struct {
 
 // modelUse is what a model was used for, where a price that is not known is none.
 type modelUse struct {
-	transcript.ModelUsed
+	view.ModelUsed
 	Cost float64 `json:"costUSD"`
 }
 
 type denial struct {
-	transcript.ResultDenial
+	view.ResultDenial
 	Tool string `json:"tool_name"`
 }
 
@@ -52,7 +52,7 @@ type origin struct {
 // failure tells the host why something could not begin, as a result, and on the standard error.
 func (h *Host) failure(err error) {
 	h.complain(err)
-	var r transcript.Result
+	var r view.Result
 	if h.show.results != nil {
 		r = h.show.results.Result("")
 	}
@@ -62,7 +62,7 @@ func (h *Host) failure(err error) {
 }
 
 // result tells how something ended.
-func (h *Host) result(r transcript.Result) {
+func (h *Host) result(r view.Result) {
 	r.SessionID = h.session
 	out := result{Result: r, UUID: newUUID(), Usage: tokensOf(agent.Usage{
 		Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite,
@@ -85,7 +85,7 @@ func (h *Host) result(r transcript.Result) {
 }
 
 // costs are what a session has cost, as far as the prices are known.
-func costs(r transcript.Result) (all float64, models map[string]modelUse) {
+func costs(r view.Result) (all float64, models map[string]modelUse) {
 	if models = map[string]modelUse{}; r.TotalCostUSD != nil {
 		all = *r.TotalCostUSD
 	}

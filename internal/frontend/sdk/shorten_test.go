@@ -9,7 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/prooftest"
-	"dure/internal/state/transcript"
+	"dure/internal/frontend/view"
 )
 
 // numbers is so much JSON in which there is no text that could be cut.
@@ -121,8 +121,8 @@ func kindsOf(big json.RawMessage, text string) []kindOf {
 			ID: "msg_1", Type: "message", Role: "assistant", Model: "m", Content: []any{part}, Usage: tokensOf(agent.Usage{Output: 17}),
 		}}
 	}
-	r := transcript.Result{Type: "result", Subtype: "success", SessionID: newUUID(), Result: text, DurationMS: 3, DurationAPIMS: 2, NumTurns: 4, Structured: big}
-	denied := denial{transcript.ResultDenial{ID: "toolu_d", Input: big}, "Bash"}
+	r := view.Result{Type: "result", Subtype: "success", SessionID: newUUID(), Result: text, DurationMS: 3, DurationAPIMS: 2, NumTurns: 4, Structured: big}
+	denied := denial{view.ResultDenial{ID: "toolu_d", Input: big}, "Bash"}
 	return []kindOf{
 		{"a call", message(callPart{"tool_use", "toolu_1", "Write", big}), append([][]any{{"message", "content", 0, "id"}, {"message", "content", 0, "name"}}, by...)},
 		{"a text", message(textPart{"text", text + "."}), by},

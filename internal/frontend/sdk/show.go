@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 	"dure/internal/state/transcript"
 )
 
@@ -47,7 +48,7 @@ type show struct {
 	first      int64 // the event that took in the first message ever; 0 = none did
 
 	turn    turn
-	results *transcript.Results
+	results *view.View
 	models  []agent.ModelInfo // nil = not asked for yet
 }
 
@@ -82,7 +83,7 @@ func (s *show) reset(h *Host) {
 	if h.prog.Open.Session != "" || h.prog.Open.Fork != "" {
 		s.past = h.sess.Info.Head
 	}
-	s.results = transcript.NewResults(h.session)
+	s.results = view.New(h.session, view.Limits{})
 }
 
 // messageID names an answer.

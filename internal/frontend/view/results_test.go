@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 // resultOf folds events that come before a prompt and after it.
 func resultOf(past, since []agent.Body) *Results {
-	r := NewResults("s1")
+	r := New("s1", Limits{})
 	seq := int64(0)
 	apply := func(bodies []agent.Body) {
 		for _, b := range bodies {
@@ -23,7 +23,7 @@ func resultOf(past, since []agent.Body) *Results {
 	apply(past)
 	r.Begin()
 	apply(since)
-	return r
+	return r.Results
 }
 
 func dollars(d float64) *agent.Money {

@@ -1,4 +1,4 @@
-package transcript
+package view
 
 import (
 	"cmp"
@@ -9,11 +9,8 @@ import (
 	"dure/agent"
 )
 
-// Results folds the events of a session into what its turns come to, as programs for
-// agent sessions read it. The totals are those of what is applied: whoever wants them of
-// the session begins with its first event.
-//
-// It is not safe for concurrent use.
+// Results are what the turns of a session come to, as programs that use the Agent SDK read
+// it. The totals are those of the events that were applied.
 type Results struct {
 	session string
 	cost    agent.Money // of the session, without the work of agents
@@ -41,10 +38,9 @@ type turnResults struct {
 	status  int   // of HTTP, of the newest request that failed
 	cutCall bool
 	denied  []Denial
-	calls   map[string]agent.Call // that have not finished, by ID
-	formed  json.RawMessage       // the newest answer in the form that was asked for
-	aside   *agent.CallDeferred   // with it the turn was left open; nil = it was not
-	gone    bool                  // the tool of the call that had been put aside is not there any more
+	formed  json.RawMessage     // the newest answer in the form that was asked for
+	aside   *agent.CallDeferred // with it the turn was left open; nil = it was not
+	gone    bool                // the tool of the call that had been put aside is not there any more
 }
 
 // modelSpent is what a model was used for in a session.
@@ -72,10 +68,10 @@ func NewResults(session string) *Results {
 
 // Begin forgets what the turns up to here have come to: the next result is about what
 // follows. The totals of the session stay.
-func (r *Results) Begin() { r.turnResults = turnResults{calls: map[string]agent.Call{}} }
+func (r *Results) Begin() { r.turnResults = turnResults{} }
 
-// Apply takes in an event. Live events change nothing.
-func (r *Results) Apply(e agent.Event) {
+// apply takes in an event; call returns one that is not over. Live events change nothing.
+func (r *Results) apply(e agent.Event, call func(id string) *Call) {
 	switch b := e.Body.(type) {
 	case agent.TurnStarted:
 		if b.Attempt == 0 { // else its answers have been counted
@@ -95,14 +91,14 @@ func (r *Results) Apply(e agent.Event) {
 		r.end = r.spent
 		r.end.Turn, r.end.Reason, r.end.Steps = b.Turn, agent.EndDone, b.Step
 	case agent.CallFinished:
-		r.finished(b)
+		r.finished(b, call(b.Result.ID))
 	case agent.TurnEnded:
 		r.open = false
 		r.end = b
 		r.steps, r.usage = r.steps+b.Steps, r.usage.Add(b.Usage)
 		r.add(b.Usage, b.Cost)
 	case agent.ChildEnded:
-		put(&r.agents, b.Child, b.Outcome)
+		put(&r.agents, b.Child, agent.Outcome{Usage: b.Outcome.Usage, Cost: b.Outcome.Cost})
 	}
 }
 
@@ -140,7 +136,7 @@ func (r *Results) used(model string, u agent.Usage, cost *agent.Money) {
 	}
 	m := r.models[model]
 	if m == nil {
-		m = &modelSpent{}
+		m = &modelSpent{} // of one too many, nothing is counted
 		put(&r.models, model, m)
 	}
 	m.usage = m.usage.Add(u)
@@ -162,22 +158,20 @@ func (r *Results) add(u agent.Usage, cost *agent.Money) {
 
 func (r *Results) decided(b agent.CallDecided) {
 	c, d := b.Proposal.Call, b.Decision
-	r.calls[c.ID] = c
 	if d.Verdict == agent.Allow {
 		return
 	}
 	hook := d.Code == agent.ErrBlockedByHook || strings.HasPrefix(d.By, "hook:")
-	r.denied = append(r.denied, Denial{Call: c, By: d.By, Reason: d.Reason, Code: d.Code, Hook: hook})
+	r.denied = capped(append(r.denied, Denial{Call: c, By: d.By, Reason: d.Reason, Code: d.Code, Hook: hook}))
 }
 
-func (r *Results) finished(b agent.CallFinished) {
+func (r *Results) finished(b agent.CallFinished, c *Call) {
 	e := b.Result.Error
 	r.gone = r.gone || b.Result.ID == r.waited && e != nil && e.Code == agent.ErrToolNotFound
 	r.cutCall = e != nil && e.Code == agent.ErrAborted
-	if c, ok := r.calls[b.Result.ID]; ok && b.Tool == agent.FormTool && b.Result.Status == agent.StatusOK {
+	if c != nil && c.Verdict != "" && b.Tool == agent.FormTool && b.Result.Status == agent.StatusOK {
 		r.formed = c.Input
 	}
-	delete(r.calls, b.Result.ID)
 }
 
 // End is how the newest turn has ended; a turn that was left open with a call that was
@@ -374,5 +368,15 @@ func (o *Result) Describe(models []agent.ModelInfo) {
 		}
 		used.Window, used.MaxOut, used.Provider = models[i].Window, models[i].MaxOut, models[i].Provider
 		o.ModelUsage[name] = used
+	}
+}
+
+// put sets a value in a map that holds at most maxOpen.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	if _, known := (*m)[k]; known || len(*m) < maxOpen {
+		(*m)[k] = v
 	}
 }

@@ -6,147 +6,47 @@ import (
 
 	"dure/agent"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 )
 
-// view draws the events of one session. It is a fold: what it knows comes from
-// events alone.
-type view struct {
-	t       text.Catalog
-	s       *screen
-	workdir string
-	own     map[string]bool // inputs that stand on the screen already
-
-	// What the session is.
-	model, title string
-	mode         agent.Mode
-	work         *agent.Profile // what holds for its kind of work; nil = not known
-	opened       time.Time      // when it began
-	totals       totals
-
-	// What it does.
-	running  bool
-	begun    bool // a turn has begun and not ended, in the log
-	dropped  bool // an input of that turn was
-	answer   answer
-	calls    map[string]agent.Call // decided, not finished
-	asks     []agent.ApprovalAsked // open, oldest first
-	children map[string]string     // agents that work: ID to type
-	activity string                // what goes on right now; "" while text arrives
-	since    time.Time             // when that began
-
-	// What was last said, for those who come back.
-	plan                  *agent.StoodPlan // the newest
-	planning              agent.PlanMode   // as it was changed; "" = as the settings have it
-	lastInput, lastAnswer string
-	lastEnd               agent.EndReason
-}
-
-// totals are what a session has used.
-type totals struct {
-	turns   int
-	usage   agent.Usage
-	cost    agent.Money
-	unknown bool // some of it has no known price
-}
-
-func (t *totals) add(e agent.TurnEnded) {
-	t.turns++
-	t.usage = t.usage.Add(e.Usage)
-	if e.Cost == nil {
-		t.unknown = t.unknown || e.Usage != (agent.Usage{})
-		return
-	}
-	t.cost += *e.Cost
+// painter draws the events of one session.
+type painter struct {
+	*view.View
+	t      text.Catalog
+	s      *screen
+	own    map[string]bool // inputs that are on the screen already
+	answer answer
 }
 
 // recapEvents is how many events at the end of a long session are read to show where it
 // stands: about eighty steps.
 const recapEvents = 300
 
-// known returns what a long session has come to, as its row says; nil when it is short,
+// known returns the totals of a long session, as its row has them; nil when it is short,
 // or something goes on in it: then all of it is read.
-func known(info agent.SessionInfo) *totals {
+func known(info agent.SessionInfo) *view.Totals {
 	if info.Head <= recapEvents || info.Status != "idle" {
 		return nil
 	}
-	t := totals{turns: info.Turns, usage: info.Usage, unknown: info.Cost == nil}
+	t := view.Totals{Turns: info.Turns, Usage: info.Usage, Unknown: info.Cost == nil}
 	if info.Cost != nil {
-		t.cost = *info.Cost
+		t.Cost = *info.Cost
 	}
 	return &t
 }
 
-func newView(t text.Catalog, s *screen, workdir string) *view {
-	return &view{t: t, s: s, workdir: workdir, own: map[string]bool{}, calls: map[string]agent.Call{}}
+func newPainter(t text.Catalog, s *screen, workdir string) *painter {
+	v := view.New("", view.Limits{})
+	v.Workdir = workdir
+	return &painter{View: v, t: t, s: s, own: map[string]bool{}}
 }
 
 // glyph returns a sign where the terminal shows signs, and a word elsewhere.
-func (v *view) glyph(sign string, word text.Key) string {
+func (v *painter) glyph(sign string, word text.Key) string {
 	if v.s.term.Escapes {
 		return sign
 	}
 	return v.t.Say(word)
-}
-
-// fold takes in what happened before we came, without drawing it.
-func (v *view) fold(e agent.Event) {
-	switch b := e.Body.(type) {
-	case agent.InputAdded:
-		if b.Origin == "" {
-			v.lastInput = b.Text
-		}
-	case agent.ModelAnswered:
-		if b.Purpose == "" && b.Said() != "" {
-			v.lastAnswer = b.Said()
-		}
-	default:
-		v.track(e)
-	}
-}
-
-// track takes in what changes the state but not, by itself, the screen.
-func (v *view) track(e agent.Event) {
-	switch b := e.Body.(type) {
-	case agent.SessionOpened:
-		v.model, v.mode = either(b.Model, v.model), either(b.Mode, v.mode)
-		v.workdir, v.title = either(b.Workdir, v.workdir), either(b.Title, v.title)
-		if b.Work != nil {
-			v.work = b.Work
-		}
-		if e.Seq == 1 {
-			v.opened = e.Time
-		}
-	case agent.SettingsChanged:
-		v.model, v.mode, v.title = either(b.Model, v.model), either(b.Mode, v.mode), either(b.Title, v.title)
-		v.planning = either(b.Plan, v.planning)
-	case agent.InputAdded:
-		v.running = true // its turn starts, or goes on
-	case agent.TurnStarted:
-		v.running, v.begun, v.dropped = true, true, false
-		v.do(text.Waiting, e.Time)
-	case agent.TurnEnded:
-		v.running, v.begun, v.asks, v.lastEnd = false, false, nil, b.Reason
-		v.totals.add(b)
-		clear(v.calls)
-	case agent.PlanProposed, agent.PlanChanged, agent.PlanDecided:
-		v.planned(e)
-	case agent.CallDeferred:
-		v.running = false // until somebody goes on with it
-	case agent.CallDecided:
-		if b.Decision.Verdict == agent.Allow {
-			v.calls[b.Proposal.Call.ID] = b.Proposal.Call
-		}
-	case agent.ApprovalAsked:
-		v.calls[b.Proposal.Call.ID] = b.Proposal.Call
-		v.asks = append(v.asks, b)
-	case agent.ApprovalResolved:
-		for i, a := range v.asks {
-			if a.ID == b.ID {
-				v.asks = append(v.asks[:i:i], v.asks[i+1:]...)
-				break
-			}
-		}
-	}
 }
 
 func either[T ~string](a, b T) T {
@@ -156,51 +56,76 @@ func either[T ~string](a, b T) T {
 	return b
 }
 
-// do sets what goes on.
-func (v *view) do(k text.Key, since time.Time) { v.activity, v.since = v.t.Say(k), since }
+// doing says what goes on; "" while text arrives.
+func doing(t text.Catalog, d view.Doing) string {
+	switch d.What {
+	case view.Waiting:
+		return t.Say(text.Waiting)
+	case view.Thinking:
+		return t.Say(text.Thinking)
+	case view.Calling, view.Executing:
+		return toolName(d.Tool)
+	case view.Hooking:
+		return hookDoes(t, *d.Hook)
+	}
+	return ""
+}
+
+// activity is the line about what goes on.
+func (v *painter) activity() string {
+	d := v.Turn.Doing
+	switch d.What {
+	case view.Executing:
+		return toolName(d.Tool) + " " + mainArg(*d.Call, v.Workdir)
+	case view.Failing: // another attempt follows
+		d.What = view.Waiting
+	}
+	return doing(v.t, d)
+}
 
 // event draws an event.
-func (v *view) event(e agent.Event) {
-	v.track(e)
+func (v *painter) event(e agent.Event) {
+	rows := v.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.InputAdded:
 		v.input(b)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			v.answer.begin(b.Attempt)
-			v.do(text.Waiting, e.Time)
 		}
 	case agent.Fragment:
-		v.fragment(b, e.Time)
+		v.fragment(b)
 	case agent.ModelAnswered:
 		if b.Purpose == "" {
 			v.answered(b)
-			v.do(text.Waiting, e.Time)
 		}
 	case agent.ModelFailed:
 		if b.Purpose == "" {
 			v.modelFailed(b)
-			v.do(text.Waiting, e.Time)
 		}
 	case agent.CallStarted:
-		v.activity, v.since = toolName(b.Tool)+" "+mainArg(v.calls[b.ID], v.workdir), e.Time
 	case agent.CallFinished:
-		v.finished(b)
-		v.do(text.Waiting, e.Time)
+		if len(rows) > 0 { // else it was drawn
+			v.finished(b, rows[0].Call)
+		}
 	case agent.TurnEnded:
 		v.turnEnded(b)
+	case agent.ChildEnded:
+		kind := ""
+		for _, r := range rows {
+			if r.Child != nil {
+				kind = r.From
+			}
+		}
+		v.note(dim, v.t.Say(text.ChildDone, "agent", text.OneLine(kind), "reason", string(b.Outcome.Reason)))
 	default:
 		v.remark(e.Body)
 	}
 }
 
 // remark draws what is said beside the conversation.
-func (v *view) remark(b agent.Body) {
+func (v *painter) remark(b agent.Body) {
 	switch b := b.(type) {
-	case agent.HookStarted:
-		if !b.Async {
-			v.activity = hookDoes(v.t, b)
-		}
 	case agent.HookRan:
 		v.hookRan(b)
 	case agent.RulesGranted:
@@ -210,17 +135,16 @@ func (v *view) remark(b agent.Body) {
 			v.note(plain, v.t.Say(text.RuleTaken, "rule", text.OneLine(bounded(rule))))
 		}
 	case agent.CallDeferred:
-		v.note(yellow, deferredLine(v.t, b, v.workdir))
+		v.note(yellow, deferredLine(v.t, b, v.Workdir))
 	case agent.SkillActivated:
 		v.note(dim, skillLine(v.t, b))
 	case agent.SkillCompleted:
 		v.skillDone(b)
 	case agent.InputDropped:
 		delete(v.own, b.Input)
-		v.dropped = true
 		v.note(yellow, droppedLine(v.t, b))
 	case agent.InputQueued:
-		if v.own[b.Input] && v.begun { // else hooks look at it first
+		if v.own[b.Input] && v.Turn.Open { // else hooks look at it first
 			v.note(dim, v.t.Say(text.Queued))
 		}
 	case agent.SettingsChanged:
@@ -264,23 +188,8 @@ func (v *view) remark(b agent.Body) {
 		v.planNote(b)
 	case agent.Rated:
 		v.note(dim, ratedLine(v.t, b))
-	case agent.ChildOpened, agent.ChildEnded, agent.CrewProgressed:
-		v.agentNote(b)
-	}
-}
-
-// agentNote tells of agents that work for the session.
-func (v *view) agentNote(b agent.Body) {
-	switch b := b.(type) {
 	case agent.ChildOpened:
-		if v.children == nil {
-			v.children = map[string]string{}
-		}
-		v.children[b.Child] = b.Agent
 		v.note(dim, v.t.Say(text.ChildStarted, "agent", text.OneLine(b.Agent), "title", text.OneLine(bounded(b.Title))))
-	case agent.ChildEnded:
-		v.note(dim, v.t.Say(text.ChildDone, "agent", text.OneLine(v.children[b.Child]), "reason", string(b.Outcome.Reason)))
-		delete(v.children, b.Child)
 	case agent.CrewProgressed:
 		if b.Status != "running" {
 			v.note(dim, CrewLine(v.t, b))
@@ -288,7 +197,7 @@ func (v *view) agentNote(b agent.Body) {
 	}
 }
 
-func (v *view) settings(b agent.SettingsChanged) {
+func (v *painter) settings(b agent.SettingsChanged) {
 	if b.Model != "" {
 		v.note(dim, v.t.Say(text.ModelNow, "model", text.OneLine(b.Model)))
 	}
@@ -304,12 +213,12 @@ func (v *view) settings(b agent.SettingsChanged) {
 }
 
 // note draws a remark.
-func (v *view) note(st style, msg string) {
+func (v *painter) note(st style, msg string) {
 	v.s.line(2, part{st, v.glyph("· ", text.LabelNote) + msg})
 }
 
 // fault draws an error with what to do about it.
-func (v *view) fault(message, fix string) {
+func (v *painter) fault(message, fix string) {
 	v.s.line(2, part{red, v.t.Say(text.Error, "message", text.Clean(message))})
 	if fix != "" {
 		v.s.line(2, part{plain, "  " + text.Clean(fix)})
@@ -317,7 +226,7 @@ func (v *view) fault(message, fix string) {
 }
 
 // input draws what somebody said, unless it was said here.
-func (v *view) input(b agent.InputAdded) {
+func (v *painter) input(b agent.InputAdded) {
 	if v.own[b.Input] {
 		delete(v.own, b.Input)
 		return
@@ -334,20 +243,22 @@ func (v *view) input(b agent.InputAdded) {
 
 // finished draws a call and what came of it, in one line and the change that it
 // made.
-func (v *view) finished(b agent.CallFinished) {
-	c := v.calls[b.Result.ID]
-	delete(v.calls, b.Result.ID)
+func (v *painter) finished(b agent.CallFinished, call *view.Call) {
+	var c agent.Call
+	if call.Verdict == agent.Allow || call.Asked { // else why it was denied is enough
+		c = call.Call
+	}
 	v.stopThinking()
 	sign, st := v.glyph("● ", text.LabelTool), green
 	if b.Result.Failed() {
 		sign, st = v.glyph("✗ ", text.LabelTool), red
 	}
 	parts := []part{{st, sign}, {bold, toolName(either(b.Tool, c.Tool))}}
-	if arg := mainArg(c, v.workdir); arg != "" {
+	if arg := mainArg(c, v.Workdir); arg != "" {
 		const least = 12
 		parts = append(parts, part{plain, " " + text.Cut(arg, max(v.s.usable()*2/3, least))})
 	}
-	changed := patch(b.Result)
+	changed := patch(call.Changes)
 	what := summary(v.t, b)
 	if len(changed) > 0 && !b.Result.Failed() {
 		what = counted(changed)
@@ -365,7 +276,7 @@ func (v *view) finished(b agent.CallFinished) {
 }
 
 // change draws the lines of a change, at most limit of them, each as shown makes it.
-func (v *view) change(lines []string, limit int, shown func(line string) string) {
+func (v *painter) change(lines []string, limit int, shown func(line string) string) {
 	for i, l := range lines {
 		if i == limit {
 			v.s.line(4, part{dim, "    " + v.t.Say(text.MoreLines, "n", len(lines)-limit)})
@@ -380,11 +291,11 @@ func (v *view) change(lines []string, limit int, shown func(line string) string)
 }
 
 // turnEnded draws how a turn ended.
-func (v *view) turnEnded(b agent.TurnEnded) {
+func (v *painter) turnEnded(b agent.TurnEnded) {
 	v.stopThinking()
 	v.answer.end()
 	v.s.startLine()
-	if v.dropped && b.Steps == 0 && b.Reason == agent.EndStopped {
+	if v.Turn.Dropped && b.Steps == 0 && b.Reason == agent.EndStopped {
 		v.s.newline(false) // why nothing came of it has been said
 		return
 	}

@@ -1,0 +1,102 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"dure/agent"
+)
+
+// trim cuts the rows that the event before has changed, as far as they are over, and drops
+// the oldest rows beyond the limits.
+func (v *View) trim() {
+	for _, r := range v.changed {
+		if r.moved = false; !r.Open && !r.Gone {
+			v.bytes -= r.size
+			r.size = r.cut(v.limits.Text)
+			v.bytes += r.size
+		}
+	}
+	clear(v.changed)
+	v.changed = v.changed[:0]
+	n := 0
+	for n < len(v.rows) && (len(v.rows)-n > v.limits.Rows || v.bytes > v.limits.Bytes) {
+		v.bytes -= v.rows[n].size
+		v.rows[n].Gone = true
+		n++
+	}
+	if n > 0 {
+		v.close(func(r *Row) bool { return r.Gone })
+		v.rows, v.Left = slices.Delete(v.rows, 0, n), v.Left+n
+	}
+}
+
+// cut leaves of a long row the beginning of its texts. It returns how long the row is as JSON.
+func (r *Row) cut(limit int) int {
+	r.text.Reset()
+	switch b := r.Body.(type) { // what the model reads is not shown
+	case agent.ContextAdded:
+		b.Text, b.Blocks = "", nil
+		r.Body = b
+	case agent.ContextCompacted:
+		b.Head, b.Trimmed = nil, nil
+		r.Body = b
+	}
+	whole := r.length()
+	if whole <= limit {
+		return whole
+	}
+	short := Row{
+		ID: r.ID, Seq: r.Seq, Kind: r.Kind, Time: r.Time, Size: whole, upto: r.upto,
+		Of: clip(r.Of, limit), From: clip(r.From, limit), Text: clip(r.Text, limit), Event: r.Event,
+	}
+	if c := r.Call; c != nil {
+		short.Call = &Call{Call: agent.Call{ID: short.Of, Tool: clip(c.Tool, limit)}, State: c.State, Verdict: c.Verdict, Millis: c.Millis}
+		if len(c.Input) <= limit {
+			short.Call.Input = c.Input
+		}
+		if was := c.Result; was != nil {
+			short.Call.Result = &agent.Result{Status: was.Status, Text: clip(was.Text, limit), Fence: was.Fence, Spill: was.Spill}
+		}
+	}
+	if a := r.Ask; a != nil {
+		short.Ask = &Ask{Answer: a.Answer}
+		short.Ask.Reason = clip(a.Reason, limit)
+		short.Ask.Proposal.Call.Tool = clip(a.Proposal.Call.Tool, limit)
+	}
+	if c := r.Child; c != nil {
+		short.Child = &ChildSession{View: c.View}
+		short.Child.Title, short.Child.Prompt = clip(c.Title, limit), clip(c.Prompt, limit)
+		if o := c.Outcome; o != nil {
+			short.Child.Outcome = &agent.Outcome{Reason: o.Reason, Text: clip(o.Text, limit), Usage: o.Usage, Cost: o.Cost, Steps: o.Steps, Calls: o.Calls}
+		}
+	}
+	if p := r.Plan; p != nil {
+		short.Plan = &agent.StoodPlan{Seq: p.Seq, Edits: p.Edits, State: p.State}
+	}
+	*r = short
+	return r.length()
+}
+
+// length is how long a row is as JSON, without the view of a child. What cannot be encoded
+// leaves no row.
+func (r *Row) length() int {
+	if r.Child != nil {
+		defer func(c *ChildSession, v *View) { c.View = v }(r.Child, r.Child.View)
+		r.Child.View = nil
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		*r = Row{ID: r.ID, Seq: r.Seq, Kind: r.Kind, upto: r.upto}
+	}
+	return len(data)
+}
+
+// clip returns the beginning of a text, and keeps nothing of the rest.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.Clone(strings.ToValidUTF8(s[:limit], ""))
+}
