@@ -91,6 +91,17 @@ func (m Message) Text() string {
 	return s.String()
 }
 
+// Thought returns the text of the thinking blocks, joined without a separator.
+func (m Message) Thought() string {
+	thought := ""
+	for _, b := range m.Blocks {
+		if b.Type == ThinkingBlock {
+			thought += b.Text
+		}
+	}
+	return thought
+}
+
 // Calls returns the tool calls in the order the model made them.
 func (m Message) Calls() []Call {
 	var calls []Call

@@ -329,13 +329,7 @@ func (v *view) say(kind, words string) {
 // answered tells what of an answer has not been told yet: live pieces may be missing.
 func (v *view) answered(b agent.ModelAnswered) {
 	v.last = b.Stop
-	thought := ""
-	for _, part := range b.Message.Blocks {
-		if part.Type == agent.ThinkingBlock {
-			thought += part.Text
-		}
-	}
-	v.rest("agent_thought_chunk", thought, v.shown.thinking.String())
+	v.rest("agent_thought_chunk", b.Message.Thought(), v.shown.thinking.String())
 	v.rest("agent_message_chunk", b.Said(), v.shown.text.String())
 	for _, c := range b.Message.Calls() {
 		v.announce(c)

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 )
 
 // present shows the oldest open approval, unless it is on show, and takes away
@@ -24,7 +25,7 @@ func (ch *chat) present() {
 		ch.leaveIfDone()
 		return
 	}
-	ask := ch.v.Asks[0]
+	ask := ch.v.Asks[0].ApprovalAsked
 	if ask.ID == ch.asking {
 		return
 	}
@@ -135,7 +136,7 @@ func offersOf(ask agent.ApprovalAsked) []offer {
 func (ch *chat) offers() []offer {
 	for _, a := range ch.v.Asks {
 		if a.ID == ch.asking {
-			return offersOf(a)
+			return offersOf(a.ApprovalAsked)
 		}
 	}
 	return nil
@@ -364,6 +365,6 @@ func (ch *chat) resolve(ctx context.Context, answer agent.Resolve) {
 	if !ch.send(ctx, answer) {
 		return
 	}
-	ch.v.Asks = slices.DeleteFunc(ch.v.Asks, func(a agent.ApprovalAsked) bool { return a.ID == id })
+	ch.v.Asks = slices.DeleteFunc(ch.v.Asks, func(a *view.Ask) bool { return a.ID == id })
 	ch.present()
 }

@@ -10,6 +10,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 	"dure/internal/state/plan"
 )
 
@@ -27,7 +28,7 @@ func isPlan(s string) bool {
 
 // asksPlan reports whether the question on show is about a plan.
 func (ch *chat) asksPlan() bool {
-	return slices.ContainsFunc(ch.v.Asks, func(a agent.ApprovalAsked) bool { return a.ID == ch.asking && isPlanCall(a.Proposal.Call) })
+	return slices.ContainsFunc(ch.v.Asks, func(a *view.Ask) bool { return a.ID == ch.asking && isPlanCall(a.Proposal.Call) })
 }
 
 // planNote draws what became of a plan. A plan as such is drawn with its question.

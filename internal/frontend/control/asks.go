@@ -118,9 +118,9 @@ func (c *conn) hookCallback(r *request) {
 }
 
 // approval puts what the session asks to the host.
-func (s *session) approval(e agent.Event, b agent.ApprovalAsked) {
+func (s *session) approval(seq int64, b agent.ApprovalAsked) {
 	if !s.c.host.CanUseTool {
-		s.other(e) // somebody else answers it
+		s.other(agent.Event{Seq: seq, Body: b}) // somebody else answers it
 		return
 	}
 	in := b.Proposal.Call.Input
@@ -137,7 +137,7 @@ func (s *session) approval(e agent.Event, b agent.ApprovalAsked) {
 	s.begun[b.ID] = a
 	s.mu.Unlock()
 	d := protocol.CanUseToolData{
-		Seq: e.Seq, Call: b.Proposal.Call.ID, Tool: b.Proposal.Call.Tool, Input: in, Reason: b.Reason, Rule: b.Rule, Child: b.Child,
+		Seq: seq, Call: b.Proposal.Call.ID, Tool: b.Proposal.Call.Tool, Input: in, Reason: b.Reason, Rule: b.Rule, Child: b.Child,
 		Timeout: s.c.host.CanUseToolTimeout,
 	}
 	d.Diff, _ = cut(b.Diff, maxDiff)

@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"dure/agent"
@@ -18,50 +17,43 @@ const (
 	maxEvent = 32 << 10  // of an event that is told as it is
 )
 
-// fold is what is known of the turn that runs.
+// fold is what is known of the session, and of the turn that runs.
 type fold struct {
-	calls   map[string]agent.CallDecided // allowed, not over, by ID
-	results *view.View
-	read    []*request // messages of the host that the model has read in the turn
-	turns   int
-	past    bool          // of events from before the connection
-	asked   []agent.Event // approvals that were asked then, and are not answered
+	*view.View
+	read  []*request // messages of the host that the model has read in the turn
+	turns int
+	past  bool // of events from before the connection
 }
 
 // events tells the host of the session's events.
 func (s *session) events() error {
-	after := s.sess.Info.Head
+	head := s.sess.Info.Head
+	after := head
 	if live := s.sess.Info.Status; live == "running" || live == "waiting" {
 		after = 0 // what runs, and what is asked, was begun before
 	}
-	s.fold.calls, s.fold.results = map[string]agent.CallDecided{}, view.New(s.sess.Info.ID, view.Limits{})
+	s.fold.View = view.New(s.sess.Info.ID, view.Limits{})
 	for e, err := range s.sess.Events(s.life, after) {
 		if err != nil {
 			return err
 		}
-		s.fold.past = !e.Live() && e.Seq <= s.sess.Info.Head
-		s.fold.apply(e)
+		s.fold.past = !e.Live() && e.Seq <= head
+		if b, ok := e.Body.(agent.TurnStarted); ok && b.Attempt == 0 { // else it is the turn that it was
+			s.fold.Begin()
+		}
+		s.fold.Apply(e)
 		s.event(e)
-		if e.Seq == s.sess.Info.Head {
+		if e.Seq == head {
 			s.fold.past = false
-			for _, was := range s.fold.asked {
-				s.event(was)
+			for _, a := range s.fold.Asks {
+				s.approval(a.Seq, a.ApprovalAsked)
 			}
-			s.fold.asked = nil
 		}
 	}
 	return nil
 }
 
-// apply takes in an event. A turn that goes on is the one that it was.
-func (f *fold) apply(e agent.Event) {
-	if b, ok := e.Body.(agent.TurnStarted); ok && b.Attempt == 0 {
-		f.results.Begin()
-	}
-	f.results.Apply(e)
-}
-
-// event tells of one event, and takes it in.
+// event tells of one event.
 func (s *session) event(e agent.Event) {
 	switch b := e.Body.(type) {
 	case agent.Fragment:
@@ -81,29 +73,31 @@ func (s *session) event(e agent.Event) {
 	case agent.ModelAnswered:
 		s.answered(e, b)
 	case agent.CallDecided:
-		s.decided(e, b)
+		if b.Decision.Verdict != agent.Allow {
+			s.other(e)
+		}
 	case agent.CallStarted:
-		d := s.fold.calls[b.ID]
-		s.put(protocol.TypeToolUseStart, protocol.ToolUseStartData{
-			Seq: e.Seq, ID: b.ID, Tool: b.Tool, Input: within1MiB(d.Proposal.Call.Input), By: d.Decision.By,
-		})
+		d := protocol.ToolUseStartData{Seq: e.Seq, ID: b.ID, Tool: b.Tool}
+		if c := s.fold.Call(b.ID); c != nil {
+			d.Input, d.By = within1MiB(c.Input), c.By
+		}
+		s.put(protocol.TypeToolUseStart, d)
 	case agent.CallFinished:
-		delete(s.fold.calls, b.Result.ID)
 		s.result(e.Seq, b.Result.ID, b.Tool, b.Result, b.Result.Handle, b.Millis)
 	case agent.CallSettled:
 		s.result(e.Seq, b.ID, b.Tool, b.Result, b.Handle, 0)
 	case agent.CallDeferred:
 		s.ended(e.Seq, "deferred", b.Reason)
 	case agent.TurnEnded:
-		s.turnEnded(e, b)
-	case agent.ApprovalAsked:
-		if s.fold.past {
-			s.fold.asked = append(s.fold.asked, e)
-			return
+		if !s.fold.past {
+			s.fold.turns++
 		}
-		s.approval(e, b)
+		s.ended(e.Seq, string(b.Reason), b.Error)
+	case agent.ApprovalAsked:
+		if !s.fold.past {
+			s.approval(e.Seq, b)
+		}
 	case agent.ApprovalResolved:
-		s.fold.asked = slices.DeleteFunc(s.fold.asked, func(was agent.Event) bool { return was.Body.(agent.ApprovalAsked).ID == b.ID })
 		s.resolved(b)
 		s.other(e)
 	case agent.FilesRewound:
@@ -211,25 +205,11 @@ func (s *session) answered(e agent.Event, b agent.ModelAnswered) {
 	}
 	m := protocol.AssistantMessageData{Seq: e.Seq, Model: b.Model, StopReason: string(b.Stop), Usage: usageOf(b.Usage), Cost: dollars(b.Cost)}
 	m.Text, m.Truncated = cut(b.Said(), maxText)
-	var thought strings.Builder
-	for _, block := range b.Message.Blocks {
-		if block.Type == agent.ThinkingBlock {
-			thought.WriteString(block.Text)
-		}
-	}
-	m.Thinking, _ = cut(thought.String(), maxText)
+	m.Thinking, _ = cut(b.Message.Thought(), maxText)
 	for _, c := range b.Message.Calls() {
 		m.Calls = append(m.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Input: within1MiB(c.Input)})
 	}
 	s.put(protocol.TypeAssistantMessage, m)
-}
-
-func (s *session) decided(e agent.Event, b agent.CallDecided) {
-	if b.Decision.Verdict == agent.Allow {
-		s.fold.calls[b.Proposal.Call.ID] = b
-		return
-	}
-	s.other(e)
 }
 
 func (s *session) result(seq int64, id, tool string, r agent.Result, handle string, millis int64) {
@@ -241,23 +221,15 @@ func (s *session) result(seq int64, id, tool string, r agent.Result, handle stri
 	s.put(protocol.TypeToolResult, d)
 }
 
-func (s *session) turnEnded(e agent.Event, b agent.TurnEnded) {
-	if !s.fold.past {
-		s.fold.turns++
-	}
-	s.ended(e.Seq, string(b.Reason), b.Error)
-	clear(s.fold.calls)
-}
-
 // ended tells what a turn has come to, to each message of the host that was read in it.
 func (s *session) ended(seq int64, status, why string) {
-	end := s.fold.results.End()
+	end := s.fold.End()
 	d := protocol.SessionResultData{
 		Seq: seq, Turn: end.Turn, Status: status, Error: why, Code: cmp.Or(string(end.Problem), string(end.Fail)),
 		Usage: usageOf(end.Usage), Cost: dollars(end.Cost), Steps: end.Steps, Turns: s.fold.turns, Duration: end.Millis,
 	}
-	d.Text, d.Truncated = cut(s.fold.results.Shown(), maxText)
-	for _, no := range s.fold.results.Denied() {
+	d.Text, d.Truncated = cut(s.fold.Shown(), maxText)
+	for _, no := range s.fold.Denied() {
 		d.Denials = append(d.Denials, protocol.Denial{ID: no.Call.ID, Tool: no.Call.Tool, By: no.By, Reason: no.Reason})
 	}
 	asked := s.fold.read

@@ -219,8 +219,7 @@ func (v *View) ask(e agent.Event) {
 		if b.Proposal.Call.Tool == askTool {
 			k = QuestionRow
 		}
-		v.put(e, Row{Kind: k, Of: b.ID, Open: true, Ask: &Ask{ApprovalAsked: b}})
-		v.Asks = capped(append(v.Asks, b))
+		v.Asks = append(v.Asks, v.put(e, Row{Kind: k, Of: b.ID, Open: true, Ask: &Ask{Seq: e.Seq, ApprovalAsked: b}}).Ask)
 	case agent.ApprovalResolved:
 		v.answered(b.ID, &b)
 	}

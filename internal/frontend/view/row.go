@@ -90,6 +90,7 @@ type Call struct {
 
 // Ask is what a person is asked, and the answer.
 type Ask struct {
+	Seq int64 `json:"seq"`
 	agent.ApprovalAsked
 	Answer *agent.ApprovalResolved `json:"answer,omitempty"`
 }
@@ -243,7 +244,7 @@ func (v *View) close(which func(*Row) bool) {
 		r.Open = false
 		v.touch(r)
 		if r.Ask != nil {
-			v.Asks = slices.DeleteFunc(v.Asks, func(a agent.ApprovalAsked) bool { return a.ID == r.Of })
+			v.Asks = slices.DeleteFunc(v.Asks, func(a *Ask) bool { return a == r.Ask })
 		}
 		return true
 	})

@@ -61,7 +61,7 @@ func (r *Row) cut(limit int) int {
 		}
 	}
 	if a := r.Ask; a != nil {
-		short.Ask = &Ask{Answer: a.Answer}
+		short.Ask = &Ask{Seq: a.Seq, Answer: a.Answer}
 		short.Ask.Reason = clip(a.Reason, limit)
 		short.Ask.Proposal.Call.Tool = clip(a.Proposal.Call.Tool, limit)
 	}

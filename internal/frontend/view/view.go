@@ -73,12 +73,12 @@ type State struct {
 	Window  int    `json:"window,omitempty"`  // tokens that the model takes, where an event has it
 	Turn    Turn   `json:"turn"`
 
-	Asks  []agent.ApprovalAsked `json:"asks,omitempty"` // open approvals and questions, the oldest first
-	Queue []Queued              `json:"queue,omitempty"`
-	Tasks []Task                `json:"tasks,omitempty"` // calls that go on in the background
-	Files []agent.FileState     `json:"files,omitempty"` // that calls have seen or written, the newest last
-	Todos json.RawMessage       `json:"todos,omitempty"` // the task list, as its tool takes it
-	Plan  *agent.StoodPlan      `json:"plan,omitempty"`  // the newest
+	Asks  []*Ask            `json:"asks,omitempty"` // open approvals and questions, the oldest first
+	Queue []Queued          `json:"queue,omitempty"`
+	Tasks []Task            `json:"tasks,omitempty"` // calls that go on in the background
+	Files []agent.FileState `json:"files,omitempty"` // that calls have seen or written, the newest last
+	Todos json.RawMessage   `json:"todos,omitempty"` // the task list, as its tool takes it
+	Plan  *agent.StoodPlan  `json:"plan,omitempty"`  // the newest
 }
 
 // Totals are what the turns that have ended have used.
