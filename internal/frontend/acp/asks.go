@@ -24,29 +24,12 @@ const (
 // nobody agrees to what cannot be shown.
 const maxAsked = 256 << 10
 
-// asked takes in a question.
-func (v *view) asked(ctx context.Context, b agent.ApprovalAsked) {
-	v.announce(b.Proposal.Call)
-	v.asks[b.ID] = &ask{ApprovalAsked: b}
-	if !v.past {
-		v.put(ctx, v.asks[b.ID])
-	}
-}
-
-// askAll puts the questions that were open when the session was.
-func (v *view) askAll(ctx context.Context) {
-	for _, a := range v.asks {
-		v.put(ctx, a)
-	}
-}
-
 // put puts a question to the client's person, and has the session told the answer. One that
 // somebody else answers meanwhile is taken back.
-func (v *view) put(ctx context.Context, a *ask) {
-	x, q := v.x, v.question(a.ApprovalAsked)
+func (v *follower) put(ctx context.Context, asked agent.ApprovalAsked) {
+	x, q := v.x, v.question(asked)
 	asking, cancel := context.WithCancel(ctx)
-	a.cancel = cancel
-	asked := a.ApprovalAsked
+	v.asking[asked.ID] = cancel
 	x.helps.Go(func() {
 		defer cancel()
 		r, err := x.resolve(asking, asked, q)
@@ -67,7 +50,7 @@ func refusal(a agent.ApprovalAsked, why string) agent.Resolve {
 }
 
 // question is a call as a person is asked about it.
-func (v *view) question(a agent.ApprovalAsked) toolCall {
+func (v *follower) question(a agent.ApprovalAsked) toolCall {
 	c := a.Proposal.Call
 	q := toolCall{
 		ID: c.ID, Title: v.titleOf(c), Kind: kindOf(c.Tool), Status: callPending,

@@ -13,6 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 )
 
 // The bounds of what is shown of a call, in bytes.
@@ -32,62 +33,71 @@ const (
 	callFailed    = "failed"
 )
 
-// call is one that has been told of.
-type call struct {
-	agent.Call
-	printed string
-	pending bool // it goes on in the background, under a handle
-	handle  string
-	decided bool
-}
-
-// announce tells of a call, or with its input says what it is.
-func (v *view) announce(c agent.Call) *call {
-	k, known := v.calls[c.ID]
-	if !known {
-		k = &call{}
-		v.calls[c.ID] = k
+// announce tells of a call, or with its input says what it is. r is its row, or that of the
+// question about it.
+func (v *follower) announce(r *view.Row, c agent.Call) {
+	was := r.Mark
+	if was >= described || was == announced && len(c.Input) == 0 {
+		return
 	}
-	if known && (len(k.Input) > 0 || len(c.Input) == 0) {
-		return k
+	if r.Mark = announced; len(c.Input) > 0 {
+		r.Mark = described
 	}
-	k.Call = c
 	u := toolCall{
 		Update: "tool_call", ID: c.ID, Title: v.titleOf(c), Kind: kindOf(c.Tool), Status: callPending,
 		Input: raw(c.Input), Locations: v.places(c, agent.Effects{}), Content: v.planned(c),
 	}
-	if known {
+	if was == announced {
 		u.Update = "tool_call_update"
 	}
 	v.tell(u)
-	return k
 }
 
-// called takes in what happens to calls, and plans.
-func (v *view) called(ctx context.Context, e agent.Event) {
+// called takes in what happens to calls, and plans. The first of the rows is that of the call.
+func (v *follower) called(ctx context.Context, e agent.Event, rows []*view.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	r := rows[0]
+	known := r.Call != nil && r.Mark > 0
 	switch b := e.Body.(type) {
 	case agent.CallDecided:
-		v.decided(b)
+		v.announce(r, r.Call.Call)
+		v.decided(r, b)
 	case agent.ApprovalAsked:
-		v.asked(ctx, b)
+		if own := v.Call(b.Proposal.Call.ID); own != nil && b.Child == "" {
+			r = own
+		}
+		v.announce(r, b.Proposal.Call)
+		if !v.past {
+			v.put(ctx, b)
+		}
 	case agent.ApprovalResolved:
-		if a := v.asks[b.ID]; a != nil {
-			if a.cancel != nil {
-				a.cancel()
-			}
-			delete(v.asks, b.ID)
+		if cancel := v.asking[b.ID]; cancel != nil {
+			cancel()
+			delete(v.asking, b.ID)
 		}
 	case agent.CallStarted:
-		if k := v.calls[b.ID]; k != nil {
+		if known {
 			v.tell(toolCall{Update: "tool_call_update", ID: b.ID, Status: callRuns})
 			v.x.begun(b.ID)
 		}
 	case agent.CallOutput:
-		v.output(b)
+		if known {
+			v.tell(toolCall{Update: "tool_call_update", ID: b.ID, Content: []callContent{printed(r.Call.Output)}})
+		}
 	case agent.CallFinished:
-		v.finished(b)
+		switch {
+		case !known: // no model has made it
+		case b.Result.Status == agent.StatusPending:
+			v.tell(toolCall{Update: "tool_call_update", ID: b.Result.ID, Status: callRuns, Content: v.result(r.Call), Output: output(b.Result)})
+		default:
+			v.outcome(r.Call)
+		}
 	case agent.CallSettled:
-		v.settled(b)
+		if known {
+			v.outcome(r.Call)
+		}
 	case agent.PlanProposed:
 		v.plan(b.Body)
 	case agent.PlanChanged:
@@ -95,69 +105,34 @@ func (v *view) called(ctx context.Context, e agent.Event) {
 	}
 }
 
-// decided tells of a call as it will run.
-func (v *view) decided(b agent.CallDecided) {
-	k := v.announce(b.Proposal.Call)
-	if k.decided || b.Decision.Verdict != agent.Allow {
+// decided tells where a call as it will run is at work.
+func (v *follower) decided(r *view.Row, b agent.CallDecided) {
+	if r.Mark == decided || b.Decision.Verdict != agent.Allow {
 		return
 	}
-	k.decided, k.Call = true, b.Proposal.Call
+	r.Mark = decided
 	if at := v.places(b.Proposal.Call, b.Proposal.Effects); len(at) > 0 {
 		v.tell(toolCall{Update: "tool_call_update", ID: b.Proposal.Call.ID, Locations: at})
 	}
 }
 
-// output shows what a call prints while it runs.
-func (v *view) output(b agent.CallOutput) {
-	k := v.calls[b.ID]
-	if k == nil {
-		return
-	}
-	k.printed += b.Text
-	if n := len(k.printed) - maxShown; n > 0 {
-		k.printed = strings.ToValidUTF8(k.printed[n:], "")
-	}
-	v.tell(toolCall{Update: "tool_call_update", ID: b.ID, Content: []callContent{printed(k.printed)}})
-}
-
-// finished tells what came of a call.
-func (v *view) finished(b agent.CallFinished) {
-	k := v.calls[b.Result.ID]
-	if k == nil {
-		return // no model has made it
-	}
-	if b.Result.Status == agent.StatusPending {
-		k.pending, k.handle = true, b.Result.Handle
-		v.tell(toolCall{Update: "tool_call_update", ID: b.Result.ID, Status: callRuns, Content: v.result(k.Call, b.Result), Output: output(b.Result)})
-		return
-	}
-	v.outcome(k, b.Result)
-}
-
-// settled tells what came of a call that went on in the background.
-func (v *view) settled(b agent.CallSettled) {
-	if k := v.calls[b.ID]; k != nil {
-		v.outcome(k, b.Result)
-	}
-}
-
-func (v *view) outcome(k *call, r agent.Result) {
+// outcome tells what came of a call.
+func (v *follower) outcome(c *view.Call) {
 	status := callCompleted
-	if r.Failed() {
+	if c.Result.Failed() {
 		status = callFailed
 	}
-	id, content := k.ID, v.result(k.Call, r)
-	if on := v.x.endedOn(id); on != "" { // it shows what was printed
+	content := v.result(c)
+	if on := v.x.endedOn(c.ID); on != "" { // it shows what was printed
 		content = []callContent{{Type: "terminal", Terminal: on}}
-		if r.Error != nil {
-			b := textBlock(r.Error.Message)
+		if c.Result.Error != nil {
+			b := textBlock(c.Result.Error.Message)
 			content = append(content, callContent{Type: "content", Content: &b})
 		}
 	}
-	v.tell(toolCall{Update: "tool_call_update", ID: id, Status: status, Content: content, Output: output(r)})
-	delete(v.calls, id)
-	if k.Tool == todoTool && !r.Failed() {
-		v.todos(k.Input)
+	v.tell(toolCall{Update: "tool_call_update", ID: c.ID, Status: status, Content: content, Output: output(*c.Result)})
+	if c.Tool == todoTool && !c.Result.Failed() {
+		v.todos(c.Input)
 	}
 }
 
@@ -204,7 +179,7 @@ func kindOf(tool string) string {
 }
 
 // titleOf says in a line what a call does.
-func (v *view) titleOf(c agent.Call) string {
+func (v *follower) titleOf(c agent.Call) string {
 	arg := v.mainOf(c)
 	if arg != "" && c.Tool == "bash__exec" {
 		return text.Cut(arg, maxTitle)
@@ -230,7 +205,7 @@ func nameOf(tool string) string {
 }
 
 // mainOf is what a call is about.
-func (v *view) mainOf(c agent.Call) string {
+func (v *follower) mainOf(c agent.Call) string {
 	for _, key := range []string{"command", "file_path", "pattern", "path", "query", "url", "uri", "description", "name"} {
 		s := field(c.Input, key)
 		if s == "" {
@@ -285,7 +260,7 @@ func output(r agent.Result) json.RawMessage {
 }
 
 // places are the files that a call is about.
-func (v *view) places(c agent.Call, e agent.Effects) (list []location) {
+func (v *follower) places(c agent.Call, e agent.Effects) (list []location) {
 	seen := map[string]bool{}
 	add := func(path string, line int) {
 		if path == "" || len(list) >= maxPlaces {
@@ -320,7 +295,7 @@ func (v *view) places(c agent.Call, e agent.Effects) (list []location) {
 }
 
 // planned is the change that a call would make, as far as its input tells.
-func (v *view) planned(c agent.Call) []callContent {
+func (v *follower) planned(c agent.Call) []callContent {
 	var in struct {
 		Path    string  `json:"file_path"`
 		Content *string `json:"content"`
@@ -363,9 +338,10 @@ func printed(s string) callContent {
 }
 
 // result is what came of a call as a person sees it.
-func (v *view) result(c agent.Call, r agent.Result) (list []callContent) {
+func (v *follower) result(c *view.Call) (list []callContent) {
+	r := c.Result
 	if kindOf(c.Tool) == "edit" && !r.Failed() {
-		if list = v.changes(r.Output); len(list) > 0 {
+		if list = v.changes(view.Changes(r.Output)); len(list) > 0 {
 			return list
 		}
 	}
@@ -389,36 +365,18 @@ func (v *view) result(c agent.Call, r agent.Result) (list []callContent) {
 	return list
 }
 
-// changes are the changes that a call has made to a file.
-func (v *view) changes(output json.RawMessage) (list []callContent) {
-	type file struct {
-		Path  string `json:"filePath"`
-		Patch []struct {
-			Start int      `json:"newStart"`
-			Lines []string `json:"lines"`
-		} `json:"structuredPatch"`
-	}
-	var one file
-	var many struct {
-		Files []file `json:"files"`
-	}
-	if json.Unmarshal(output, &one) != nil {
-		return nil
-	}
-	all := []file{one}
-	if one.Path == "" && json.Unmarshal(output, &many) == nil {
-		all = many.Files
-	}
-	for _, f := range all {
+// changes are the changes that a call has made to files.
+func (v *follower) changes(files []view.FileChange) (list []callContent) {
+	for _, f := range files {
 		if f.Path == "" || len(list) >= maxPlaces {
 			continue
 		}
-		for _, h := range f.Patch {
+		path := f.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(v.x.dir, path)
+		}
+		for _, h := range f.Hunks {
 			was, now := sides(h.Lines)
-			path := f.Path
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(v.x.dir, path)
-			}
 			list = append(list, diff(path, was, now))
 		}
 	}
@@ -481,7 +439,7 @@ func address(m *agent.Media) string {
 }
 
 // todos tells of a task list.
-func (v *view) todos(input json.RawMessage) {
+func (v *follower) todos(input json.RawMessage) {
 	var in struct {
 		Todos []struct {
 			Content string `json:"content"`
@@ -507,7 +465,7 @@ func status(s string) string {
 }
 
 // plan tells of a plan that waits for a decision, or was changed meanwhile.
-func (v *view) plan(p agent.Plan) {
+func (v *follower) plan(p agent.Plan) {
 	out := planUpdate{Kind: "plan", Entries: []planEntry{}}
 	for _, step := range p.Steps {
 		out.Entries = append(out.Entries, planEntry{Content: text.OneLine(step.Text), Priority: "medium", Status: callPending})

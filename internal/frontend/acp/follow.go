@@ -9,36 +9,35 @@ import (
 
 	"dure/agent"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 )
 
-// view is what is known of a session from its events. It belongs to the goroutine that
-// follows them.
-type view struct {
+// follower tells the client of a session what its events show. It belongs to the goroutine
+// that follows them.
+type follower struct {
+	*view.View
 	x    *session
 	past bool // what comes now is history
 	told bool // which its client is told
 
-	calls  map[string]*call // by ID
-	asks   map[string]*ask  // that wait for an answer, by ID
-	shown  said             // what of the answer in progress the client has
-	window int              // of the model, in tokens
+	asking map[string]context.CancelFunc // questions that wait for the client's person, by ID
+	shown  said                          // what of the answer in progress the client has
 	spent  agent.Money
 	priced bool
-	last   agent.StopReason // of the newest answer
-	turned bool             // a turn runs
-	title  string
+	turned bool // a turn runs
 }
+
+// What the client has been told of a call: its mark in the view.
+const (
+	announced = 1 + iota // without its input
+	described
+	decided
+)
 
 // said is what was shown of an answer that is being given.
 type said struct {
 	message        string // ID
 	text, thinking strings.Builder
-}
-
-// ask is a question that waits for the client's person.
-type ask struct {
-	agent.ApprovalAsked
-	cancel context.CancelFunc // nil = it has not been put yet
 }
 
 // update tells the client something about the session.
@@ -48,14 +47,16 @@ func (x *session) update(u any) { x.s.tell("session/update", notification{x.id, 
 // with the session.
 func (x *session) follow(ctx context.Context, told bool) {
 	defer close(x.done)
-	v := &view{x: x, told: told, calls: map[string]*call{}, asks: map[string]*ask{}}
+	v := &follower{View: view.New(x.id, view.Limits{Rows: view.OpenOnly}), x: x, told: told, asking: map[string]context.CancelFunc{}}
 	head := x.sess.Info.Head
 	v.past = head > 0
 	caught := func() {
 		v.past = false
 		close(x.caught)
 		<-x.known
-		v.askAll(ctx)
+		for _, a := range v.Asks { // that were open when the session was
+			v.put(ctx, a.ApprovalAsked)
+		}
 	}
 	if !v.past {
 		caught()
@@ -71,11 +72,7 @@ func (x *session) follow(ctx context.Context, told bool) {
 			caught()
 		}
 	}
-	for _, a := range v.asks {
-		if a.cancel != nil {
-			a.cancel()
-		}
-	}
+	v.unask()
 	if v.past {
 		close(x.caught)
 	}
@@ -93,14 +90,15 @@ func (x *session) follow(ctx context.Context, told bool) {
 }
 
 // tell tells the client something that belongs to the history too.
-func (v *view) tell(u any) {
+func (v *follower) tell(u any) {
 	if !v.past || v.told {
 		v.x.update(u)
 	}
 }
 
 // event takes in an event, and tells the client of it.
-func (v *view) event(ctx context.Context, e agent.Event) {
+func (v *follower) event(ctx context.Context, e agent.Event) {
+	rows := v.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.SessionOpened:
 		v.opened(b)
@@ -114,7 +112,7 @@ func (v *view) event(ctx context.Context, e agent.Event) {
 		v.turned = true
 		v.started()
 	case agent.TurnEnded:
-		v.ended(b)
+		v.ended(b, rows)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			v.shown = said{message: newMessage(b.Turn, b.Step, b.Attempt)}
@@ -123,10 +121,8 @@ func (v *view) event(ctx context.Context, e agent.Event) {
 		v.fragment(b)
 	case agent.ModelAnswered:
 		if b.Purpose == "" {
-			v.answered(b)
+			v.answered(b, rows)
 		}
-	case agent.ContextThreshold:
-		v.window = b.Window
 	case agent.ContextCompacted:
 		v.remark("info", v.x.s.c.Text.Say(text.ACPCompacted, "before", b.Before, "after", b.After))
 	case agent.Note:
@@ -134,34 +130,32 @@ func (v *view) event(ctx context.Context, e agent.Event) {
 	case agent.CallDeferred:
 		v.finish(stopEnd, nil)
 	default:
-		v.called(ctx, e)
+		v.called(ctx, e, rows)
 	}
 }
 
 // remark tells what is said beside the conversation, while it happens.
-func (v *view) remark(level, words string) {
+func (v *follower) remark(level, words string) {
 	if !v.past {
 		v.x.notice(level, words)
 	}
 }
 
-func (v *view) opened(b agent.SessionOpened) {
+func (v *follower) opened(b agent.SessionOpened) {
 	x := v.x
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.mode, x.model = cmp.Or(b.Mode, x.mode), cmp.Or(b.Model, x.model)
-	v.title = cmp.Or(b.Title, v.title)
 	v.turned = false
 }
 
 // changed takes over settings that have changed, by whoever's word.
-func (v *view) changed(ctx context.Context, b agent.SettingsChanged) {
+func (v *follower) changed(ctx context.Context, b agent.SettingsChanged) {
 	x := v.x
 	x.mu.Lock()
 	x.mode, x.model, x.effort = cmp.Or(b.Mode, x.mode), cmp.Or(b.Model, x.model), cmp.Or(b.Effort, x.effort)
 	x.mu.Unlock()
 	if b.Title != "" {
-		v.title = b.Title
 		v.tell(infoUpdate{Kind: "session_info_update", Title: text.OneLine(b.Title)})
 	}
 	if v.past {
@@ -176,7 +170,7 @@ func (v *view) changed(ctx context.Context, b agent.SettingsChanged) {
 }
 
 // input tells what somebody has said. What the client has said it knows.
-func (v *view) input(b agent.InputAdded) {
+func (v *follower) input(b agent.InputAdded) {
 	x := v.x
 	x.mu.Lock()
 	own := false
@@ -200,7 +194,7 @@ func (v *view) input(b agent.InputAdded) {
 }
 
 // dropped says why an input is not answered.
-func (v *view) dropped(b agent.InputDropped) {
+func (v *follower) dropped(b agent.InputDropped) {
 	x := v.x
 	x.mu.Lock()
 	for _, p := range x.prompts {
@@ -214,7 +208,7 @@ func (v *view) dropped(b agent.InputDropped) {
 }
 
 // started stops a turn whose prompt was cancelled before it began.
-func (v *view) started() {
+func (v *follower) started() {
 	x := v.x
 	x.mu.Lock()
 	stop := false
@@ -228,18 +222,12 @@ func (v *view) started() {
 }
 
 // ended ends the prompts of a turn.
-func (v *view) ended(b agent.TurnEnded) {
+func (v *follower) ended(b agent.TurnEnded, rows []*view.Row) {
 	v.turned = false
-	for id, a := range v.asks {
-		if a.cancel != nil {
-			a.cancel()
-		}
-		delete(v.asks, id)
-	}
-	for id, c := range v.calls { // what runs on in the background is told of later
-		if !c.pending {
-			delete(v.calls, id)
-			v.x.endedOn(id)
+	v.unask()
+	for _, r := range rows {
+		if r.Call != nil && r.Mark > 0 {
+			v.x.endedOn(r.Call.ID)
 		}
 	}
 	if v.past {
@@ -260,12 +248,20 @@ func (v *view) ended(b agent.TurnEnded) {
 	case agent.EndFailed:
 		v.finish("", failure(t, b))
 	default:
-		if v.last == agent.StopLength {
+		if v.Stop() == agent.StopLength {
 			v.finish(stopLength, nil)
 			return
 		}
 		v.finish(stopEnd, nil)
 	}
+}
+
+// unask takes back what the client's person is asked.
+func (v *follower) unask() {
+	for _, cancel := range v.asking {
+		cancel()
+	}
+	clear(v.asking)
 }
 
 // failure is why a turn has failed.
@@ -288,7 +284,7 @@ func failure(t text.Catalog, b agent.TurnEnded) error {
 }
 
 // finish ends the prompts that are part of the turn.
-func (v *view) finish(stop string, err error) {
+func (v *follower) finish(stop string, err error) {
 	x := v.x
 	x.mu.Lock()
 	var done []*prompt
@@ -307,7 +303,7 @@ func (v *view) finish(stop string, err error) {
 }
 
 // fragment tells a piece of an answer.
-func (v *view) fragment(b agent.Fragment) {
+func (v *follower) fragment(b agent.Fragment) {
 	switch b.What {
 	case agent.DeltaText:
 		v.shown.text.WriteString(b.Text)
@@ -316,23 +312,26 @@ func (v *view) fragment(b agent.Fragment) {
 		v.shown.thinking.WriteString(b.Text)
 		v.say("agent_thought_chunk", b.Text)
 	case agent.DeltaCall:
-		v.announce(agent.Call{ID: b.Call, Tool: b.Tool})
+		if r := v.Call(b.Call); r != nil {
+			v.announce(r, r.Call.Call)
+		}
 	}
 }
 
-func (v *view) say(kind, words string) {
+func (v *follower) say(kind, words string) {
 	if words != "" {
 		v.tell(chunk{Kind: kind, Content: textBlock(words), Message: v.shown.message})
 	}
 }
 
 // answered tells what of an answer has not been told yet: live pieces may be missing.
-func (v *view) answered(b agent.ModelAnswered) {
-	v.last = b.Stop
+func (v *follower) answered(b agent.ModelAnswered, rows []*view.Row) {
 	v.rest("agent_thought_chunk", b.Message.Thought(), v.shown.thinking.String())
 	v.rest("agent_message_chunk", b.Said(), v.shown.text.String())
-	for _, c := range b.Message.Calls() {
-		v.announce(c)
+	for _, r := range rows {
+		if r.Call != nil && !r.Gone {
+			v.announce(r, r.Call.Call)
+		}
 	}
 	v.shown = said{}
 	v.usage(b)
@@ -340,7 +339,7 @@ func (v *view) answered(b agent.ModelAnswered) {
 
 // rest tells the end of a text of which the client has the beginning. Where it has
 // something else, it is told all of it, as another message.
-func (v *view) rest(kind, all, has string) {
+func (v *follower) rest(kind, all, has string) {
 	end, ok := strings.CutPrefix(all, has)
 	if !ok {
 		v.shown.message = randomID()
@@ -350,7 +349,7 @@ func (v *view) rest(kind, all, has string) {
 }
 
 // usage tells how full the model's window is, and what the session has cost.
-func (v *view) usage(b agent.ModelAnswered) {
+func (v *follower) usage(b agent.ModelAnswered) {
 	if b.Cost != nil {
 		v.spent += *b.Cost
 		v.priced = true
@@ -358,7 +357,7 @@ func (v *view) usage(b agent.ModelAnswered) {
 	if v.past && !v.told {
 		return
 	}
-	size := v.window
+	size := v.Window
 	v.x.mu.Lock()
 	for _, m := range v.x.models {
 		if m.ID == v.x.model || m.ID == b.Model {

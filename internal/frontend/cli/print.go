@@ -70,7 +70,7 @@ func (c *CLI) Print(ctx context.Context, o PrintOptions) error {
 		return err
 	}
 	p := &printer{CLI: c, o: o, sess: sess, began: c.Now(), out: bufio.NewWriterSize(c.Out, 64<<10)}
-	p.result = outcome{View: view.New(sess.Info.ID, view.Limits{}), session: sess.Info.ID, after: sess.Info.Head}
+	p.result = outcome{View: view.New(sess.Info.ID, view.Limits{Rows: view.OpenOnly}), session: sess.Info.ID, after: sess.Info.Head}
 	p.line = progress{c: c, on: o.Progress && o.Format != FormatNDJSON, columns: o.Columns}
 	if warning := c.memoryWarning(ctx, sess.Info.ID); warning != "" {
 		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+warning)
@@ -189,8 +189,8 @@ func (p *printer) verbose(e agent.Event) {
 		return
 	}
 	var c agent.Call
-	if known := p.result.Call(b.Result.ID); known != nil && known.Verdict != "" {
-		c = known.Call
+	if known := p.result.Call(b.Result.ID); known != nil && known.Call.Verdict != "" {
+		c = known.Call.Call
 	}
 	p.line.erase()
 	fmt.Fprintln(p.Err, joined(callLine(c, p.o.Open.Workdir), summary(p.Text, b), millis(b.Millis)))

@@ -32,7 +32,7 @@ func (s *session) events() error {
 	if live := s.sess.Info.Status; live == "running" || live == "waiting" {
 		after = 0 // what runs, and what is asked, was begun before
 	}
-	s.fold.View = view.New(s.sess.Info.ID, view.Limits{})
+	s.fold.View = view.New(s.sess.Info.ID, view.Limits{Rows: view.OpenOnly})
 	for e, err := range s.sess.Events(s.life, after) {
 		if err != nil {
 			return err
@@ -78,8 +78,8 @@ func (s *session) event(e agent.Event) {
 		}
 	case agent.CallStarted:
 		d := protocol.ToolUseStartData{Seq: e.Seq, ID: b.ID, Tool: b.Tool}
-		if c := s.fold.Call(b.ID); c != nil {
-			d.Input, d.By = within1MiB(c.Input), c.By
+		if r := s.fold.Call(b.ID); r != nil {
+			d.Input, d.By = within1MiB(r.Call.Input), r.Call.By
 		}
 		s.put(protocol.TypeToolUseStart, d)
 	case agent.CallFinished:

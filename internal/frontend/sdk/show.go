@@ -83,7 +83,7 @@ func (s *show) reset(h *Host) {
 	if h.prog.Open.Session != "" || h.prog.Open.Fork != "" {
 		s.past = h.sess.Info.Head
 	}
-	s.results = view.New(h.session, view.Limits{})
+	s.results = view.New(h.session, view.Limits{Rows: view.OpenOnly})
 }
 
 // messageID names an answer.

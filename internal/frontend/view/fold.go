@@ -137,7 +137,7 @@ func (v *View) proposed(r *Row, c agent.Call) {
 
 // known returns a call that is not over, or a new one: not only the model makes calls.
 func (v *View) known(e agent.Event, c agent.Call) *Call {
-	r := v.find(c.ID, CallRow)
+	r := v.Call(c.ID)
 	if r == nil {
 		r = v.put(e, Row{Kind: CallRow, Open: true})
 		v.proposed(r, c)
@@ -159,7 +159,7 @@ func (v *View) call(e agent.Event) {
 		c.State = CallRunning
 		v.Turn.Doing = Doing{What: Executing, Tool: b.Tool, Call: &c.Call, Since: e.Time}
 	case agent.CallOutput:
-		if r := v.find(b.ID, CallRow); r != nil {
+		if r := v.Call(b.ID); r != nil {
 			c := v.touch(r).Call
 			c.Output += b.Text
 			if n := len(c.Output) - maxOutput; n > 0 {
@@ -178,8 +178,8 @@ func (v *View) call(e agent.Event) {
 		v.finished(c, b.Result)
 	case agent.CallSettled:
 		v.Tasks = slices.DeleteFunc(v.Tasks, func(t Task) bool { return t.Handle == b.Handle })
-		if c := v.Call(b.ID); c != nil && c.State == CallBackground {
-			v.finished(c, b.Result)
+		if r := v.Call(b.ID); r != nil && r.Call.State == CallBackground {
+			v.finished(r.Call, b.Result)
 		}
 		v.note(e)
 	}
@@ -211,8 +211,8 @@ func (v *View) ask(e agent.Event) {
 	switch b := e.Body.(type) {
 	case agent.ApprovalAsked:
 		v.answered(b.ID, nil)
-		if r := v.find(b.Proposal.Call.ID, CallRow); r != nil && b.Child == "" {
-			c := v.touch(r).Call
+		if b.Child == "" {
+			c := v.known(e, b.Proposal.Call)
 			c.Call, c.State, c.Asked = b.Proposal.Call, CallAsked, true
 		}
 		k := ApprovalRow

@@ -71,7 +71,7 @@ func NewResults(session string) *Results {
 func (r *Results) Begin() { r.turnResults = turnResults{} }
 
 // apply takes in an event; call returns one that is not over. Live events change nothing.
-func (r *Results) apply(e agent.Event, call func(id string) *Call) {
+func (r *Results) apply(e agent.Event, call func(id string) *Row) {
 	switch b := e.Body.(type) {
 	case agent.TurnStarted:
 		if b.Attempt == 0 { // else its answers have been counted
@@ -165,18 +165,21 @@ func (r *Results) decided(b agent.CallDecided) {
 	r.denied = capped(append(r.denied, Denial{Call: c, By: d.By, Reason: d.Reason, Code: d.Code, Hook: hook}))
 }
 
-func (r *Results) finished(b agent.CallFinished, c *Call) {
+func (r *Results) finished(b agent.CallFinished, call *Row) {
 	e := b.Result.Error
 	r.gone = r.gone || b.Result.ID == r.waited && e != nil && e.Code == agent.ErrToolNotFound
 	r.cutCall = e != nil && e.Code == agent.ErrAborted
-	if c != nil && c.Verdict != "" && b.Tool == agent.FormTool && b.Result.Status == agent.StatusOK {
-		r.formed = c.Input
+	if call != nil && call.Call.Verdict != "" && b.Tool == agent.FormTool && b.Result.Status == agent.StatusOK {
+		r.formed = call.Call.Input
 	}
 }
 
 // End is how the newest turn has ended; a turn that was left open with a call that was
 // put aside counts as done.
 func (r *Results) End() agent.TurnEnded { return r.end }
+
+// Stop is why the newest answer ended.
+func (r *Results) Stop() agent.StopReason { return r.stop }
 
 // Aside is the call that was put aside, with which the turn was left open; nil = none was.
 func (r *Results) Aside() *agent.CallDeferred { return r.aside }

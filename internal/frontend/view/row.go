@@ -52,8 +52,12 @@ type Row struct {
 	Event string     `json:"event,omitempty"` // kind of an event
 	Body  agent.Body `json:"body,omitempty"`  // as docs/events.md describes it
 
+	// Mark is for the front-end: what it has shown of the row.
+	Mark int `json:"-"`
+
 	upto  int64 // the event with which it was said
 	size  int   // bytes that were counted
+	left  bool  // it was dropped
 	done  bool  // it was said, and does not change any more
 	moved bool  // it is among the changed rows
 	index int   // of the block of an answer in progress
@@ -130,13 +134,8 @@ func Changes(output json.RawMessage) []FileChange {
 	return []FileChange{out.FileChange}
 }
 
-// Call returns a call that is not over, by its ID; nil = there is none.
-func (v *View) Call(id string) *Call {
-	if r := v.find(id, CallRow); r != nil {
-		return r.Call
-	}
-	return nil
-}
+// Call returns the row of a call that is not over, by its ID; nil = there is none.
+func (v *View) Call(id string) *Row { return v.find(id, CallRow) }
 
 // Rows returns the rows in front of the event before, at most about limit of them, the oldest
 // first: what belongs to one answer stays together. before 0 = the newest ones. more says that
@@ -202,6 +201,9 @@ func (v *View) find(of string, kinds ...Kind) *Row {
 // put adds a row that an event begins.
 func (v *View) put(e agent.Event, r Row) *Row {
 	r.ID, r.Seq, r.Time, r.upto = strconv.FormatInt(e.Seq, 10), e.Seq, e.Time, e.Seq
+	if n := len(v.changed); n > 0 && v.changed[n-1].ID == r.ID { // it begins another one
+		r.ID += ".1"
+	}
 	return v.insert(&r)
 }
 
@@ -252,14 +254,18 @@ func (v *View) close(which func(*Row) bool) {
 
 // remove takes rows out of the transcript.
 func (v *View) remove(which func(*Row) bool) {
-	v.rows = slices.DeleteFunc(v.rows, func(r *Row) bool {
-		if r.Gone = which(r); r.Gone {
-			v.bytes -= r.size
+	gone := func(r *Row) bool {
+		if !r.Gone && which(r) {
+			r.Gone = true
 			v.touch(r)
+			if !r.left {
+				v.bytes -= r.size
+			}
 		}
 		return r.Gone
-	})
-	v.close(func(r *Row) bool { return r.Gone })
+	}
+	v.rows = slices.DeleteFunc(v.rows, gone)
+	v.close(gone)
 }
 
 // rewound takes out what was said after an event.

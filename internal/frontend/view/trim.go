@@ -11,8 +11,9 @@ import (
 // trim cuts the rows that the event before has changed, as far as they are over, and drops
 // the oldest rows beyond the limits.
 func (v *View) trim() {
+	v.drop(max(len(v.rows)-max(v.limits.Rows, 0), 0))
 	for _, r := range v.changed {
-		if r.moved = false; !r.Open && !r.Gone {
+		if r.moved = false; !r.Open && !r.Gone && !r.left {
 			v.bytes -= r.size
 			r.size = r.cut(v.limits.Text)
 			v.bytes += r.size
@@ -20,16 +21,21 @@ func (v *View) trim() {
 	}
 	clear(v.changed)
 	v.changed = v.changed[:0]
-	n := 0
-	for n < len(v.rows) && (len(v.rows)-n > v.limits.Rows || v.bytes > v.limits.Bytes) {
-		v.bytes -= v.rows[n].size
-		v.rows[n].Gone = true
+	n, bytes := 0, v.bytes
+	for n < len(v.rows) && bytes > v.limits.Bytes {
+		bytes -= v.rows[n].size
 		n++
 	}
-	if n > 0 {
-		v.close(func(r *Row) bool { return r.Gone })
-		v.rows, v.Left = slices.Delete(v.rows, 0, n), v.Left+n
+	v.drop(n)
+}
+
+// drop drops the n oldest rows. Those that are open still change.
+func (v *View) drop(n int) {
+	for _, r := range v.rows[:n] {
+		v.bytes -= r.size
+		r.left = true
 	}
+	v.rows, v.Left = slices.Delete(v.rows, 0, n), v.Left+n
 }
 
 // cut leaves of a long row the beginning of its texts. It returns how long the row is as JSON.

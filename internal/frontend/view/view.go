@@ -22,10 +22,13 @@ import (
 // approvals, the answer in progress) is held whole, at most maxOpen of each. The zero value of
 // a field stands for its default.
 type Limits struct {
-	Rows  int // of the transcript: 2000
+	Rows  int // of the transcript: 2000; see [OpenOnly]
 	Bytes int // of the rows that are over: 8 MiB
 	Text  int // bytes of one text of a row that is over: 16 KiB
 }
+
+// OpenOnly as the limit of rows keeps none that are over.
+const OpenOnly = -1
 
 const (
 	maxOpen   = 1000     // calls, approvals, queued inputs, tasks and files
