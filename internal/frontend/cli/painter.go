@@ -295,7 +295,7 @@ func (v *painter) turnEnded(b agent.TurnEnded) {
 	v.stopThinking()
 	v.answer.end()
 	v.s.startLine()
-	if v.Turn.Dropped && b.Steps == 0 && b.Reason == agent.EndStopped {
+	if v.Turn.Dropped != nil && b.Steps == 0 && b.Reason == agent.EndStopped {
 		v.s.newline(false) // why nothing came of it has been said
 		return
 	}

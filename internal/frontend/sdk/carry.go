@@ -131,7 +131,7 @@ func (h *Host) clear(m message, began time.Time) {
 
 // aloneOver is the result of a message that had no turn.
 func (h *Host) aloneOver(words string, began time.Time) {
-	r := h.show.results.Result("")
+	r := h.show.Result("")
 	r.Type, r.Subtype, r.IsError, r.TerminalReason = "result", "success", false, "completed"
 	r.Result, r.Errors, r.NumTurns, r.StopReason, r.Denials, r.Deferred, r.Structured = words, nil, 0, nil, nil, nil, nil
 	r.Usage, r.DurationAPIMS, r.FirstMS = view.ResultUsage{}, 0, 0

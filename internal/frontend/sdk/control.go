@@ -11,10 +11,9 @@ import (
 
 // control is what a host keeps for requests.
 type control struct {
-	asking  map[string]asking              // questions that the host has not answered, by ID
-	earlier map[string]agent.ApprovalAsked // those of before the host's time, until they are put to it
-	inputs  map[string]int64               // messages of the user, and the events that they have become
-	spent   struct{ api, all int64 }       // ms, of all turns
+	asking map[string]asking        // questions that the host has not answered, by ID
+	inputs map[string]int64         // messages of the user, and the events that they have become
+	spent  struct{ api, all int64 } // ms, of all turns
 }
 
 // Powers are what requests need of the program beside the three verbs. They are safe for

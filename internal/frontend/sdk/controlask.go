@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 )
 
 // byHost says who has answered a question that was put to the host.
@@ -169,8 +169,6 @@ func (h *Host) asked(a agent.ApprovalAsked) {
 
 // resolved takes back what the host was asked that is answered.
 func (h *Host) resolved(b agent.ApprovalResolved) {
-	delete(h.earlier, b.ID)
-	delete(h.show.asks, b.ID)
 	if q, ok := h.asking[b.ID]; ok {
 		delete(h.asking, b.ID)
 		q.stop()
@@ -189,17 +187,15 @@ func (h *Host) unasked(child string) {
 	for id, q := range h.asking {
 		if q.child == child {
 			delete(h.asking, id)
-			delete(h.show.asks, id)
 			q.stop()
 		}
 	}
-	maps.DeleteFunc(h.earlier, func(_ string, a agent.ApprovalAsked) bool { return a.Child == child })
 }
 
 // answered says how the session goes on once nobody is asked any more: also in the background,
 // where no turn runs.
 func (h *Host) answered() {
-	if len(h.show.asks) > 0 || h.state != stateAsking {
+	if len(h.show.Asks) > 0 || h.state != stateAsking {
 		return
 	}
 	if jobs, others := h.running(); jobs || others || h.show.busy() {
@@ -208,20 +204,14 @@ func (h *Host) answered() {
 	h.rest()
 }
 
-// before notes a question of before the host's time.
-func (h *Host) before(a agent.ApprovalAsked) {
-	if h.earlier == nil {
-		h.earlier = map[string]agent.ApprovalAsked{}
-	}
-	h.earlier[a.ID] = a
-}
-
-// caughtUp puts the questions to the host that are open since before its time.
+// caughtUp puts the questions to the host that are open since before its time. What a session
+// has used of which this one is a fork was used by that one.
 func (h *Host) caughtUp() {
-	for id, a := range h.earlier {
-		delete(h.earlier, id)
-		h.show.asks[id] = true
-		h.asked(a)
+	if h.prog.Open.Fork != "" {
+		h.show.Results = view.NewResults(h.session)
+	}
+	for _, a := range h.show.Asks {
+		h.asked(a.ApprovalAsked)
 	}
 }
 

@@ -57,7 +57,7 @@ func (h *Host) contextUsage(json.RawMessage) (any, error) {
 	}
 	c, id, p, dir := h.prog.Client, h.session, h.prog.Powers, h.prog.Workdir
 	var used any
-	if u := h.show.results.Result("").Usage; u.Input+u.Output+u.CacheRead+u.CacheWrite > 0 {
+	if u := h.show.Result("").Usage; u.Input+u.Output+u.CacheRead+u.CacheWrite > 0 {
 		used = u
 	}
 	return slow(func(ctx context.Context) (any, error) {
@@ -160,7 +160,7 @@ func memoryFiles(ctx context.Context, c client.Client, session, dir string) []ma
 
 // cost is what the session has used.
 func (h *Host) cost() map[string]any {
-	r := h.show.results.Result("")
+	r := h.show.Result("")
 	r.Describe(h.models())
 	all, models := costs(r)
 	return map[string]any{"total_cost_usd": all, "total_api_duration_ms": h.spent.api, "total_duration_ms": h.spent.all, "model_usage": models}

@@ -5,33 +5,36 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 )
 
 // beatEvery is how often hosts are told of calls that take long.
 const beatEvery = 10 * time.Second
 
-// running is a call that runs.
-type running struct {
-	tool  string
-	kid   *child // whose call it is; nil = of the session itself
-	since time.Time
+// execution is a call that runs.
+type execution struct {
+	*view.Call
+	kid *child // whose call it is; nil = of the session itself
 }
 
-// started notes that a call runs.
-func (h *Host) started(e agent.Event, b agent.CallStarted, kid *child) {
-	h.show.running[b.ID] = running{b.Tool, kid, e.Time}
-	h.beating()
-}
-
-// stopped notes that a call does not run any more.
-func (h *Host) stopped(id string) {
-	delete(h.show.running, id)
-	h.beating()
+func (h *Host) executions() (list []execution) {
+	add := func(v *view.View, kid *child) {
+		for _, r := range v.Open() {
+			if r.Call != nil && r.Call.State == view.CallRunning {
+				list = append(list, execution{r.Call, kid})
+			}
+		}
+	}
+	add(h.show.View, nil)
+	for _, kid := range h.show.kids {
+		add(kid.view, kid)
+	}
+	return list
 }
 
 // beating has the clock run for as long as there is something to tell of.
 func (h *Host) beating() {
-	runs := len(h.show.running)+len(h.show.hooks) > 0
+	runs := len(h.executions())+len(h.show.hooks) > 0
 	switch {
 	case runs && h.beat == nil:
 		h.beat = time.NewTicker(beatEvery)
@@ -54,16 +57,16 @@ type toolProgress struct {
 func (h *Host) beats() {
 	now := h.c.Now()
 	h.hooksRun(now)
-	for id, r := range h.show.running {
-		took := now.Sub(r.since)
+	for _, c := range h.executions() {
+		took := now.Sub(c.Began)
 		if took < beatEvery {
 			continue
 		}
-		p := toolProgress{head: h.head("tool_progress", "", ""), Call: id, Tool: h.prog.Name(r.tool), Seconds: took.Truncate(time.Millisecond).Seconds()}
-		if r.kid != nil {
-			p.Agent = r.kid.agent
-			if r.kid.call != "" {
-				p.Parent = &r.kid.call
+		p := toolProgress{head: h.head("tool_progress", "", ""), Call: c.ID, Tool: h.prog.Name(c.Tool), Seconds: took.Truncate(time.Millisecond).Seconds()}
+		if c.kid != nil {
+			p.Agent = c.kid.agent
+			if c.kid.call != "" {
+				p.Parent = &c.kid.call
 			}
 		}
 		h.out.put(p)

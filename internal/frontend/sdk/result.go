@@ -13,13 +13,6 @@ import (
 	"dure/internal/frontend/view"
 )
 
-// turn is what of a turn no fold has.
-type turn struct {
-	began   time.Time
-	dropped string // why its input does not count
-	status  int    // of the newest failure of the model
-}
-
 // result is the end of a turn.
 type result struct {
 	view.Result
@@ -53,8 +46,8 @@ type origin struct {
 func (h *Host) failure(err error) {
 	h.complain(err)
 	var r view.Result
-	if h.show.results != nil {
-		r = h.show.results.Result("")
+	if h.show.View != nil {
+		r = h.show.Result("")
 	}
 	r.Type, r.Subtype, r.IsError, r.TerminalReason = "result", "error_during_execution", true, "turn_setup_failed"
 	r.Result, r.Errors = "", []string{h.words(err)}
@@ -109,8 +102,8 @@ func (h *Host) ended(at time.Time, b agent.TurnEnded) {
 	if b.Reason != agent.EndDone {
 		why = h.why(b)
 	}
-	r := h.show.results.Result(why)
-	if began := h.show.turn.began; !began.IsZero() {
+	r := h.show.Result(why)
+	if began := h.show.Turn.Began; !began.IsZero() {
 		r.DurationMS = at.Sub(began).Milliseconds()
 	}
 	r.Describe(h.models())
@@ -119,7 +112,7 @@ func (h *Host) ended(at time.Time, b agent.TurnEnded) {
 			ID: h.show.messageID(nil), Type: "message", Role: "assistant", Model: "<synthetic>",
 			Content: []any{textPart{"text", r.Result}}, Usage: tokensOf(agent.Usage{}),
 		}
-		h.out.put(said{head: h.head("assistant", "", ""), Message: m, Error: errorKind(b.Fail, h.show.turn.status), Time: stamp(at)})
+		h.out.put(said{head: h.head("assistant", "", ""), Message: m, Error: errorKind(b.Fail, r.APIErrorStatus), Time: stamp(at)})
 	}
 	if r.IsError {
 		h.complain(errors.New(strings.Join(r.Errors, "\n")))
@@ -139,8 +132,8 @@ func (h *Host) why(b agent.TurnEnded) string {
 		return say(text.TurnLimit, "n", b.Steps)
 	case b.Reason == agent.EndRefused:
 		return say(text.TurnRefused)
-	case b.Reason == agent.EndStopped && h.show.turn.dropped != "":
-		return h.c.Text.Phrase(h.show.turn.dropped)
+	case b.Reason == agent.EndStopped && h.show.Turn.Dropped != nil && h.show.Turn.Dropped.Reason != "":
+		return h.c.Text.Phrase(h.show.Turn.Dropped.Reason)
 	case b.Reason == agent.EndStopped:
 		return say(text.TurnStopped)
 	case b.Fail != "":

@@ -410,7 +410,7 @@ func (h *Host) left(ctx context.Context) int64 {
 func (h *Host) drain(last int64) {
 	timer := time.NewTimer(closeTime)
 	defer timer.Stop()
-	for !h.show.over && (last == 0 || h.show.seen < last) {
+	for !h.show.over && (last == 0 || h.show.Seq < last) {
 		select {
 		case f := <-h.events:
 			h.ahead.Give(f.size)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"dure/agent"
-	"dure/internal/prooftest"
 	"dure/internal/frontend/view"
+	"dure/internal/prooftest"
 )
 
 // numbers is so much JSON in which there is no text that could be cut.

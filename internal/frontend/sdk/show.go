@@ -19,23 +19,20 @@ const (
 
 // show is what messages need to know of the events before them.
 type show struct {
+	*view.View
 	past  int64 // events up to there happened before the host's time
-	seen  int64 // the newest event
 	over  bool  // there are no more
 	open  bool  // a turn runs
 	model string
 	mode  agent.Mode
 
-	sent    map[string]message // that no turn has yet
-	added   map[string]bool    // of those, the ones in the conversation
-	known   map[string]bool    // IDs of all messages that the session has
-	unread  map[string]bool    // inputs of the session's own that no turn has yet; true = they are in the conversation
-	asks    map[string]bool    // questions that wait
-	keys    map[string]string  // of running calls: key to ID
-	calls   map[string]agent.Call
-	kids    map[string]*child // sessions of agents, by ID
-	tasks   map[string]task   // in the background, by ID
-	running map[string]running
+	sent    map[string]message          // that no turn has yet
+	added   map[string]bool             // of those, the ones in the conversation
+	known   map[string]bool             // IDs of all messages that the session has
+	unread  map[string]bool             // inputs of the session's own that no turn has yet; true = they are in the conversation
+	keys    map[string]string           // of running calls: key to ID
+	kids    map[string]*child           // sessions of agents, by ID
+	tasks   map[string]task             // in the background, by ID
 	hooks   map[string]hookRun          // that run, and that the host is told of
 	asked   map[string]bool             // calls that somebody was asked about
 	refused map[string]permissionDenied // calls that are denied, and have no result yet
@@ -47,16 +44,14 @@ type show struct {
 	reading    bool  // it is found out what a message is
 	first      int64 // the event that took in the first message ever; 0 = none did
 
-	turn    turn
-	results *view.View
-	models  []agent.ModelInfo // nil = not asked for yet
+	models []agent.ModelInfo // nil = not asked for yet
 }
 
 // child is the session of an agent.
 type child struct {
 	id, call, agent string
 	request         string
-	after           int64         // the newest event that was shown
+	view            *view.View    // up to the newest event that was shown
 	ended           chan struct{} // closed when it has
 	over            bool          // it has
 	began           time.Time
@@ -76,14 +71,14 @@ func (c *child) mark(s *said) {
 
 func (s *show) reset(h *Host) {
 	*s = show{
-		sent: map[string]message{}, added: map[string]bool{}, known: map[string]bool{}, unread: map[string]bool{}, asks: map[string]bool{}, keys: map[string]string{},
-		calls: map[string]agent.Call{}, kids: map[string]*child{}, tasks: map[string]task{},
-		running: map[string]running{}, hooks: map[string]hookRun{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
+		sent: map[string]message{}, added: map[string]bool{}, known: map[string]bool{}, unread: map[string]bool{}, keys: map[string]string{},
+		kids: map[string]*child{}, tasks: map[string]task{},
+		hooks: map[string]hookRun{}, asked: map[string]bool{}, refused: map[string]permissionDenied{}, model: h.sess.Info.Model, mode: h.prog.Open.Mode,
 	}
 	if h.prog.Open.Session != "" || h.prog.Open.Fork != "" {
 		s.past = h.sess.Info.Head
 	}
-	s.results = view.New(h.session, view.Limits{Rows: view.OpenOnly})
+	s.View = view.New(h.session, view.Limits{Rows: view.OpenOnly})
 }
 
 // messageID names an answer.
@@ -99,7 +94,7 @@ func (s *show) messageID(from *child) string {
 func (s *show) busy() bool { return s.open || len(s.sent) > 0 || s.compacting.id != "" || s.reading }
 
 // behind reports whether there is more of before the host's time than is known yet.
-func (s *show) behind() bool { return s.seen < s.past }
+func (s *show) behind() bool { return s.Seq < s.past }
 
 // said notes that an event has taken a message in.
 func (s *show) said(seq int64) {
@@ -134,8 +129,15 @@ func (h *Host) event(f found) {
 		return
 	}
 	e := f.event
-	s.seen = max(s.seen, e.Seq)
-	defer func() { h.reached.at(s.seen, s.model) }()
+	old := !e.Live() && e.Seq <= s.past
+	if b, ok := e.Body.(agent.TurnStarted); ok && b.Attempt == 0 && !old {
+		s.Begin()
+	}
+	s.Apply(e)
+	if !old {
+		h.beating()
+	}
+	defer func() { h.reached.at(s.Seq, s.model) }()
 	switch b := e.Body.(type) {
 	case agent.InputAdded:
 		h.input(e, b)
@@ -145,28 +147,21 @@ func (h *Host) event(f found) {
 		s.said(e.Seq)
 		s.known[b.Input] = true
 	}
-	if !e.Live() && e.Seq <= s.past {
-		if h.prog.Open.Fork == "" { // else it was used by that one
-			s.results.Apply(e)
-		}
+	if old {
 		if h.old(e); e.Seq == s.past {
 			h.caughtUp()
 		}
 		return
 	}
-	if b, ok := e.Body.(agent.TurnStarted); ok && b.Attempt == 0 {
-		s.results.Begin()
-	}
-	s.results.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.InputQueued, agent.InputAdded, agent.InputDropped, agent.TurnStarted, agent.TurnEnded, agent.CallDeferred:
 		h.turning(e)
 	case agent.ModelRequested, agent.Fragment, agent.ModelAnswered, agent.ModelFailed:
 		h.modelling(e)
-	case agent.CallDecided, agent.CallStarted, agent.CallFinished, agent.CallSettled, agent.ChildOpened, agent.ChildEnded:
+	case agent.CallDecided, agent.CallFinished, agent.CallSettled, agent.ChildOpened, agent.ChildEnded:
 		h.calling(e)
 	case agent.ApprovalAsked:
-		s.asks[b.ID], s.asked[b.Proposal.Call.ID] = true, true
+		s.asked[b.Proposal.Call.ID] = true
 		h.setState(stateAsking)
 		h.asked(b)
 	case agent.ApprovalResolved:
@@ -197,14 +192,6 @@ func (h *Host) old(e agent.Event) {
 		if b.Model != "" {
 			h.show.model = b.Model
 		}
-	case agent.ApprovalAsked:
-		h.before(b)
-	case agent.ApprovalResolved:
-		h.resolved(b)
-	case agent.TurnEnded:
-		h.unasked("")
-	case agent.ChildEnded:
-		h.unasked(b.Child)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
 			h.show.request = e.ID
@@ -238,11 +225,9 @@ func (h *Host) turning(e agent.Event) {
 		}
 	case agent.InputDropped:
 		delete(s.unread, b.Input)
-		s.turn.dropped = b.Reason
 		h.taken(b.Input)
 	case agent.TurnStarted:
 		s.open = true
-		s.turn = turn{began: e.Time}
 		for id := range s.added {
 			h.taken(id)
 		}
@@ -252,7 +237,7 @@ func (h *Host) turning(e agent.Event) {
 	case agent.CallDeferred:
 		s.open = false
 		h.mirrored(e.Seq)
-		h.ended(e.Time, s.results.End())
+		h.ended(e.Time, s.End())
 		h.rest()
 	case agent.TurnEnded:
 		s.open = false
@@ -308,7 +293,6 @@ func (h *Host) modelling(e agent.Event) {
 			break
 		}
 		h.stream().drop()
-		s.turn.status = b.Status
 		if b.Retry {
 			h.retries(b)
 		}
@@ -321,19 +305,14 @@ func (h *Host) calling(e agent.Event) {
 	switch b := e.Body.(type) {
 	case agent.CallDecided:
 		c := b.Proposal.Call
-		s.keys[b.Key], s.calls[c.ID] = c.ID, c
+		s.keys[b.Key] = c.ID
 		h.refused(b)
-	case agent.CallStarted:
-		h.started(e, b, nil)
 	case agent.CallFinished:
-		h.stopped(b.Result.ID)
 		h.denies(b.Result, nil)
 		delete(s.asked, b.Result.ID)
 		h.finished(e, b.Result, nil)
 		if b.Result.Status == agent.StatusPending {
 			h.goesOn(b)
-		} else {
-			delete(s.calls, b.Result.ID)
 		}
 	case agent.CallSettled:
 		s.unread["settled:"+b.Handle] = false

@@ -11,6 +11,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view"
 	"dure/internal/state/transcript"
 )
 
@@ -64,7 +65,10 @@ func (h *Host) goesOn(b agent.CallFinished) {
 		}
 		return
 	}
-	c := h.show.calls[b.Result.ID]
+	var c agent.Call
+	if r := h.show.Call(b.Result.ID); r != nil {
+		c = r.Call.Call
+	}
 	h.begins(task{ID: id, Kind: kindJob, About: aboutCall(c), call: b.Result.ID, background: true, job: true}, "")
 }
 
@@ -141,7 +145,6 @@ func (h *Host) tasksChanged() {
 
 // settled is work that has come out.
 func (h *Host) settled(b agent.CallSettled) {
-	delete(h.show.calls, b.ID)
 	if strings.HasPrefix(b.Handle, agent.ChildHandle) {
 		h.over(strings.TrimPrefix(b.Handle, agent.ChildHandle), howOf(b.Result.Failed(), b.Lost), b.Result.Unfenced(), nil)
 		return
@@ -161,7 +164,7 @@ func howOf(failed, stopped bool) string {
 
 // childOpened follows the session of an agent.
 func (h *Host) childOpened(b agent.ChildOpened) {
-	kid := &child{id: b.Child, call: h.show.keys[b.Key], agent: b.Agent, began: h.c.Now()}
+	kid := &child{id: b.Child, view: view.New(b.Child, view.Limits{Rows: view.OpenOnly}), call: h.show.keys[b.Key], agent: b.Agent, began: h.c.Now()}
 	if h.show.kids[b.Child] != nil {
 		return // it goes on
 	}
@@ -224,10 +227,10 @@ func (h *Host) restOf(kid *child) {
 	ctx, done := context.WithTimeout(h.following, closeTime)
 	defer done()
 	info, err := client.Query[agent.SessionInfo](ctx, h.prog.Client, agent.FindSession{Name: kid.id})
-	if err != nil || info.Head <= kid.after {
+	if err != nil || info.Head <= kid.view.Seq {
 		return // what comes of it is in the session's own events
 	}
-	for e, err := range h.prog.Client.Attach(kid.id).Events(ctx, kid.after) {
+	for e, err := range h.prog.Client.Attach(kid.id).Events(ctx, kid.view.Seq) {
 		if err != nil {
 			return
 		}
@@ -260,10 +263,11 @@ func (h *Host) childEvent(f found) {
 
 // childShown shows an event of an agent's session, once.
 func (h *Host) childShown(kid *child, e agent.Event) {
-	if e.Live() || e.Seq <= kid.after {
+	if e.Live() || e.Seq <= kid.view.Seq {
 		return
 	}
-	kid.after = e.Seq
+	kid.view.Apply(e)
+	h.beating()
 	switch b := e.Body.(type) {
 	case agent.ModelRequested:
 		if b.Purpose == "" {
@@ -280,10 +284,7 @@ func (h *Host) childShown(kid *child, e agent.Event) {
 		if b.Purpose == "" {
 			h.answeredBy(e, b, kid)
 		}
-	case agent.CallStarted:
-		h.started(e, b, kid)
 	case agent.CallFinished:
-		h.stopped(b.Result.ID)
 		h.denies(b.Result, kid)
 		delete(h.show.asked, b.Result.ID)
 		h.finished(e, b.Result, kid)

@@ -156,7 +156,7 @@ func (v *View) call(e agent.Event) {
 		}
 	case agent.CallStarted:
 		c := v.known(e, agent.Call{ID: b.ID, Tool: b.Tool})
-		c.State = CallRunning
+		c.State, c.Began = CallRunning, e.Time
 		v.Turn.Doing = Doing{What: Executing, Tool: b.Tool, Call: &c.Call, Since: e.Time}
 	case agent.CallOutput:
 		if r := v.Call(b.ID); r != nil {

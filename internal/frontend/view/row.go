@@ -87,6 +87,7 @@ type Call struct {
 	Output     string        `json:"output,omitempty"` // what it has printed, while it runs: the end
 	Handle     string        `json:"handle,omitempty"`
 	Millis     int64         `json:"ms,omitempty"`
+	Began      time.Time     `json:"-"` // to run
 
 	Result  *agent.Result `json:"result,omitempty"`
 	Changes []FileChange  `json:"changes,omitempty"` // of an edit
@@ -136,6 +137,9 @@ func Changes(output json.RawMessage) []FileChange {
 
 // Call returns the row of a call that is not over, by its ID; nil = there is none.
 func (v *View) Call(id string) *Row { return v.find(id, CallRow) }
+
+// Open returns the rows that may still change, in the order in which they began.
+func (v *View) Open() []*Row { return v.open }
 
 // Rows returns the rows in front of the event before, at most about limit of them, the oldest
 // first: what belongs to one answer stays together. before 0 = the newest ones. more says that

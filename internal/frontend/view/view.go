@@ -94,14 +94,14 @@ type Totals struct {
 
 // Turn is the newest turn.
 type Turn struct {
-	ID      string          `json:"id,omitempty"`
-	Open    bool            `json:"open,omitempty"`    // it has begun and not ended
-	Running bool            `json:"running,omitempty"` // it goes on, or is about to begin
-	Began   time.Time       `json:"began,omitzero"`
-	Step    int             `json:"step,omitempty"`
-	Doing   Doing           `json:"doing,omitzero"`
-	Dropped bool            `json:"dropped,omitempty"` // an input was, since it began
-	End     agent.TurnEnded `json:"end,omitzero"`      // how the newest one that is over has ended
+	ID      string              `json:"id,omitempty"`
+	Open    bool                `json:"open,omitempty"`    // it has begun and not ended
+	Running bool                `json:"running,omitempty"` // it goes on, or is about to begin
+	Began   time.Time           `json:"began,omitzero"`
+	Step    int                 `json:"step,omitempty"`
+	Doing   Doing               `json:"doing,omitzero"`
+	Dropped *agent.InputDropped `json:"dropped,omitempty"` // the newest input that was, since it began
+	End     agent.TurnEnded     `json:"end,omitzero"`      // how the newest one that is over has ended
 }
 
 // What goes on in a turn.
@@ -202,6 +202,11 @@ func (v *View) header(e agent.Event) {
 		v.Title, v.Workdir = cmp.Or(b.Title, v.Title), cmp.Or(b.Workdir, v.Workdir)
 		v.Model, v.Mode = cmp.Or(b.Model, v.Model), cmp.Or(b.Mode, v.Mode)
 		v.Work = cmp.Or(b.Work, v.Work)
+		for _, r := range v.open { // whoever ran them is gone
+			if r.Call != nil && r.Call.State == CallRunning {
+				v.touch(r).Call.State = CallAllowed
+			}
+		}
 	case agent.SettingsChanged:
 		v.Model, v.Mode, v.Title = cmp.Or(b.Model, v.Model), cmp.Or(b.Mode, v.Mode), cmp.Or(b.Title, v.Title)
 		v.Planning, v.Effort = cmp.Or(b.Plan, v.Planning), cmp.Or(b.Effort, v.Effort)
@@ -225,7 +230,7 @@ func (v *View) input(e agent.Event) {
 		}
 	case agent.InputDropped:
 		unqueue(b.Input)
-		v.Turn.Dropped = true
+		v.Turn.Dropped = &b
 		v.put(e, Row{Kind: DroppedRow, Of: b.Input, From: b.By, Text: b.Reason})
 	}
 }
