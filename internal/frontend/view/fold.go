@@ -186,10 +186,13 @@ func (v *View) call(e agent.Event) {
 }
 
 func (v *View) finished(c *Call, result agent.Result) {
-	if c.State = CallDone; result.Failed() {
+	switch {
+	case result.Failed() && c.State != CallDenied:
 		c.State = CallFailed
-	} else if c.Tool == todoTool {
-		v.Todos = c.Input
+	case !result.Failed():
+		if c.State = CallDone; c.Tool == todoTool {
+			v.Todos = c.Input
+		}
 	}
 	c.Output, c.Result, c.Changes = "", &result, Changes(result.Output)
 	for _, f := range result.Files {

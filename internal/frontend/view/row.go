@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -147,7 +148,7 @@ func (v *View) Open() []*Row { return v.open }
 func (v *View) Rows(before int64, limit int) (rows []*Row, more bool) {
 	end := len(v.rows)
 	if before > 0 {
-		end, _ = slices.BinarySearchFunc(v.rows, before, func(r *Row, seq int64) int { return int(r.Seq - seq) })
+		end, _ = slices.BinarySearchFunc(v.rows, before, func(r *Row, seq int64) int { return cmp.Compare(r.Seq, seq) })
 	}
 	from := max(end-max(limit, 1), 0)
 	for from > 0 && from < end && v.rows[from-1].Seq == v.rows[from].Seq {
@@ -178,16 +179,17 @@ func (v *View) Child(session string) *View {
 	if r == nil {
 		return nil
 	}
-	kids := 0
-	for _, r := range v.open {
-		if r.Child != nil && r.Child.View != nil {
-			kids++
+	if r.Child.View == nil && v.depth < maxDepth {
+		kids := 0
+		for _, r := range slices.Concat(v.rows, v.open) {
+			if r.Child != nil && r.Child.View != nil {
+				kids++
+			}
 		}
-	}
-	if r.Child.View == nil && v.depth < maxDepth && kids < maxKids {
-		l := v.limits
-		r.Child.View = New(session, Limits{l.Rows/maxKids + 1, l.Bytes/maxKids + 1, l.Text})
-		r.Child.View.depth = v.depth + 1
+		if l := v.limits; kids < maxKids {
+			r.Child.View = New(session, Limits{l.Rows/maxKids + 1, l.Bytes/maxKids + 1, l.Text})
+			r.Child.View.depth = v.depth + 1
+		}
 	}
 	return r.Child.View
 }
@@ -225,7 +227,8 @@ func (v *View) insert(r *Row) *Row {
 	v.rows = slices.Insert(v.rows, at, r)
 	if r.Open {
 		if len(v.open) == maxOpen {
-			v.close(func(r *Row) bool { return r == v.open[0] })
+			oldest := v.open[0]
+			v.close(func(r *Row) bool { return r == oldest })
 		}
 		v.open = append(v.open, r)
 	}
@@ -274,7 +277,7 @@ func (v *View) remove(which func(*Row) bool) {
 
 // rewound takes out what was said after an event.
 func (v *View) rewound(e agent.Event, b agent.ConversationRewound) {
-	v.live = nil
+	v.void()
 	v.remove(func(r *Row) bool { return r.upto > b.To })
 	v.note(e)
 }

@@ -68,12 +68,12 @@ func (r *Row) cut(limit int) int {
 	}
 	if a := r.Ask; a != nil {
 		short.Ask = &Ask{Seq: a.Seq, Answer: a.Answer}
-		short.Ask.Reason = clip(a.Reason, limit)
+		short.Ask.ID, short.Ask.Reason = short.Of, clip(a.Reason, limit)
 		short.Ask.Proposal.Call.Tool = clip(a.Proposal.Call.Tool, limit)
 	}
 	if c := r.Child; c != nil {
 		short.Child = &ChildSession{View: c.View}
-		short.Child.Title, short.Child.Prompt = clip(c.Title, limit), clip(c.Prompt, limit)
+		short.Child.Child, short.Child.Agent, short.Child.Title, short.Child.Prompt = short.Of, short.From, clip(c.Title, limit), clip(c.Prompt, limit)
 		if o := c.Outcome; o != nil {
 			short.Child.Outcome = &agent.Outcome{Reason: o.Reason, Text: clip(o.Text, limit), Usage: o.Usage, Cost: o.Cost, Steps: o.Steps, Calls: o.Calls}
 		}

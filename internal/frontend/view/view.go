@@ -34,7 +34,7 @@ const (
 	maxOpen   = 1000     // calls, approvals, queued inputs, tasks and files
 	maxOutput = 64 << 10 // bytes of what a running call has printed: the end
 	maxAnswer = 4 << 20  // bytes of one text of an answer in progress
-	maxKids   = 64       // open children whose events are folded too
+	maxKids   = 64       // children whose events are folded too
 	maxDepth  = 4        // of children
 )
 
@@ -99,6 +99,8 @@ type Turn struct {
 	Running bool                `json:"running,omitempty"` // it goes on, or is about to begin
 	Began   time.Time           `json:"began,omitzero"`
 	Step    int                 `json:"step,omitempty"`
+	Usage   agent.Usage         `json:"usage,omitzero"` // of its answers
+	Cost    *agent.Money        `json:"cost,omitempty"` // nil = unknown
 	Doing   Doing               `json:"doing,omitzero"`
 	Dropped *agent.InputDropped `json:"dropped,omitempty"` // the newest input that was, since it began
 	End     agent.TurnEnded     `json:"end,omitzero"`      // how the newest one that is over has ended
@@ -159,6 +161,7 @@ func (v *View) Apply(e agent.Event) []*Row {
 		v.Seq = e.Seq
 	}
 	v.Results.apply(e, v.Call)
+	v.Turn.Usage, v.Turn.Cost = v.spent.Usage, v.spent.Cost
 	switch b := e.Body.(type) {
 	case agent.SessionOpened, agent.SettingsChanged:
 		v.header(e)
