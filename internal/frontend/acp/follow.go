@@ -20,11 +20,11 @@ type follower struct {
 	past bool // what comes now is history
 	told bool // which its client is told
 
-	asking map[string]context.CancelFunc // questions that wait for the client's person, by ID
-	shown  said                          // what of the answer in progress the client has
-	spent  agent.Money
-	priced bool
-	turned bool // a turn runs
+	asking  map[string]context.CancelFunc // questions that wait for the client's person, by ID
+	message string                        // ID of the answer in progress
+	spent   agent.Money
+	priced  bool
+	turned  bool // a turn runs
 }
 
 // What the client has been told of a call: its mark in the view.
@@ -33,12 +33,6 @@ const (
 	described
 	decided
 )
-
-// said is what was shown of an answer that is being given.
-type said struct {
-	message        string // ID
-	text, thinking strings.Builder
-}
 
 // update tells the client something about the session.
 func (x *session) update(u any) { x.s.tell("session/update", notification{x.id, u}) }
@@ -98,6 +92,7 @@ func (v *follower) tell(u any) {
 
 // event takes in an event, and tells the client of it.
 func (v *follower) event(ctx context.Context, e agent.Event) {
+	thought, said := v.Live(view.ThoughtRow), v.Live(view.AnswerRow) // the client has that
 	rows := v.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.SessionOpened:
@@ -115,12 +110,14 @@ func (v *follower) event(ctx context.Context, e agent.Event) {
 		v.ended(b, rows)
 	case agent.ModelRequested:
 		if b.Purpose == "" {
-			v.shown = said{message: newMessage(b.Turn, b.Step, b.Attempt)}
+			v.message = newMessage(b.Turn, b.Step, b.Attempt)
 		}
 	case agent.Fragment:
 		v.fragment(b)
 	case agent.ModelAnswered:
 		if b.Purpose == "" {
+			v.rest("agent_thought_chunk", b.Message.Thought(), thought)
+			v.rest("agent_message_chunk", b.Said(), said)
 			v.answered(b, rows)
 		}
 	case agent.ContextCompacted:
@@ -306,10 +303,8 @@ func (v *follower) finish(stop string, err error) {
 func (v *follower) fragment(b agent.Fragment) {
 	switch b.What {
 	case agent.DeltaText:
-		v.shown.text.WriteString(b.Text)
 		v.say("agent_message_chunk", b.Text)
 	case agent.DeltaThinking:
-		v.shown.thinking.WriteString(b.Text)
 		v.say("agent_thought_chunk", b.Text)
 	case agent.DeltaCall:
 		if r := v.Call(b.Call); r != nil {
@@ -320,20 +315,18 @@ func (v *follower) fragment(b agent.Fragment) {
 
 func (v *follower) say(kind, words string) {
 	if words != "" {
-		v.tell(chunk{Kind: kind, Content: textBlock(words), Message: v.shown.message})
+		v.tell(chunk{Kind: kind, Content: textBlock(words), Message: v.message})
 	}
 }
 
-// answered tells what of an answer has not been told yet: live pieces may be missing.
+// answered tells of the calls of an answer, and of what was used.
 func (v *follower) answered(b agent.ModelAnswered, rows []*view.Row) {
-	v.rest("agent_thought_chunk", b.Message.Thought(), v.shown.thinking.String())
-	v.rest("agent_message_chunk", b.Said(), v.shown.text.String())
 	for _, r := range rows {
 		if r.Call != nil && !r.Gone {
 			v.announce(r, r.Call.Call)
 		}
 	}
-	v.shown = said{}
+	v.message = ""
 	v.usage(b)
 }
 
@@ -342,7 +335,7 @@ func (v *follower) answered(b agent.ModelAnswered, rows []*view.Row) {
 func (v *follower) rest(kind, all, has string) {
 	end, ok := strings.CutPrefix(all, has)
 	if !ok {
-		v.shown.message = randomID()
+		v.message = randomID()
 		end = all
 	}
 	v.say(kind, end)

@@ -157,6 +157,16 @@ func (v *View) Rows(before int64, limit int) (rows []*Row, more bool) {
 	return slices.Clone(v.rows[from:end]), from > 0 || v.Left > 0
 }
 
+// Live returns what the answer in progress has of a kind of text.
+func (v *View) Live(k Kind) (text string) {
+	for _, r := range v.live {
+		if r.Kind == k {
+			text += r.Text
+		}
+	}
+	return text
+}
+
 // Newest returns the text of the newest input of the user, or of the newest answer.
 func (v *View) Newest(k Kind) (text string) {
 	seq := int64(-1)

@@ -87,7 +87,7 @@ func (d *Desk) turn(w http.ResponseWriter, r *http.Request, in asked, s *client.
 // follow reads the events of a session into an outlet, up to the end of the turn that
 // answers an input. A client that does not take what it is told is given up.
 func follow(ctx context.Context, s *client.Session, input string, o *outlet, giveUp func()) outcome {
-	notes := &scribe{input: input}
+	notes := newScribe(input)
 	for e, err := range s.Events(ctx, s.Info.Head) {
 		if err != nil {
 			return outcome{err: refusalOf(err)}

@@ -322,7 +322,7 @@ func TestFailures(t *testing.T) {
 
 // An input that a hook drops is answered with an error: no turn ever would.
 func TestDropped(t *testing.T) {
-	notes := &scribe{input: "i"}
+	notes := newScribe("i")
 	for _, id := range []string{"another", "i"} {
 		_, end := notes.read(agent.Event{Seq: 1, Body: agent.InputDropped{Input: id, Reason: "not here"}})
 		if (end != nil) != (id == "i") || end != nil && (end.err == nil || end.err.status != 400) {

@@ -4,20 +4,22 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 )
 
 // scribe makes the text of an answer of the events of a turn: what the model has said at
 // all of its steps, with an empty line between them.
 type scribe struct {
+	*view.View
 	input string // ID of the input to which the turn is the answer
 	begun bool
 
 	told strings.Builder // of the step: what the client has of it
-	now  strings.Builder // of the step: what the attempt has said, once another one has failed
-	void bool            // an attempt has failed after it was told of
 	some bool            // something was told of an earlier step
+}
 
-	stop agent.StopReason // of the newest answer
+func newScribe(input string) *scribe {
+	return &scribe{View: view.New("", view.Limits{Rows: view.OpenOnly}), input: input}
 }
 
 // outcome is how the answer came out.
@@ -52,15 +54,12 @@ func (s *scribe) read(e agent.Event) (piece string, end *outcome) {
 		}
 		return "", nil
 	}
+	s.Apply(e)
 	switch b := e.Body.(type) {
 	case agent.Fragment:
-		if b.What == agent.DeltaText {
-			return s.fragment(b.Text), nil
-		}
-	case agent.ModelFailed:
-		if b.Purpose == "" {
-			s.void = s.void || s.told.Len() > 0
-			s.now.Reset()
+		// an attempt that follows one that has failed may say again what was told of that one
+		if now := s.Live(view.AnswerRow); b.What == agent.DeltaText && !strings.HasPrefix(s.told.String(), now) {
+			return s.upTo(now), nil
 		}
 	case agent.ModelAnswered:
 		if b.Purpose != "" {
@@ -69,29 +68,15 @@ func (s *scribe) read(e agent.Event) (piece string, end *outcome) {
 		piece = s.upTo(b.Said())
 		s.some = s.some || s.told.Len() > 0
 		s.told.Reset()
-		s.now.Reset()
-		s.void, s.stop = false, b.Stop
 		return piece, nil
 	case agent.TurnEnded:
-		end = &outcome{end: b, stop: s.stop}
+		end = &outcome{end: b, stop: s.Stop()}
 		if b.Reason == agent.EndFailed || b.Reason == agent.EndInterrupted {
 			end.err = failed(b)
 		}
 		return "", end
 	}
 	return "", nil
-}
-
-// fragment is a piece of an answer in progress.
-func (s *scribe) fragment(text string) string {
-	if !s.void {
-		return s.tell(text)
-	}
-	s.now.WriteString(text)
-	if now := s.now.String(); !strings.HasPrefix(s.told.String(), now) {
-		return s.upTo(now)
-	}
-	return "" // it says again what was told of the attempt that failed
 }
 
 // upTo tells what is missing of the text of a step. What a client has cannot be taken back:
