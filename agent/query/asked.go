@@ -69,6 +69,8 @@ var queries = map[string]asked{
 	"servers.change":   ask[ChangeServer, ServerInfo](),
 	"session":          ask[agent.FindSession, agent.SessionInfo](),
 	"session.at":       ask[SessionAt, agent.SessionStand](),
+	"session.rows":     ask[Rows, json.RawMessage](),
+	"session.view":     ask[View, json.RawMessage](),
 	"sessions":         ask[agent.ListSessions, agent.SessionList](),
 	"sessions.compare": ask[CompareSessions, agent.Comparison](),
 	"sessions.import":  ask[ImportSessions, ImportReport](),

@@ -87,6 +87,12 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 	switch q := q.(type) {
 	case query.ListSkills:
 		return a.listSkills(q.Workdir), true, nil
+	case query.View:
+		v, err = a.viewAt(ctx, q)
+		return v, true, err
+	case query.Rows:
+		v, err = a.viewRows(ctx, q)
+		return v, true, err
 	case query.ListRules:
 		v, err = a.listRules(q)
 		return v, true, err

@@ -196,6 +196,8 @@ var asks = map[string][]string{
 	"search":            {"Session", "Text", "Kind", "Since", "Tag", "Limit", "Offset"},
 	"session":           {"Name", "Workdir", "Profile"},
 	"session.at":        {"Session", "Seq"},
+	"session.rows":      {"Session", "Before", "Limit"},
+	"session.view":      {"Session", "At"},
 	"sessions":          {"Workdir", "Tag", "Archived", "Limit", "Before", "Profile"},
 	"tools":             {"Session", "Tool"},
 	"verify":            {"Session"},

@@ -3,9 +3,9 @@
 // how its turns end. Front-ends start from it; only their words and wire formats are their own.
 //
 // The fold is pure: the same stored events give the same view. It does no I/O, starts no
-// goroutines and is not safe for concurrent use. A view is encoded as JSON, and the comments of
-// [State] and [Row] describe the fields. testdata has logs and the views that they give, for
-// folds in other languages. What a model sees is folded by [dure/internal/state/transcript].
+// goroutines and is not safe for concurrent use. docs/server.md describes its JSON, and testdata
+// has logs with the views that they give, for folds in other languages. What a model sees is
+// folded by [dure/internal/state/transcript].
 package view
 
 import (
