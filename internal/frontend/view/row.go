@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -127,7 +128,7 @@ func Changes(output json.RawMessage) []FileChange {
 		FileChange
 		Files []FileChange `json:"files"`
 	}
-	if !strings.Contains(string(output), `"structuredPatch"`) || json.Unmarshal(output, &out) != nil {
+	if !bytes.Contains(output, []byte(`"structuredPatch"`)) || json.Unmarshal(output, &out) != nil {
 		return nil
 	}
 	if out.Path == "" && len(out.Hunks) == 0 {

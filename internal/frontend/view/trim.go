@@ -38,7 +38,7 @@ func (v *View) drop(n int) {
 	v.rows, v.Left = slices.Delete(v.rows, 0, n), v.Left+n
 }
 
-// cut leaves of a long row the beginning of its texts. It returns how long the row is as JSON.
+// cut leaves of a long row the beginning of its texts. It returns about how much the row holds.
 func (r *Row) cut(limit int) int {
 	r.text.Reset()
 	switch b := r.Body.(type) { // what the model reads is not shown
@@ -49,7 +49,7 @@ func (r *Row) cut(limit int) int {
 		b.Head, b.Trimmed = nil, nil
 		r.Body = b
 	}
-	whole := r.length()
+	whole := r.weight()
 	if whole <= limit {
 		return whole
 	}
@@ -82,21 +82,47 @@ func (r *Row) cut(limit int) int {
 		short.Plan = &agent.StoodPlan{Seq: p.Seq, Edits: p.Edits, State: p.State}
 	}
 	*r = short
-	return r.length()
+	return r.weight()
 }
 
-// length is how long a row is as JSON, without the view of a child. What cannot be encoded
-// leaves no row.
-func (r *Row) length() int {
-	if r.Child != nil {
-		defer func(c *ChildSession, v *View) { c.View = v }(r.Child, r.Child.View)
-		r.Child.View = nil
+// weight is about how many bytes a row holds, without the view of a child. What is rare is
+// measured as JSON.
+func (r *Row) weight() int {
+	const fields = 256
+	n := fields + len(r.Of) + len(r.From) + len(r.Text) + weightOf(r.Blocks)
+	if c := r.Call; c != nil {
+		n += len(c.Input) + len(c.Raw) + len(c.Invalid) + len(c.Reason)
+		if o := c.Result; o != nil {
+			n += len(o.Text) + 2*len(o.Output) + weightOf(o.Blocks) + fields*(len(o.Files)+len(o.Meta)) // its changes are of its output
+			for _, m := range o.Meta {
+				n += len(m)
+			}
+			if o.Error != nil {
+				n += len(o.Error.Message) + len(o.Error.Suggestion)
+			}
+		}
 	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		*r = Row{ID: r.ID, Seq: r.Seq, Kind: r.Kind, upto: r.upto}
+	if c := r.Child; c != nil {
+		n += len(c.Prompt) + len(c.Title)
+		if c.Outcome != nil {
+			n += len(c.Outcome.Text) + len(c.Outcome.Error)
+		}
 	}
-	return len(data)
+	if r.Ask != nil || r.Plan != nil || r.Body != nil {
+		data, _ := json.Marshal([]any{r.Ask, r.Plan, r.Body}) // what cannot be encoded was not stored
+		n += len(data)
+	}
+	return n
+}
+
+func weightOf(blocks []agent.Block) (n int) {
+	for _, b := range blocks {
+		n += len(b.Text) + len(b.Raw)
+		if b.Media != nil {
+			n += len(b.Media.Data) + len(b.Media.Name) + len(b.Media.URL)
+		}
+	}
+	return n
 }
 
 // clip returns the beginning of a text, and keeps nothing of the rest.

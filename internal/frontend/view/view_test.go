@@ -238,3 +238,14 @@ func BenchmarkApply(b *testing.B) {
 		v.Apply(agent.Event{Body: agent.Fragment{What: agent.DeltaText, Text: "word "}})
 	}
 }
+
+func BenchmarkCall(b *testing.B) {
+	v, seq := New("s", Limits{}), int64(0)
+	text := strings.Repeat("a line of output\n", 2000)
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Apply(agent.Event{Seq: seq + 1, Body: agent.CallStarted{ID: "c", Tool: "bash__exec"}})
+		v.Apply(agent.Event{Seq: seq + 2, Body: agent.CallFinished{Result: agent.Result{ID: "c", Status: agent.StatusOK, Text: text}}})
+		seq += 2
+	}
+}
