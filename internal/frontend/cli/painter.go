@@ -258,7 +258,10 @@ func (v *painter) finished(b agent.CallFinished, call *view.Call) {
 		const least = 12
 		parts = append(parts, part{plain, " " + text.Cut(arg, max(v.s.usable()*2/3, least))})
 	}
-	changed := patch(call.Changes)
+	var changed []string
+	if call.Tool != "file-system__patch" { // its text names each of its files
+		changed = patch(call.Changes)
+	}
 	what := summary(v.t, b)
 	if len(changed) > 0 && !b.Result.Failed() {
 		what = counted(changed)
