@@ -14,8 +14,8 @@ import (
 	"syscall"
 
 	"dure/agent"
+	"dure/internal/frontend/export"
 	"dure/internal/frontend/text"
-	"dure/internal/state/archive/export"
 )
 
 // ExportOptions say what of a session goes into a document, and in which form.

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/internal/frontend/view"
 	"dure/internal/state/plan"
 )
 
@@ -114,7 +115,7 @@ func (c Config) read(depth int) (*Doc, error) {
 	if c.Redact == nil {
 		c.Redact = func(s string) string { return s }
 	}
-	r := reader{Config: c, depth: depth, doc: &Doc{}, calls: map[string]int{}, priced: true}
+	r := reader{Config: c, depth: depth, doc: &Doc{}, view: view.New("", view.Limits{Rows: view.OpenOnly}), priced: true}
 	for e, err := range c.Events {
 		if err != nil {
 			if r.doc.Session == "" {
@@ -131,7 +132,7 @@ func (c Config) read(depth int) (*Doc, error) {
 	if r.priced && r.money > 0 {
 		r.doc.Cost = &r.money
 	}
-	r.doc.Title, r.doc.Workdir, r.doc.Model = r.text(r.doc.Title), r.text(r.doc.Workdir), r.text(r.doc.Model)
+	r.doc.Title, r.doc.Workdir, r.doc.Model = r.text(or(r.view.Title, r.doc.Title)), r.text(r.doc.Workdir), r.text(r.view.Model)
 	for i, t := range r.doc.Tags {
 		r.doc.Tags[i] = r.text(t)
 	}
@@ -143,7 +144,7 @@ type reader struct {
 	Config
 	depth  int
 	doc    *Doc
-	calls  map[string]int // item of a call that has no result yet
+	view   *view.View // the mark of a call is 1 + the index of its item
 	money  agent.Money
 	priced bool
 	system string // blob
@@ -179,13 +180,13 @@ func (r *reader) take(e agent.Event) {
 	if e.Live() {
 		return
 	}
+	rows := r.view.Apply(e)
 	d := r.doc
 	d.Updated = e.Time.UTC()
 	switch b := e.Body.(type) {
 	case agent.SessionOpened:
 		r.opened(e, b)
 	case agent.SettingsChanged:
-		d.Title, d.Model = or(b.Title, d.Title), or(b.Model, d.Model)
 		if b.Tags != nil {
 			d.Tags = slices.Clone(*b.Tags)
 		}
@@ -198,11 +199,15 @@ func (r *reader) take(e agent.Event) {
 	case agent.ModelAnswered:
 		r.answer(e, b)
 	case agent.CallFinished:
-		r.result(b.Result)
+		r.result(rows)
 	case agent.CallSettled:
 		r.add(e, Item{Kind: Note, Level: "settled", Text: r.text(b.Notice)})
 	case agent.ConversationRewound:
-		r.rewound(b.To)
+		// An event that is taken back takes its items with it, which are the newest.
+		at := slices.IndexFunc(d.Items, func(it Item) bool { return it.Seq > b.To })
+		if at >= 0 {
+			d.Items = d.Items[:at]
+		}
 	case agent.ContextCompacted:
 		r.add(e, Item{Kind: Note, Level: "compacted"})
 	case agent.TurnEnded:
@@ -235,7 +240,6 @@ func (r *reader) opened(e agent.Event, b agent.SessionOpened) {
 	if d.Session == "" || b.ForkOf != "" {
 		d.Session, d.Workdir, d.Created = b.Session, b.Workdir, e.Time.UTC()
 	}
-	d.Title, d.Model = or(b.Title, d.Title), or(b.Model, d.Model)
 	if b.Origin != nil {
 		d.Origin = r.text(strings.TrimSpace(b.Origin.Source + " " + b.Origin.ID))
 	}
@@ -317,9 +321,9 @@ func (r *reader) answer(e agent.Event, b agent.ModelAnswered) {
 }
 
 func (r *reader) call(e agent.Event, c agent.Call) {
-	args := r.json(c.Input)
-	if r.add(e, Item{Kind: Call, Call: c.ID, Tool: r.text(c.Tool), Args: args}); r.doc.Left == 0 {
-		r.calls[c.ID] = len(r.doc.Items) - 1
+	r.add(e, Item{Kind: Call, Call: c.ID, Tool: r.text(c.Tool), Args: r.json(c.Input)})
+	if row := r.view.Call(c.ID); row != nil && r.doc.Left == 0 {
+		row.Mark = len(r.doc.Items)
 	}
 }
 
@@ -362,16 +366,16 @@ func (r *reader) value(v any) any {
 	return v
 }
 
-// result gives a call what came of it.
-func (r *reader) result(b agent.Result) {
-	i, ok := r.calls[b.ID]
-	if !ok {
+// result gives a call what came of it. The first of the rows is that of the call.
+func (r *reader) result(rows []*view.Row) {
+	if len(rows) == 0 || rows[0].Call == nil || rows[0].Mark == 0 {
 		return
 	}
-	delete(r.calls, b.ID)
-	it := &r.doc.Items[i]
+	row := rows[0]
+	it, b := &r.doc.Items[row.Mark-1], row.Call.Result
+	row.Mark = 0 // one that goes on is told of by a note
 	it.Done, it.Failed = true, b.Failed()
-	it.Diff = r.changed(b.Output)
+	it.Diff = r.changed(row.Call)
 	if r.NoResults {
 		return
 	}
@@ -388,35 +392,17 @@ func (r *reader) result(b agent.Result) {
 	}
 }
 
-// changed returns the lines of the patch in an edit's output.
-func (r *reader) changed(output json.RawMessage) (lines []string) {
-	var out struct {
-		Patch []struct {
-			OldStart int      `json:"oldStart"`
-			NewStart int      `json:"newStart"`
-			Lines    []string `json:"lines"`
-		} `json:"structuredPatch"`
-	}
-	if len(output) == 0 || json.Unmarshal(output, &out) != nil {
+// changed returns the lines of the change that an edit has made.
+func (r *reader) changed(c *view.Call) (lines []string) {
+	if len(c.Changes) != 1 || c.Tool == "file-system__patch" { // the text of a patch names its files
 		return nil
 	}
-	for _, h := range out.Patch {
+	for _, h := range c.Changes[0].Hunks {
 		lines = append(lines, fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart))
 		body := r.text(strings.Join(h.Lines, "\n")) // together: secrets have several lines
 		lines = append(lines, strings.Split(body, "\n")...)
 	}
 	return lines
-}
-
-// rewound takes out what was said after an event.
-func (r *reader) rewound(to int64) {
-	r.doc.Items = slices.DeleteFunc(r.doc.Items, func(it Item) bool { return it.Seq > to })
-	clear(r.calls)
-	for i, it := range r.doc.Items {
-		if it.Kind == Call && !it.Done {
-			r.calls[it.Call] = i
-		}
-	}
 }
 
 func (r *reader) child(e agent.Event, b agent.ChildOpened) {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/state/archive/export"
+	"dure/internal/frontend/export"
 	"dure/internal/state/archive/repair"
 )
 
