@@ -76,7 +76,10 @@ func (v *View) piece(e agent.Event, k Kind, index int) *Row {
 func (v *View) place(e agent.Event, k Kind, i int) *Row {
 	if i < len(v.live) {
 		r := v.live[i]
-		r.Kind, r.Of, r.Call, r.Text = k, "", nil, ""
+		if r.Kind = k; k != CallRow {
+			r.Of, r.Mark = "", 0
+		}
+		r.Call, r.Text = nil, ""
 		r.text.Reset()
 		return v.touch(r)
 	}
@@ -132,6 +135,9 @@ func (v *View) void() {
 }
 
 func (v *View) proposed(r *Row, c agent.Call) {
+	if r.Of != c.ID { // it is another call than live events had
+		r.Mark = 0
+	}
 	r.Of, r.Call = c.ID, &Call{Call: c, State: CallProposed}
 }
 

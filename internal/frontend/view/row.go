@@ -89,7 +89,7 @@ type Call struct {
 	Output     string        `json:"output,omitempty"` // what it has printed, while it runs: the end
 	Handle     string        `json:"handle,omitempty"`
 	Millis     int64         `json:"ms,omitempty"`
-	Began      time.Time     `json:"-"` // to run
+	Began      time.Time     `json:"began,omitzero"` // to run
 
 	Result  *agent.Result `json:"result,omitempty"`
 	Changes []FileChange  `json:"changes,omitempty"` // of an edit
