@@ -13,13 +13,15 @@ import (
 // asked is a query and its answer, as they travel.
 type asked struct {
 	query, answer reflect.Type
+	access        Access
 	decode        func([]byte) (agent.Query, error)
 	answered      func([]byte) (any, error)
 }
 
-func ask[Q agent.Query, A any]() asked {
+func ask[Q agent.Query, A any](by Access) asked {
 	return asked{
-		query: reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
+		access: by,
+		query:  reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
 		decode: func(data []byte) (agent.Query, error) {
 			var q Q
 			err := json.Unmarshal(data, &q)
@@ -33,60 +35,84 @@ func ask[Q agent.Query, A any]() asked {
 	}
 }
 
+// Access says who may ask a server something. Whoever runs the server may ask everything that
+// is not guarded.
+type Access struct {
+	// Users are the fields that other users may set. With the field Session they have to name
+	// a session of their own; without it the answer tells of nobody, or only of what is theirs.
+	// nil = they may not ask it: it tells of more than a session, runs something, or reads what
+	// belongs to nobody.
+	Users []string
+
+	// Guarded queries delete sessions, change the program or the repository, or read files
+	// anywhere on the machine: a server answers them only if it was started to.
+	Guarded bool
+}
+
+var (
+	admins  = Access{}
+	guarded = Access{Guarded: true}
+)
+
+func users(fields ...string) Access { return Access{Users: append([]string{}, fields...)} }
+
+// AccessTo returns who may ask the query of a name.
+func AccessTo(name string) Access { return queries[name].access }
+
 // queries ties the names of queries to their types, and to those of their answers.
 var queries = map[string]asked{
-	"agents":           ask[ListAgents, []AgentInfo](),
-	"calculate":        ask[Calculate, Calculation](),
-	"commands":         ask[ListCommands, []CommandInfo](),
-	"commands.read":    ask[ReadCommand, CommandRead](),
-	"commit.make":      ask[MakeCommit, CommitMade](),
-	"commit.prepare":   ask[PrepareCommit, CommitDraft](),
-	"context":          ask[agent.ContextUsage, agent.ContextReport](),
-	"decisions":        ask[ListDecisions, []agent.DecisionRecord](),
-	"diagnose":         ask[Diagnose, []Finding](),
-	"diff":             ask[Diff, DiffReport](),
-	"emoji":            ask[FindEmoji, []Emoji](),
-	"files":            ask[FindFiles, []string](),
-	"hooks":            ask[ListHooks, HookReport](),
-	"lessons":          ask[ListLessons, []Lesson](),
-	"links":            ask[ListLinks, []Link](),
-	"links.fill":       ask[FillLink, string](),
-	"memory":           ask[ListMemory, MemoryReport](),
-	"mentions":         ask[Mentions, []Mentioned](),
-	"models":           ask[ListModels, []agent.ModelInfo](),
-	"models.check":     ask[CheckModel, ModelCheck](),
-	"palette":          ask[ListPalette, []PaletteEntry](),
-	"plugins":          ask[ListPlugins, []PluginInfo](),
-	"prompt":           ask[PromptPreview, PromptReport](),
-	"prompts.complete": ask[CompletePrompt, PromptValues](),
-	"providers":        ask[ListProviders, []ProviderInfo](),
-	"replay.verify":    ask[VerifyReplay, agent.ReplayReport](),
-	"rewind.plan":      ask[PlanRewind, RewindPlan](),
-	"rules":            ask[ListRules, RuleReport](),
-	"search":           ask[Search, SearchResult](),
-	"search.index":     ask[IndexSessions, IndexReport](),
-	"servers":          ask[ListServers, ServerReport](),
-	"servers.change":   ask[ChangeServer, ServerInfo](),
-	"session":          ask[agent.FindSession, agent.SessionInfo](),
-	"session.at":       ask[SessionAt, agent.SessionStand](),
-	"session.rows":     ask[Rows, json.RawMessage](),
-	"session.view":     ask[View, json.RawMessage](),
-	"sessions":         ask[agent.ListSessions, agent.SessionList](),
-	"sessions.compare": ask[CompareSessions, agent.Comparison](),
-	"sessions.import":  ask[ImportSessions, ImportReport](),
-	"sessions.remove":  ask[RemoveSession, RemovedSession](),
-	"sessions.sweep":   ask[SweepSessions, int](),
-	"skills":           ask[ListSkills, []SkillInfo](),
-	"snippets":         ask[ListSnippets, []Snippet](),
-	"snippets.fill":    ask[FillSnippet, FilledSnippet](),
-	"system":           ask[DescribeSystem, System](),
-	"tools":            ask[ListTools, ToolReport](),
-	"tools.switch":     ask[SwitchTool, ToolReport](),
-	"usage":            ask[UsageReport, UsageSummary](),
-	"verify":           ask[agent.VerifySeals, agent.SealReport](),
-	"web.search":       ask[SearchWeb, WebAnswer](),
+	"agents":           ask[ListAgents, []AgentInfo](admins),
+	"calculate":        ask[Calculate, Calculation](users("Text")),
+	"commands":         ask[ListCommands, []CommandInfo](users("Session", "Language")),
+	"commands.read":    ask[ReadCommand, CommandRead](admins),
+	"commit.make":      ask[MakeCommit, CommitMade](guarded),
+	"commit.prepare":   ask[PrepareCommit, CommitDraft](admins),
+	"context":          ask[agent.ContextUsage, agent.ContextReport](users("Session")),
+	"decisions":        ask[ListDecisions, []agent.DecisionRecord](users("Session", "Tool", "Verdict", "By", "Since", "Limit", "Plans")),
+	"diagnose":         ask[Diagnose, []Finding](admins),
+	"diff":             ask[Diff, DiffReport](users("Session", "From", "To", "All", "Paths")),
+	"emoji":            ask[FindEmoji, []Emoji](users("Text", "Limit")),
+	"files":            ask[FindFiles, []string](admins),
+	"hooks":            ask[ListHooks, HookReport](admins),
+	"lessons":          ask[ListLessons, []Lesson](admins),
+	"links":            ask[ListLinks, []Link](admins),
+	"links.fill":       ask[FillLink, string](admins),
+	"memory":           ask[ListMemory, MemoryReport](admins),
+	"mentions":         ask[Mentions, []Mentioned](users("Session", "Text", "Without")),
+	"models":           ask[ListModels, []agent.ModelInfo](users()),
+	"models.check":     ask[CheckModel, ModelCheck](admins),
+	"palette":          ask[ListPalette, []PaletteEntry](admins),
+	"plugins":          ask[ListPlugins, []PluginInfo](admins),
+	"prompt":           ask[PromptPreview, PromptReport](admins),
+	"prompts.complete": ask[CompletePrompt, PromptValues](users("Session", "Text")),
+	"providers":        ask[ListProviders, []ProviderInfo](admins),
+	"replay.verify":    ask[VerifyReplay, agent.ReplayReport](users("Session")),
+	"rewind.plan":      ask[PlanRewind, RewindPlan](users("Session", "To", "Only", "Force")),
+	"rules":            ask[ListRules, RuleReport](users("Session")),
+	"search":           ask[Search, SearchResult](users("Session", "Text", "Kind", "Since", "Tag", "Limit", "Offset")),
+	"search.index":     ask[IndexSessions, IndexReport](admins),
+	"servers":          ask[ListServers, ServerReport](admins),
+	"servers.change":   ask[ChangeServer, ServerInfo](guarded),
+	"session":          ask[agent.FindSession, agent.SessionInfo](users("Name", "Workdir", "Profile")),
+	"session.at":       ask[SessionAt, agent.SessionStand](users("Session", "Seq")),
+	"session.rows":     ask[Rows, json.RawMessage](users("Session", "Before", "Limit")),
+	"session.view":     ask[View, json.RawMessage](users("Session", "At")),
+	"sessions":         ask[agent.ListSessions, agent.SessionList](users("Workdir", "Tag", "Archived", "Limit", "Before", "Profile")),
+	"sessions.compare": ask[CompareSessions, agent.Comparison](admins),
+	"sessions.import":  ask[ImportSessions, ImportReport](guarded),
+	"sessions.remove":  ask[RemoveSession, RemovedSession](guarded),
+	"sessions.sweep":   ask[SweepSessions, int](guarded),
+	"skills":           ask[ListSkills, []SkillInfo](admins),
+	"snippets":         ask[ListSnippets, []Snippet](admins),
+	"snippets.fill":    ask[FillSnippet, FilledSnippet](admins),
+	"system":           ask[DescribeSystem, System](admins),
+	"tools":            ask[ListTools, ToolReport](users("Session", "Tool")),
+	"tools.switch":     ask[SwitchTool, ToolReport](guarded),
+	"usage":            ask[UsageReport, UsageSummary](admins),
+	"verify":           ask[agent.VerifySeals, agent.SealReport](users("Session")),
+	"web.search":       ask[SearchWeb, WebAnswer](admins),
 
-	"mentions.complete": ask[CompleteMention, []string](),
+	"mentions.complete": ask[CompleteMention, []string](users("Session", "Typed", "Limit")),
 }
 
 // Queries returns the names of all queries, sorted.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/auth"
@@ -47,10 +49,8 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("docs/server.md does not have the figure %s", m.Name)
 		}
 	}
-	for name, may := range asks {
-		if may != nil && !strings.Contains(server[strings.Index(server, "They ask"):], "`"+name+"`") {
-			t.Errorf("docs/server.md does not say that users may ask %s", name)
-		}
+	if table := accessTable(); !strings.Contains(server, table) {
+		t.Errorf("docs/server.md does not have this table:\n%s", table)
 	}
 	_, codes, _ := strings.Cut(errs, "## The server\n")
 	codes, _, _ = strings.Cut(codes, "\n## ")
@@ -67,4 +67,32 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("docs/errors.md does not have the problem %s", code)
 		}
 	}
+}
+
+// accessTable is who may ask what, as docs/server.md has it.
+func accessTable() string {
+	var b strings.Builder
+	b.WriteString("| query | users may set | |\n|---|---|---|\n")
+	for _, name := range query.Queries() {
+		a := query.AccessTo(name)
+		users, rest := "they may not ask it", ""
+		if a.Guarded {
+			rest = "guarded"
+		}
+		if a.Users != nil {
+			users = "nothing"
+			typ, _, _ := query.QueryTypes(name)
+			var fields []string
+			for _, f := range a.Users {
+				field, _ := typ.FieldByName(f)
+				wire, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				fields = append(fields, "`"+wire+"`")
+			}
+			if fields != nil {
+				users = strings.Join(fields, ", ")
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, users, rest)
+	}
+	return b.String()
 }

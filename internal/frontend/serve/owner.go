@@ -175,39 +175,6 @@ func mayCommand(ctx context.Context, info agent.SessionInfo, c agent.Command) (a
 	return c, nil
 }
 
-// asks are the queries, and which of their fields users may set who do not run the server.
-// With the field Session they have to name a session of theirs, and without it the answer
-// tells of nobody, or is looked through. nil = they may not ask it: it tells of more than a
-// session, runs something, or reads what is nobody's.
-var asks = map[string][]string{
-	"calculate":         {"Text"},
-	"commands":          {"Session", "Language"},
-	"context":           {"Session"},
-	"decisions":         {"Session", "Tool", "Verdict", "By", "Since", "Limit", "Plans"},
-	"diff":              {"Session", "From", "To", "All", "Paths"},
-	"emoji":             {"Text", "Limit"},
-	"mentions":          {"Session", "Text", "Without"},
-	"mentions.complete": {"Session", "Typed", "Limit"},
-	"models":            {}, // what is said is left out
-	"prompts.complete":  {"Session", "Text"},
-	"replay.verify":     {"Session"},
-	"rewind.plan":       {"Session", "To", "Only", "Force"},
-	"rules":             {"Session"},
-	"search":            {"Session", "Text", "Kind", "Since", "Tag", "Limit", "Offset"},
-	"session":           {"Name", "Workdir", "Profile"},
-	"session.at":        {"Session", "Seq"},
-	"session.rows":      {"Session", "Before", "Limit"},
-	"session.view":      {"Session", "At"},
-	"sessions":          {"Workdir", "Tag", "Archived", "Limit", "Before", "Profile"},
-	"tools":             {"Session", "Tool"},
-	"verify":            {"Session"},
-
-	"agents": nil, "commands.read": nil, "commit.make": nil, "commit.prepare": nil, "diagnose": nil, "files": nil, "hooks": nil, "lessons": nil,
-	"links": nil, "links.fill": nil, "memory": nil, "models.check": nil, "palette": nil, "plugins": nil, "prompt": nil, "providers": nil,
-	"search.index": nil, "servers": nil, "servers.change": nil, "sessions.compare": nil, "sessions.import": nil, "sessions.remove": nil,
-	"sessions.sweep": nil, "skills": nil, "snippets": nil, "snippets.fill": nil, "system": nil, "tools.switch": nil, "usage": nil, "web.search": nil,
-}
-
 // mayAsk returns a question as its user may ask it. One that nobody has decided about they may
 // not ask.
 func (s *Server) mayAsk(ctx context.Context, q agent.Query) (agent.Query, error) {
@@ -217,7 +184,7 @@ func (s *Server) mayAsk(ctx context.Context, q agent.Query) (agent.Query, error)
 	if _, ok := q.(query.ListModels); ok {
 		return query.ListModels{}, nil
 	}
-	fields := asks[q.Query()]
+	fields := query.AccessTo(q.Query()).Users
 	if fields == nil {
 		return nil, denied(q.Query())
 	}

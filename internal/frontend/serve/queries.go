@@ -3,7 +3,6 @@ package serve
 import (
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 
 	"dure/agent"
@@ -11,17 +10,13 @@ import (
 	"dure/client"
 )
 
-// guardedQueries delete sessions, change the program or the repository, or read files
-// anywhere on the machine.
-var guardedQueries = []string{"commit.make", "servers.change", "sessions.import", "sessions.remove", "sessions.sweep", "tools.switch"}
-
 // queryRoutes have a route for each query.
 func (s *Server) queryRoutes() []Route {
 	var routes []Route
 	for _, name := range query.Queries() {
 		asked, answer, _ := query.QueryTypes(name)
 		summary := "Asks " + name + "."
-		if slices.Contains(guardedQueries, name) {
+		if query.AccessTo(name).Guarded {
 			summary = "Asks " + name + ", where the server answers what is guarded."
 		}
 		routes = append(routes, Route{
@@ -41,7 +36,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request, name string, typ 
 		return
 	}
 	q := read.Elem().Interface().(agent.Query) // its type is that of one
-	if slices.Contains(guardedQueries, name) && !s.cfg.Guarded {
+	if query.AccessTo(name).Guarded && !s.cfg.Guarded {
 		write(w, Problem{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}})
 		return
 	}
