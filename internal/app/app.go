@@ -28,6 +28,7 @@ import (
 	"dure/internal/models/chat"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
+	"dure/internal/state/archive/mirror"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
 )
@@ -150,6 +151,7 @@ type App struct {
 	desk    func() (*oauth.Desk, error)       // signs in, made once
 	desked  *oauth.Desk                       // that, once it is there
 	open    func() (*session.Registry, error) // opens the store, once
+	mirror  *mirror.Extension
 	undo    *undo.Extension
 	answers map[string]plug.Answer // by the name of the query
 	plugged inForce                // plugins
@@ -171,9 +173,6 @@ type App struct {
 	readers map[string]*mentions     // of the sessions that are open, by ID
 	hooked  map[string]*hooked       // of the sessions that are open, by ID
 	reach   map[string]agent.Reach   // of the sessions that are open, by ID
-	roots   map[string]mirrorRoot    // of sessions that are mirrored, by ID
-
-	mirroring map[string]*mirroring // who writes them, by ID
 
 	held   held // by files, in folders that are trusted
 	slash  customs

@@ -26,8 +26,9 @@ func (a *App) extend() {
 		Find: a.findSession, Row: a.row,
 		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
 	})
+	a.mirror = a.newMirror()
 	a.answers = map[string]plug.Answer{}
-	for _, x := range append([]plug.Extension{a.undo}, a.opts.More...) {
+	for _, x := range append([]plug.Extension{a.mirror, a.undo}, a.opts.More...) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				a.answers[one.Query.Query()] = one
@@ -82,21 +83,25 @@ type assembly struct {
 
 // list is the one list of capabilities, whose order is the order of everything: of the
 // stages of the gate, of the moments, of middleware and of what is said to the model.
-func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
+func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	a, b := s.app, s.b
-	checkpoints, err := a.undo.Attach(ctx, &b)
-	if err != nil {
-		s.hooks.close()
-		s.abandon()
-		return nil, err
-	}
 	denied := func(path string) bool { return s.deciding.pol.DeniesRead(path) }
-	list := []plug.Attached{
+	attach := func(x plug.Extension) plug.Attached {
+		if err != nil {
+			return plug.Attached{}
+		}
+		p, failed := x.Attach(ctx, &b)
+		if failed != nil {
+			err = fmt.Errorf("%s: %w", x.Name(), failed)
+		}
+		return plug.Attached{Name: x.Name(), Points: p}
+	}
+	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
-		{Name: "mirror", Points: a.mirrored(b, s.ws.Root())},
+		attach(a.mirror),
 		{Name: "extensions", Points: s.set.code.points(s.catalog)},
 		{Name: "language servers", Points: s.set.servers},
-		{Name: "checkpoints", Points: checkpoints},
+		attach(a.undo),
 		{Name: "telemetry", Points: a.traces()},
 		{Name: "tools", Points: s.set.tools},
 		{Name: "memory", Points: plug.Points{Extra: a.sources(b, s.project, s.who.name, denied), Close: func() { a.remember(b.ID, nil) }}},
@@ -120,18 +125,17 @@ func (s *assembly) list(ctx context.Context) ([]plug.Attached, error) {
 		}},
 	}
 	for _, x := range a.opts.More {
-		p, err := x.Attach(ctx, &b)
-		if err != nil {
-			for _, p := range slices.Backward(list) {
-				if p.Close != nil {
-					p.Close()
-				}
-			}
-			return nil, fmt.Errorf("%s: %w", x.Name(), err)
-		}
-		list = append(list, plug.Attached{Name: x.Name(), Points: p})
+		list = append(list, attach(x))
 	}
-	return list, nil
+	if err == nil {
+		return list, nil
+	}
+	for _, p := range slices.Backward(list) {
+		if p.Close != nil {
+			p.Close()
+		}
+	}
+	return nil, err
 }
 
 // close gives back what no capability has.

@@ -153,7 +153,7 @@ func (a *App) workerJob(j session.Apart) (workerJob, error) {
 	}
 	job := workerJob{
 		Flags: a.opts.Flags, Home: a.opts.UserHome, Workdir: a.opts.Workdir, Language: a.opts.Language, Version: a.opts.Version,
-		Keychain: a.opts.Keychain, Child: j, Above: parent.name, Mirror: a.topOf(j.Parent),
+		Keychain: a.opts.Keychain, Child: j, Above: parent.name, Mirror: a.mirror.Root(j.Parent),
 		Tells: a.tells(), Owned: parent.d.owned,
 	}
 	if parent.gives != nil {

@@ -13,6 +13,7 @@ import (
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/session"
+	"dure/internal/state/archive/mirror"
 )
 
 // Bounds of what a program and the process of an agent tell each other.
@@ -32,7 +33,7 @@ type workerJob struct {
 	Child    session.Apart `json:"child"`
 	Above    string        `json:"above,omitempty"` // the type of the parent; "" = none
 	Tools    []string      `json:"tools"`           // that the parent lets it have; nil = all
-	Mirror   mirrorRoot    `json:"mirror,omitzero"` // see mirrors; the zero value = it is not written
+	Mirror   mirror.Root   `json:"mirror,omitzero"` // see mirrors; the zero value = it is not written
 	Tells    bool          `json:"tells,omitempty"` // what is written so
 	Owned    bool          `json:"owned,omitempty"` // the parent belongs to a user of a server
 }
