@@ -28,6 +28,7 @@ import (
 	"dure/internal/models/chat"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
+	"dure/internal/state/archive/audit"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
@@ -153,6 +154,7 @@ type App struct {
 	open    func() (*session.Registry, error) // opens the store, once
 	mirror  *mirror.Extension
 	undo    *undo.Extension
+	audit   *audit.Extension
 	answers map[string]plug.Answer // by the name of the query
 	plugged inForce                // plugins
 	members members                // sessions that are open, by whom they work for

@@ -13,6 +13,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/kernel/replay"
+	"dure/internal/safety/guard"
 	"dure/internal/state/checkpoint"
 	"dure/internal/state/checkpoint/undo"
 )
@@ -56,7 +57,7 @@ func (a *App) compare(ctx context.Context, q query.CompareSessions) (agent.Compa
 			out.Files = append(out.Files, f)
 		}
 	}
-	return masked(out)
+	return guard.MaskValue(out)
 }
 
 // An ending is how a session left its files. Paths are those of the wire.

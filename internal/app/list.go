@@ -4,17 +4,24 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 
 	"dure/agent"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/archive"
+	"dure/internal/state/archive/audit"
+	"dure/internal/state/archive/index"
+	"dure/internal/state/archive/usage"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // extend makes the extensions, and takes over what they answer.
@@ -28,13 +35,38 @@ func (a *App) extend() {
 	})
 	a.mirror = a.newMirror()
 	a.answers = map[string]plug.Answer{}
-	for _, x := range append([]plug.Extension{a.mirror, a.undo}, a.opts.More...) {
+	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo}, a.archives(), a.opts.More) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				a.answers[one.Query.Query()] = one
 			}
 		}
 	}
+}
+
+// archives makes the extensions that look through the logs of all sessions.
+func (a *App) archives() []plug.Extension {
+	logs := func() archive.Logs { return a.store }
+	a.audit = audit.New(audit.Config{
+		Logs: logs, Mask: guard.MaskValue[[]agent.DecisionRecord],
+		Canonical: func(name string) (string, bool) { return catalog.New(catalog.Config{}).Canonical(name) },
+	})
+	return []plug.Extension{
+		a.audit,
+		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
+		index.New(index.Config{
+			Options: index.Options{Dir: a.dataPath("index"), Mask: guard.MaskJSON},
+			Source:  func() index.Source { return a.store },
+		}),
+	}
+}
+
+// dataPath returns the path of what is kept beside the sessions; "" when nothing is.
+func (a *App) dataPath(name string) string {
+	if a.opts.Flags.Scratch {
+		return ""
+	}
+	return filepath.Join(a.cfg.Data, name)
 }
 
 // findSession returns a session's row in the list, by its ID or a part of it.

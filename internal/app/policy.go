@@ -164,7 +164,7 @@ func (a *App) Simulate(ctx context.Context, policyFile string, q query.ListDecis
 	if _, err := a.open(); err != nil {
 		return Simulation{}, err
 	}
-	list, err := a.decisions(ctx, q)
+	list, err := a.audit.Decisions(ctx, q)
 	if err != nil {
 		return Simulation{}, err
 	}
@@ -204,7 +204,7 @@ func (a *App) Simulate(ctx context.Context, policyFile string, q query.ListDecis
 			flips = flips[1:]
 		}
 	}
-	return masked(sim)
+	return guard.MaskValue(sim)
 }
 
 // maxPolicy bounds a file with a policy or with cases, in bytes.

@@ -14,10 +14,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return one.Do(ctx, q)
 	}
 	switch q := q.(type) {
-	case query.Search:
-		return a.search(ctx, q)
-	case query.IndexSessions:
-		return a.indexSessions(ctx, q)
 	case query.ListModels:
 		return a.listModels(ctx, q), nil
 	case query.ListProviders:
@@ -28,14 +24,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.sessionAt(ctx, q)
 	case query.CheckModel:
 		return a.checkModel(ctx, q.Model)
-	case query.UsageReport:
-		return a.usage(ctx, q)
-	case query.ListDecisions:
-		list, err := a.decisions(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		return masked(list)
 	case query.VerifyReplay:
 		return a.verifyReplay(ctx, q.Session)
 	case query.ListPlugins:

@@ -8,6 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/transcript"
@@ -42,13 +43,13 @@ func (a *App) ExplainRecorded(ctx context.Context, session, call string) (Record
 	if _, err := a.open(); err != nil {
 		return Recorded{}, err
 	}
-	list, err := a.decisions(ctx, query.ListDecisions{Session: session})
+	list, err := a.audit.Decisions(ctx, query.ListDecisions{Session: session})
 	if err != nil {
 		return Recorded{}, err
 	}
 	for _, r := range slices.Backward(list) {
 		if r.Proposal.Call.ID == call || strconv.FormatInt(r.Seq, 10) == call {
-			return masked(a.explainRecord(ctx, r))
+			return guard.MaskValue(a.explainRecord(ctx, r))
 		}
 	}
 	return Recorded{}, &agent.Problem{

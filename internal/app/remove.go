@@ -13,6 +13,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
+	"dure/internal/state/archive"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/journal"
 )
@@ -51,7 +52,7 @@ func (a *App) removeSession(ctx context.Context, q query.RemoveSession) (query.R
 		if err := mirror.Remove(dir, q.Session); err != nil {
 			return gone, err
 		}
-		return gone, missing(q.Session, journal.ErrMissing)
+		return gone, archive.Missing(q.Session, journal.ErrMissing)
 	}
 	if why := keptFor(m); why != "" && !q.Force {
 		return gone, &agent.Problem{

@@ -14,10 +14,11 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/kernel/replay"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/archive"
 	"dure/internal/state/checkpoint/undo"
-	"dure/internal/state/journal"
 )
 
 // verifyReplay executes a session again from its log. What is stored now is read; the
@@ -25,7 +26,7 @@ import (
 func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, error) {
 	snaps, err := a.store.Snapshots(ctx, id)
 	if err != nil {
-		return agent.ReplayReport{Session: id}, missing(id, err)
+		return agent.ReplayReport{Session: id}, archive.Missing(id, err)
 	}
 	again := redecider{app: a}
 	return replay.Verify(ctx, replay.Config{
@@ -37,21 +38,10 @@ func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, 
 func (a *App) events(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
 		for e, err := range a.store.Read(ctx, id, 0) {
-			if !yield(e, missing(id, err)) {
+			if !yield(e, archive.Missing(id, err)) {
 				return
 			}
 		}
-	}
-}
-
-// missing says of a session that is not there that it is not; other errors are as they are.
-func missing(id string, err error) error {
-	if !errors.Is(err, journal.ErrMissing) || agent.ProblemOf(err) != nil {
-		return err
-	}
-	return &agent.Problem{
-		Code: agent.ProblemMissing, Message: fmt.Sprintf("there is no session %q", id), Err: err,
-		Fix: "see the list with: dure sessions", Args: map[string]string{"session": id},
 	}
 }
 
@@ -103,7 +93,7 @@ func (a *App) sessionAt(ctx context.Context, q query.SessionAt) (agent.SessionSt
 	if err != nil {
 		return stand, err
 	}
-	return masked(stand)
+	return guard.MaskValue(stand)
 }
 
 // ExportFiles writes the files of a session as they were after an event into a folder

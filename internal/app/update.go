@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dure/internal/base/record"
 )
 
 // The bounds of looking for a newer version.
@@ -68,7 +70,11 @@ func (a *App) LookForUpdate(ctx context.Context, now bool) (string, error) {
 	version, err := a.askVersion(ctx)
 	found := update{Checked: time.Now(), Version: cmp.Or(version, last.Version)}
 	if !a.opts.Flags.Scratch && ctx.Err() == nil {
-		if werr := replaceFile(filepath.Join(a.cfg.Data, updateFile), found); werr != nil {
+		data, werr := json.Marshal(found)
+		if werr == nil {
+			werr = record.Write(filepath.Join(a.cfg.Data, updateFile), data)
+		}
+		if werr != nil {
 			a.opts.Logger.Debug("keeping the newest version", "error", werr)
 		}
 	}

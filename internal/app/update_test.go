@@ -145,7 +145,11 @@ func TestUpdateIsAskedOnceADay(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{25 * time.Hour, -time.Hour} {
 		a, asked := updating(t, true, `{"version": "1.3.0"}`, 200)
-		if err := replaceFile(filepath.Join(a.DataDir(), updateFile), update{Checked: time.Now().Add(-age), Version: "1.2.3"}); err != nil {
+		found, err := json.Marshal(update{Checked: time.Now().Add(-age), Version: "1.2.3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(a.DataDir(), updateFile), found, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := a.LookForUpdate(t.Context(), false); got != "1.3.0" || err != nil || asked.Load() != 1 {

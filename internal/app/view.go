@@ -7,6 +7,7 @@ import (
 
 	"dure/agent/query"
 	"dure/internal/frontend/view"
+	"dure/internal/safety/guard"
 )
 
 // viewOf folds what people see of a session up to an event.
@@ -36,7 +37,7 @@ func (a *App) viewAt(ctx context.Context, q query.View) (json.RawMessage, error)
 	if err != nil {
 		return nil, err
 	}
-	return masked(json.RawMessage(data))
+	return guard.MaskValue(json.RawMessage(data))
 }
 
 // viewRows folds all of the log: later events change and take back what is on an old page.
@@ -61,5 +62,5 @@ func (a *App) viewRows(ctx context.Context, q query.Rows) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	return masked(json.RawMessage(data))
+	return guard.MaskValue(json.RawMessage(data))
 }

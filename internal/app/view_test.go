@@ -74,3 +74,26 @@ func TestViewQueries(t *testing.T) {
 		t.Error("a session that is not there has a view")
 	}
 }
+
+// kept makes a session with events.
+func kept(t *testing.T, store *journal.Local, m agent.SessionInfo, events ...agent.Body) {
+	t.Helper()
+	ctx := t.Context()
+	if err := store.Create(ctx, journal.Meta{SessionInfo: m}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := store.Acquire(ctx, m.ID, journal.Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []agent.Event{{Body: agent.SessionOpened{Session: m.ID, Parent: m.Parent, Workdir: m.Workdir}}}
+	for _, b := range events {
+		list = append(list, agent.Event{Body: b})
+	}
+	if _, err := lease.Append(ctx, journal.Batch{Events: list, Seal: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(ctx, journal.Done, journal.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+}

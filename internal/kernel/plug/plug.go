@@ -59,3 +59,9 @@ type Undo struct {
 	Accept func(context.Context, agent.Accept) (agent.ChangesAccepted, error)
 	Reject func(context.Context, agent.Reject) (agent.FilesRewound, error)
 }
+
+// NoSession is embedded by extensions that add nothing to sessions.
+type NoSession struct{}
+
+// Attach adds nothing.
+func (NoSession) Attach(context.Context, *Session) (Points, error) { return Points{}, nil }

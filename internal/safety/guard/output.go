@@ -61,6 +61,21 @@ func MaskJSON(raw json.RawMessage) (json.RawMessage, error) {
 	return cleanMembers(masked, mask)
 }
 
+// MaskValue returns a record with the secrets in it masked, as [MaskJSON] does.
+func MaskValue[T any](v T) (shown T, err error) {
+	data, err := json.Marshal(v)
+	if err == nil {
+		data, err = MaskJSON(data)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &shown)
+	}
+	if err != nil {
+		return shown, fmt.Errorf("masking secrets in decisions: %w", err)
+	}
+	return shown, nil
+}
+
 // cleanStrings cleans each string of valid JSON and leaves everything else as it
 // stands, names and their order too.
 func cleanStrings(raw []byte, clean func(string) string) (json.RawMessage, error) {

@@ -1,7 +1,8 @@
-package app_test
+package usage_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +13,9 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
-	"dure/internal/app"
-	"dure/internal/models/script"
 	"dure/internal/prooftest"
+	"dure/internal/state/archive"
+	"dure/internal/state/archive/usage"
 	"dure/internal/state/journal"
 )
 
@@ -72,19 +72,22 @@ func fill(t *testing.T, store *journal.Local, id, parent, workdir string, answer
 	}
 }
 
-// report asks a program of its own.
-func report(t *testing.T, w *world, q query.UsageReport) query.UsageSummary {
+// report asks an extension of its own.
+func report(t *testing.T, dir string, q query.UsageReport) query.UsageSummary {
 	t.Helper()
-	a, err := app.New(options(w.work, w.home, w.model.URL(), app.Flags{}))
+	store, err := journal.NewLocal(journal.LocalOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
-	sum, err := client.Query[query.UsageSummary](t.Context(), a.Client(), q)
+	defer store.Close()
+	x := usage.New(usage.Config{
+		Logs: func() archive.Logs { return store }, Path: filepath.Join(dir, usage.File), Logger: slog.New(slog.DiscardHandler),
+	})
+	sum, err := x.Answers()[0].Do(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sum
+	return sum.(query.UsageSummary)
 }
 
 func row(name string, requests, unpriced int) query.UsageRow {
@@ -96,8 +99,7 @@ func row(name string, requests, unpriced int) query.UsageRow {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	dir := filepath.Join(w.home, "dure")
+	dir := t.TempDir()
 	filled(t, dir, 4, 4)
 	for _, tt := range []struct {
 		q        query.UsageReport
@@ -110,7 +112,7 @@ func TestUsage(t *testing.T) {
 		{query.UsageReport{}, []query.UsageRow{row(time.Date(2026, 1, 1, 13, 0, 0, 0, time.UTC).Local().Format(time.DateOnly), 16, 4)}, 4},
 	} {
 		for _, how := range []string{"from the logs", "from the cache"} {
-			got := report(t, w, tt.q)
+			got := report(t, dir, tt.q)
 			if d := cmp.Diff(tt.rows, got.Rows); d != "" || got.Sessions != tt.sessions || len(got.Skipped) > 0 {
 				t.Errorf("%+v, %s: %d sessions, skipped %v, %s", tt.q, how, got.Sessions, got.Skipped, d)
 			}
@@ -121,8 +123,7 @@ func TestUsage(t *testing.T) {
 // Children count with who has them, and forks only what they added.
 func TestUsageCountsOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	dir := filepath.Join(w.home, "dure")
+	dir := t.TempDir()
 	filled(t, dir, 1, 4)
 	store, err := journal.NewLocal(journal.LocalOptions{Dir: dir})
 	if err != nil {
@@ -135,11 +136,11 @@ func TestUsageCountsOnce(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := report(t, w, query.UsageReport{By: "session"})
+	got := report(t, dir, query.UsageReport{By: "session"})
 	if d := cmp.Diff([]query.UsageRow{row("s0000", 5, 1)}, got.Rows); d != "" {
 		t.Error(d)
 	}
-	got = report(t, w, query.UsageReport{By: "project"})
+	got = report(t, dir, query.UsageReport{By: "project"})
 	if d := cmp.Diff([]query.UsageRow{row("/p0", 5, 1)}, got.Rows); d != "" {
 		t.Error(d)
 	}
@@ -149,15 +150,14 @@ func TestUsageCountsOnce(t *testing.T) {
 // believed against a log, and one that means nothing is made again.
 func TestUsageOfDamagedLogs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	dir := filepath.Join(w.home, "dure")
+	dir := t.TempDir()
 	filled(t, dir, 2, 4)
-	before := report(t, w, query.UsageReport{By: "session"})
+	before := report(t, dir, query.UsageReport{By: "session"})
 	for _, junk := range []string{"", "{", `{"v":1,"sessions":{"s0000":null}}`, `{"v":99,"sessions":{}}`} {
 		if err := os.WriteFile(filepath.Join(dir, "usage.json"), []byte(junk), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(before, report(t, w, query.UsageReport{By: "session"})); d != "" {
+		if d := cmp.Diff(before, report(t, dir, query.UsageReport{By: "session"})); d != "" {
 			t.Errorf("with the cache %q: %s", junk, d)
 		}
 	}
@@ -183,7 +183,7 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "usage.json")); err != nil {
 		t.Fatal(err)
 	}
-	got := report(t, w, query.UsageReport{By: "session"})
+	got := report(t, dir, query.UsageReport{By: "session"})
 	if !slices.Equal(got.Skipped, []string{"s0001"}) || got.Total.Requests >= 8 || got.Total.Requests < 4 {
 		t.Errorf("skipped %v, %d requests", got.Skipped, got.Total.Requests)
 	}
@@ -192,15 +192,15 @@ func TestUsageOfDamagedLogs(t *testing.T) {
 // A thousand sessions are added up while somebody waits; in the short form, a quarter
 // of them. No other test runs beside it: it looks at the time.
 func TestUsageOfManySessions(t *testing.T) {
-	w := newWorld(t, script.Script{}, script.Options{})
 	sessions := 1000
 	if !prooftest.Long() {
 		sessions /= 4
 	}
-	filled(t, filepath.Join(w.home, "dure"), sessions, 20)
+	dir := t.TempDir()
+	filled(t, dir, sessions, 20)
 	for _, how := range []string{"from the logs", "from the cache"} {
 		begun := time.Now()
-		got := report(t, w, query.UsageReport{By: "model"})
+		got := report(t, dir, query.UsageReport{By: "model"})
 		took := time.Since(begun)
 		t.Logf("%s: %v", how, took)
 		if got.Total.Requests != sessions*20 {

@@ -1,20 +1,22 @@
-package app_test
+package audit_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
-	"dure/internal/app"
-	"dure/internal/models/script"
+	"dure/internal/safety/guard"
+	"dure/internal/state/archive"
+	"dure/internal/state/archive/audit"
 	"dure/internal/state/journal"
 	"dure/internal/state/plan"
+	"dure/internal/tools/catalog"
 )
 
 // kept makes a session with events.
@@ -40,12 +42,17 @@ func kept(t *testing.T, store *journal.Local, m agent.SessionInfo, events ...age
 	}
 }
 
+func extension(store *journal.Local) *audit.Extension {
+	return audit.New(audit.Config{
+		Logs: func() archive.Logs { return store }, Mask: guard.MaskValue[[]agent.DecisionRecord], Canonical: catalog.New(catalog.Config{}).Canonical,
+	})
+}
+
 // What became of plans stands among the decisions for who asks for it, and is picked as
 // they are.
 func TestAuditOfPlans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS})
+	store, err := journal.NewLocal(journal.LocalOptions{Dir: t.TempDir(), Durability: journal.DurabilityOS})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,17 +63,15 @@ func TestAuditOfPlans(t *testing.T) {
 		return p
 	}
 	kept(
-		t, store, agent.SessionInfo{ID: "s", Workdir: w.work},
+		t, store, agent.SessionInfo{ID: "s", Workdir: "/work"},
 		agent.PlanProposed{Plan: "pl", Call: "c", Text: "1. a", Body: steps("a", "use ghp_abcdefghijklmnopqrstuvwxyz0123456789")},
 		agent.PlanChanged{Plan: "pl", Do: agent.PlanEdit, Step: 1, By: "user", Body: steps("b")},
 		agent.PlanDecided{Plan: "pl", Verdict: agent.PlanAnother, By: "user", Reason: "too short"},
 		agent.CallDecided{Proposal: agent.Proposal{Call: agent.Call{ID: "c", Tool: "plan__exit"}}, Decision: agent.Decision{Verdict: agent.Deny, By: "user"}},
 		agent.PlanDecided{Plan: "pl", Verdict: agent.PlanApproved, By: "hook:x"},
 	)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
+	defer store.Close()
+	x := extension(store)
 	const proposed, changed, another, approved = "2 proposed  ", "3 edit user ", "4 regenerate user deny", "6 approved hook:x allow"
 	for _, tt := range []struct {
 		query query.ListDecisions
@@ -78,10 +83,11 @@ func TestAuditOfPlans(t *testing.T) {
 		{query.ListDecisions{Plans: true, By: "user", Limit: 2}, []string{another, "5 call user deny"}},
 		{query.ListDecisions{Plans: true, Tool: "Bash"}, nil},
 	} {
-		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
+		answer, err := x.Answers()[0].Do(t.Context(), tt.query)
 		if err != nil {
 			t.Fatal(err)
 		}
+		list := answer.([]agent.DecisionRecord)
 		var got []string
 		for _, r := range list {
 			what := "call"
@@ -103,9 +109,8 @@ func TestAuditOfPlans(t *testing.T) {
 // decisions, though a person was asked in the log of the first session.
 func TestAuditOfChildren(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	store, err := journal.NewLocal(journal.LocalOptions{Dir: filepath.Join(w.home, "dure"), Durability: journal.DurabilityOS, Now: func() time.Time {
+	store, err := journal.NewLocal(journal.LocalOptions{Dir: t.TempDir(), Durability: journal.DurabilityOS, Now: func() time.Time {
 		at = at.Add(time.Second)
 		return at
 	}})
@@ -113,13 +118,13 @@ func TestAuditOfChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	prop := func(who, command string) agent.Proposal {
-		return agent.Proposal{Call: agent.Call{ID: "1", Tool: "bash__exec", Input: input(fields{"command": command})}, Agent: who}
+		return agent.Proposal{Call: agent.Call{ID: "1", Tool: "bash__exec", Input: json.RawMessage(strconv.Quote(command))}, Agent: who}
 	}
 	by := func(v agent.Verdict, who, why string) agent.Decision {
 		return agent.Decision{Verdict: v, By: who, Reason: why}
 	}
 	kept(
-		t, store, agent.SessionInfo{ID: "front", Workdir: w.work},
+		t, store, agent.SessionInfo{ID: "front", Workdir: "/work"},
 		agent.ApprovalAsked{ID: "q1", Proposal: prop("tester", "make"), Child: "child"},
 		agent.ApprovalResolved{ID: "q1", Decision: by(agent.Allow, "user", ""), Remember: agent.RememberSession, Rules: []string{"Bash(make)"}},
 		agent.ApprovalAsked{ID: "q2", Proposal: prop("helper", "make x"), Child: "child"},
@@ -129,19 +134,17 @@ func TestAuditOfChildren(t *testing.T) {
 		agent.CallDecided{Proposal: prop("", "make"), Decision: by(agent.Deny, "user", "mine")},
 	)
 	kept(
-		t, store, agent.SessionInfo{ID: "child", Parent: "front", Workdir: w.work},
+		t, store, agent.SessionInfo{ID: "child", Parent: "front", Workdir: "/work"},
 		agent.CallDecided{Proposal: prop("tester", "ls"), Decision: by(agent.Allow, "read-only", "")},
 		agent.CallDecided{Proposal: prop("tester", "make"), Decision: by(agent.Allow, "user", "")},
 	)
 	kept(
-		t, store, agent.SessionInfo{ID: "grandchild", Parent: "child", Workdir: w.work},
+		t, store, agent.SessionInfo{ID: "grandchild", Parent: "child", Workdir: "/work"},
 		agent.CallDecided{Proposal: prop("helper", "make x"), Decision: by(agent.Deny, "user", "not now")},
 		agent.CallDecided{Proposal: prop("helper", "make x"), Decision: by(agent.Deny, "user", "not now")}, // nobody was asked again
 	)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
+	defer store.Close()
+	x := extension(store)
 	for _, tt := range []struct {
 		query query.ListDecisions
 		want  []string
@@ -154,10 +157,11 @@ func TestAuditOfChildren(t *testing.T) {
 		{query.ListDecisions{Session: "child", By: "user"}, []string{"child tester: allow  q1 session [Bash(make)]"}},
 		{query.ListDecisions{By: "nobody"}, nil},
 	} {
-		list, err := client.Query[[]agent.DecisionRecord](t.Context(), c, tt.query)
+		answer, err := x.Answers()[0].Do(t.Context(), tt.query)
 		if err != nil {
 			t.Fatal(err)
 		}
+		list := answer.([]agent.DecisionRecord)
 		var got []string
 		for _, r := range list {
 			line := fmt.Sprintf("%s %s: %s %s ", r.Session, r.Proposal.Agent, r.Decision.Verdict, r.Decision.Reason)

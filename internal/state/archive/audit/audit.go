@@ -1,56 +1,67 @@
-package app
+// Package audit finds the decisions on calls and plans in the logs of all sessions, and the
+// answers that people gave. It starts no goroutines.
+package audit
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/safety/guard"
+	"dure/internal/kernel/plug"
+	"dure/internal/state/archive"
 	"dure/internal/state/journal"
-	"dure/internal/tools/catalog"
 )
 
-// masked returns a record as it is shown: logs have the inputs of calls as they were,
-// with the secrets in them.
-func masked[T any](v T) (shown T, err error) {
-	data, err := json.Marshal(v)
-	if err == nil {
-		data, err = guard.MaskJSON(data)
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &shown)
-	}
-	if err != nil {
-		return shown, fmt.Errorf("masking secrets in decisions: %w", err)
-	}
-	return shown, nil
+// Config says what is looked through, and how.
+type Config struct {
+	Logs func() archive.Logs
+
+	// Mask hides the secrets in what is shown: logs have the inputs of calls as they were.
+	Mask func([]agent.DecisionRecord) ([]agent.DecisionRecord, error)
+
+	// Canonical returns the name of a tool by another name of it; ok says that there is one.
+	Canonical func(name string) (tool string, ok bool)
 }
 
-// decisions returns the decisions that the logs of all sessions have, as they are
-// there.
-func (a *App) decisions(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
-	since := time.Time{}
-	if q.Since != "" {
-		t, err := time.Parse(time.RFC3339, q.Since)
-		if err != nil {
-			return nil, notTime(q.Since, err)
-		}
-		since = t
+// Extension answers which decisions were made.
+type Extension struct {
+	plug.NoSession
+	cfg Config
+}
+
+// New returns the extension.
+func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
+
+// Name returns the name of the extension.
+func (x *Extension) Name() string { return "audit" }
+
+// Answers returns the queries that the extension answers.
+func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Answers(x.list)} }
+
+func (x *Extension) list(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
+	list, err := x.Decisions(ctx, q)
+	if err != nil {
+		return nil, err
 	}
-	if name, ok := catalog.New(catalog.Config{}).Canonical(q.Tool); ok {
+	return x.cfg.Mask(list)
+}
+
+// Decisions returns the decisions that the logs of all sessions have, as they are
+// there, with the secrets in them.
+func (x *Extension) Decisions(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
+	since, err := archive.Since(q.Since)
+	if err != nil {
+		return nil, err
+	}
+	if name, ok := x.cfg.Canonical(q.Tool); ok {
 		q.Tool = name
 	}
-	metas := map[string]journal.Meta{}
-	for m, err := range a.store.List(ctx, journal.Query{}) {
-		if err != nil {
-			return nil, err
-		}
-		metas[m.ID] = m
+	metas, err := archive.All(ctx, x.cfg.Logs())
+	if err != nil {
+		return nil, err
 	}
 	all := []agent.DecisionRecord{}
 	fronts := map[string]*desk{}
@@ -61,16 +72,12 @@ func (a *App) decisions(ctx context.Context, q query.ListDecisions) ([]agent.Dec
 		if updated, err := time.Parse(time.RFC3339Nano, m.Updated); err == nil && updated.Before(since) {
 			continue
 		}
-		from := int64(0)
-		if _, ok := metas[m.Parent]; ok && m.ForkSeq > 0 {
-			from = m.ForkSeq // up to there it is the log that it was forked from
-		}
-		list, err := a.decisionsOf(ctx, m, from, q.Plans)
+		list, err := x.decisionsOf(ctx, m, archive.Own(m, metas), q.Plans)
 		if err != nil && (q.Session != "" || ctx.Err() != nil) {
 			return nil, err // a log that is damaged hides no other one's decisions
 		}
 		if m.IsChild() {
-			a.answerFrom(ctx, metas, fronts, m, list)
+			x.answerFrom(ctx, metas, fronts, m, list)
 		}
 		for _, r := range list {
 			if !r.Time.Before(since) && q.Selects(r) {
@@ -78,7 +85,7 @@ func (a *App) decisions(ctx context.Context, q query.ListDecisions) ([]agent.Dec
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y agent.DecisionRecord) int { return x.Time.Compare(y.Time) })
+	slices.SortFunc(all, func(r, s agent.DecisionRecord) int { return r.Time.Compare(s.Time) })
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[len(all)-q.Limit:]
 	}
@@ -87,12 +94,12 @@ func (a *App) decisions(ctx context.Context, q query.ListDecisions) ([]agent.Dec
 
 // decisionsOf returns the decisions of one log, as far as it can be read; with plans, what
 // became of those too.
-func (a *App) decisionsOf(ctx context.Context, m journal.Meta, from int64, plans bool) ([]agent.DecisionRecord, error) {
+func (x *Extension) decisionsOf(ctx context.Context, m journal.Meta, from int64, plans bool) ([]agent.DecisionRecord, error) {
 	var list []agent.DecisionRecord
 	puts := map[string]agent.Call{}                 // by the ID of the plan
 	asked := map[string]agent.ApprovalAsked{}       // by the ID of the question
 	answers := map[string]*agent.ApprovalResolved{} // by the ID of the call
-	for e, err := range a.store.Read(ctx, m.ID, from) {
+	for e, err := range x.cfg.Logs().Read(ctx, m.ID, from) {
 		if err != nil {
 			return list, err
 		}
@@ -154,7 +161,7 @@ type desk struct {
 
 // answerFrom completes the decisions of a child with the answers that a person has
 // given.
-func (a *App) answerFrom(ctx context.Context, metas map[string]journal.Meta, fronts map[string]*desk, m journal.Meta, list []agent.DecisionRecord) {
+func (x *Extension) answerFrom(ctx context.Context, metas map[string]journal.Meta, fronts map[string]*desk, m journal.Meta, list []agent.DecisionRecord) {
 	top, via := m, m.ID
 	for range metas { // and no further, whatever the logs say
 		if !top.IsChild() {
@@ -166,7 +173,7 @@ func (a *App) answerFrom(ctx context.Context, metas map[string]journal.Meta, fro
 	if f == nil {
 		f = &desk{asked: map[string]agent.ApprovalAsked{}}
 		fronts[top.ID] = f
-		for e, err := range a.store.Read(ctx, top.ID, 0) {
+		for e, err := range x.cfg.Logs().Read(ctx, top.ID, 0) {
 			if err != nil {
 				break // as far as it can be read
 			}

@@ -1,26 +1,53 @@
-package app
+// Package usage adds up what the logs of all sessions say was used, and keeps the sums in a
+// file beside them. It starts no goroutines.
+package usage
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/base/record"
+	"dure/internal/kernel/plug"
+	"dure/internal/state/archive"
 	"dure/internal/state/journal"
 )
 
+// File is the usual name of the file that keeps what each log says was used.
+const File = "usage.json"
+
+// Config says what is added up.
+type Config struct {
+	Logs   func() archive.Logs
+	Path   string // of the file that keeps the sums; "" = none
+	Logger *slog.Logger
+}
+
+// Extension answers reports of what was used.
+type Extension struct {
+	plug.NoSession
+	cfg Config
+}
+
+// New returns the extension.
+func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
+
+// Name returns the name of the extension.
+func (x *Extension) Name() string { return "usage" }
+
+// Answers returns the queries that the extension answers.
+func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Answers(x.report)} }
+
 // The cache of what each log says was used.
 const (
-	usageFile    = "usage.json"
 	usageVersion = 1
 	maxUsageFile = 256 << 20 // bytes; a larger file is not read
 )
@@ -55,36 +82,22 @@ type usageCache struct {
 	Sessions map[string]*sessionUse `json:"sessions"`
 }
 
-// notTime says that what somebody has given as a time is none.
-func notTime(given string, err error) error {
-	return &agent.Problem{
-		Code: agent.ProblemUsage, Message: fmt.Sprintf("since: %.80q is no time", given), Err: err, Fix: "give a time such as 2006-01-02T15:04:05Z",
-	}
-}
-
-// usage adds up what the logs of all sessions say was used.
-func (a *App) usage(ctx context.Context, q query.UsageReport) (query.UsageSummary, error) {
+// report adds up what the logs of all sessions say was used.
+func (x *Extension) report(ctx context.Context, q query.UsageReport) (query.UsageSummary, error) {
 	sum := query.UsageSummary{By: cmp.Or(q.By, "day"), Since: q.Since, Rows: []query.UsageRow{}}
-	since := time.Time{}
-	if q.Since != "" {
-		t, err := time.Parse(time.RFC3339, q.Since)
-		if err != nil {
-			return sum, notTime(q.Since, err)
-		}
-		since = t
+	since, err := archive.Since(q.Since)
+	if err != nil {
+		return sum, err
 	}
-	metas := map[string]journal.Meta{}
-	for m, err := range a.store.List(ctx, journal.Query{}) {
-		if err != nil {
-			return sum, err
-		}
-		metas[m.ID] = m
+	metas, err := archive.All(ctx, x.cfg.Logs())
+	if err != nil {
+		return sum, err
 	}
-	cache, changed := a.readUsage(), false
+	cache, changed := x.read(), false
 	rows := map[string]*query.UsageRow{}
 	for _, id := range slices.Sorted(maps.Keys(metas)) {
 		m := metas[id]
-		use, fresh, err := a.useOf(ctx, m, cache.Sessions[id], metas)
+		use, fresh, err := x.useOf(ctx, m, cache.Sessions[id], metas)
 		if cerr := ctx.Err(); cerr != nil {
 			return sum, cerr
 		}
@@ -114,23 +127,23 @@ func (a *App) usage(ctx context.Context, q query.UsageReport) (query.UsageSummar
 		}
 	}
 	if changed {
-		a.writeUsage(cache)
+		x.write(cache)
 	}
 	for _, r := range rows {
 		sum.Rows = append(sum.Rows, *r)
 	}
-	slices.SortFunc(sum.Rows, func(x, y query.UsageRow) int {
+	slices.SortFunc(sum.Rows, func(r, s query.UsageRow) int {
 		if sum.By == "day" {
-			return cmp.Compare(x.Name, y.Name)
+			return cmp.Compare(r.Name, s.Name)
 		}
-		return cmp.Or(cmp.Compare(y.Cost, x.Cost), cmp.Compare(y.Usage.Context(), x.Usage.Context()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(s.Cost, r.Cost), cmp.Compare(s.Usage.Context(), r.Usage.Context()), cmp.Compare(r.Name, s.Name))
 	})
 	return sum, nil
 }
 
 // useOf returns what the log of a session says, from the cache as far as that
 // goes. With an error it is what stands before the damage; that is not kept.
-func (a *App) useOf(ctx context.Context, m journal.Meta, known *sessionUse, metas map[string]journal.Meta) (*sessionUse, bool, error) {
+func (x *Extension) useOf(ctx context.Context, m journal.Meta, known *sessionUse, metas map[string]journal.Meta) (*sessionUse, bool, error) {
 	damaged := m.Status == "damaged"
 	if known != nil && (known.Created != m.Created || known.Head > m.Head || damaged) {
 		known = nil
@@ -141,10 +154,10 @@ func (a *App) useOf(ctx context.Context, m journal.Meta, known *sessionUse, meta
 			return known, false, nil
 		}
 		use.Head, use.Spent, use.Asked = known.Head, slices.Clone(known.Spent), maps.Clone(known.Asked)
-	} else if _, ok := metas[m.Parent]; ok && m.ForkSeq > 0 {
-		use.Head = m.ForkSeq // up to there it is the log that it was forked from
+	} else {
+		use.Head = archive.Own(m, metas)
 	}
-	for e, err := range a.store.Read(ctx, m.ID, use.Head) {
+	for e, err := range x.cfg.Logs().Read(ctx, m.ID, use.Head) {
 		if err != nil {
 			return use, false, err
 		}
@@ -219,13 +232,13 @@ func rowOf(rows map[string]*query.UsageRow, name string, metas map[string]journa
 	return r
 }
 
-// readUsage reads the cache. One that is missing or means nothing is empty.
-func (a *App) readUsage() usageCache {
+// read reads the cache. One that is missing or means nothing is empty.
+func (x *Extension) read() usageCache {
 	empty := usageCache{V: usageVersion, Sessions: map[string]*sessionUse{}}
-	if a.opts.Flags.Scratch {
+	if x.cfg.Path == "" {
 		return empty
 	}
-	f, err := os.Open(filepath.Join(a.cfg.Data, usageFile))
+	f, err := os.Open(x.cfg.Path)
 	if err != nil {
 		return empty
 	}
@@ -238,30 +251,17 @@ func (a *App) readUsage() usageCache {
 	return c
 }
 
-// writeUsage keeps the cache. Without it the logs are read again, so that an error
+// write keeps the cache. Without it the logs are read again, so that an error
 // is of no consequence.
-func (a *App) writeUsage(c usageCache) {
-	if a.opts.Flags.Scratch {
+func (x *Extension) write(c usageCache) {
+	if x.cfg.Path == "" {
 		return
 	}
-	if err := replaceFile(filepath.Join(a.cfg.Data, usageFile), c); err != nil {
-		a.opts.Logger.Debug("keeping what was used", "error", err)
-	}
-}
-
-// replaceFile writes v as JSON into a file of its own and puts that in the place
-// of path.
-func replaceFile(path string, v any) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(json.NewEncoder(f).Encode(v), f.Close())
+	data, err := json.Marshal(c)
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = record.Write(x.cfg.Path, data)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		x.cfg.Logger.Debug("keeping what was used", "error", err)
 	}
-	return nil
 }
