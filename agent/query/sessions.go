@@ -1,5 +1,7 @@
 package query
 
+import "dure/agent"
+
 // Questions about sessions that come and go.
 type (
 	// RemoveSession deletes a session with its children, its blobs and its
@@ -22,6 +24,32 @@ type (
 		Dry  bool   `json:"dry_run,omitempty"` // read them, and change nothing
 	}
 
+	// OldSessions looks for sessions that the settings consider old, and returns an
+	// OldReport. With Daily it does so once a day at most, and where the settings say so it
+	// deletes them.
+	OldSessions struct {
+		Daily bool `json:"daily,omitempty"`
+	}
+
+	// RepairSession looks for damage in the log of a session, and returns a LogReport.
+	// Unless Dry is set, the log becomes one that can be written on; the damaged one is kept
+	// beside it.
+	RepairSession struct {
+		Session string `json:"session"` // ID
+		Dry     bool   `json:"dry_run,omitempty"`
+	}
+
+	// ExportSession returns a session as a Document, with its secrets masked.
+	ExportSession struct {
+		Session   string `json:"session"` // ID
+		Format    string `json:"format"`  // md, html or jsonl
+		NoResults bool   `json:"no_results,omitempty"`
+		Thinking  bool   `json:"thinking,omitempty"`
+		Children  bool   `json:"children,omitempty"`
+		System    bool   `json:"system,omitempty"` // the prompt of the system
+		Print     bool   `json:"print,omitempty"`  // the page says how it is printed
+	}
+
 	// SweepSessions finishes what a crash left of deletions and returns how many
 	// there were.
 	SweepSessions struct{}
@@ -29,6 +57,9 @@ type (
 
 // Query returns the name of the query on the wire.
 func (RemoveSession) Query() string  { return "sessions.remove" }
+func (OldSessions) Query() string    { return "sessions.old" }
+func (RepairSession) Query() string  { return "sessions.repair" }
+func (ExportSession) Query() string  { return "session.export" }
 func (SweepSessions) Query() string  { return "sessions.sweep" }
 func (ImportSessions) Query() string { return "sessions.import" }
 
@@ -38,6 +69,33 @@ type RemovedSession struct {
 	Title    string   `json:"title,omitempty"`
 	Children []string `json:"children,omitempty"` // IDs
 	Bytes    int64    `json:"bytes"`              // of their folders and checkpoints
+}
+
+// OldReport has the sessions that are old and were not deleted.
+type OldReport struct {
+	Days     int                 `json:"days"` // after which a session is old; 0 = none ever is
+	Sessions []agent.SessionInfo `json:"sessions"`
+	Deleted  int                 `json:"deleted,omitempty"`
+}
+
+// LogReport is what was wrong with a log, and what was made of it. All numbers are of
+// lines.
+type LogReport struct {
+	Session  string   `json:"session"`
+	OK       bool     `json:"ok"`             // nothing was wrong
+	Events   int64    `json:"events"`         // that were kept
+	Lost     int64    `json:"lost"`           // for which a note stands now, or would
+	Twice    int      `json:"twice"`          // that stood there more than once
+	Broken   int      `json:"broken"`         // that are no events, or were altered
+	Seals    int      `json:"seals"`          // that had to be made anew
+	Kept     string   `json:"kept,omitempty"` // folder with the log as it was
+	Problems []string `json:"problems"`       // the first of them, in English
+	Hidden   int      `json:"hidden,omitempty"`
+}
+
+// Document is a session as people read it.
+type Document struct {
+	Text string `json:"text"`
 }
 
 // ImportReport is what was found of sessions of other products, and what was done.

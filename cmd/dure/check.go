@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
+	"dure/internal/state/archive/repair"
 )
 
 // checkCommand looks for damage in a transcript; with --out it writes what can be made
@@ -27,11 +30,11 @@ func (p *program) checkCommand() *cobra.Command {
 			if out == "" && !isFile(args[0]) {
 				return p.with(func(c *cli.CLI) error { return p.mend(cmd.Context(), c, args[0], false) })
 			}
-			report, err := app.CheckTranscript(args[0], out)
+			report, err := repair.CheckFile(args[0], out)
 			if err != nil {
 				return err
 			}
-			return p.cliOf(client.Client{}).Checked(report, p.asJSON)
+			return checked(p.cliOf(client.Client{}), report, p.asJSON)
 		},
 	}
 	p.jsonFlag(cmd)
@@ -50,12 +53,12 @@ func (p *program) repairCommand() *cobra.Command {
 			if !isFile(args[0]) {
 				return p.with(func(c *cli.CLI) error { return p.mend(cmd.Context(), c, args[0], true) })
 			}
-			report, kept, err := app.RepairTranscript(args[0])
+			report, kept, err := repair.RepairFile(args[0])
 			if err != nil {
 				return err
 			}
 			c := p.cliOf(client.Client{})
-			if err := c.Checked(report, p.asJSON); err != nil || kept == "" || p.asJSON {
+			if err := checked(c, report, p.asJSON); err != nil || kept == "" || p.asJSON {
 				return err
 			}
 			return c.KeptAs(kept)
@@ -63,6 +66,14 @@ func (p *program) repairCommand() *cobra.Command {
 	}
 	p.jsonFlag(cmd)
 	return cmd
+}
+
+func checked(c *cli.CLI, report repair.Report, asJSON bool) error {
+	data, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encoding the report: %w", err)
+	}
+	return c.Checked(data, asJSON)
 }
 
 // isFile reports whether a name is meant for a file rather than a session.
@@ -77,7 +88,7 @@ func (p *program) mend(ctx context.Context, c *cli.CLI, name string, change bool
 	if err != nil {
 		return err
 	}
-	report, err := p.opened.MendLog(ctx, info.ID, change)
+	report, err := client.Query[query.LogReport](ctx, c.Client, query.RepairSession{Session: info.ID, Dry: !change})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -22,7 +23,7 @@ var exportFormats = []string{"md", "html", "jsonl", "pdf"}
 
 // exporting is what the command line says of an export.
 type exporting struct {
-	app.ExportOptions
+	query.ExportSession
 	out   string
 	force bool
 }
@@ -85,9 +86,9 @@ func (p *program) export(ctx context.Context, c *cli.CLI, info agent.SessionInfo
 		o.out = "dure-" + info.ID + ".html"
 	}
 	if o.out == "" || o.out == "-" {
-		return p.opened.Export(ctx, p.out, info.ID, o.ExportOptions)
+		return document(ctx, c, p.out, info.ID, o)
 	}
-	size, err := app.NewFile(filepath.Dir(o.out), filepath.Base(o.out), o.force, func(w io.Writer) error { return p.opened.Export(ctx, w, info.ID, o.ExportOptions) })
+	size, err := cli.NewFile(filepath.Dir(o.out), filepath.Base(o.out), o.force, func(w io.Writer) error { return document(ctx, c, w, info.ID, o) })
 	if pr := agent.ProblemOf(err); pr != nil && errors.Is(err, fs.ErrExist) {
 		pr.Fix = p.text.Say(text.WriteOver)
 	}
@@ -97,8 +98,12 @@ func (p *program) export(ctx context.Context, c *cli.CLI, info agent.SessionInfo
 	return c.Exported(cli.ExportReport{Session: info.ID, Format: o.Format, Path: o.out, Bytes: size, Print: o.Print}, asJSON)
 }
 
-// exportTo writes a session to a file, as a conversation asks for it.
-func (p *program) exportTo(ctx context.Context, session, dir, file string, over bool) (cli.ExportReport, error) {
-	path, size, err := p.opened.ExportTo(ctx, session, dir, file, over)
-	return cli.ExportReport{Session: session, Format: app.ExportFormat(file), Path: path, Bytes: size}, err
+// document writes a session as a document.
+func document(ctx context.Context, c *cli.CLI, w io.Writer, session string, o exporting) error {
+	o.Session = session
+	doc, err := client.Query[query.Document](ctx, c.Client, o.ExportSession)
+	if err == nil {
+		_, err = io.WriteString(w, doc.Text)
+	}
+	return err
 }

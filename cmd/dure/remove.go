@@ -91,20 +91,20 @@ func (p *program) cleanCommand() *cobra.Command {
 		if _, err := client.Query[int](ctx, c.Client, query.SweepSessions{}); err != nil {
 			return err
 		}
-		old, days, err := p.opened.OldSessions(ctx)
+		old, err := client.Query[query.OldReport](ctx, c.Client, query.OldSessions{})
 		if err != nil {
 			return err
 		}
-		if len(old) == 0 && !asJSON {
+		if len(old.Sessions) == 0 && !asJSON {
 			k := text.NothingOld
-			if days == 0 {
+			if old.Days == 0 {
 				k = text.NeverOld
 			}
-			_, err := fmt.Fprintln(p.out, p.text.Say(k, "days", days))
+			_, err := fmt.Fprintln(p.out, p.text.Say(k, "days", old.Days))
 			return err
 		}
 		o.Ask, o.JSON = cli.IsTerminal(p.in), asJSON
-		return c.Remove(ctx, old, o)
+		return c.Remove(ctx, old.Sessions, o)
 	})
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, p.text.Say(text.FlagYes))
 	return cmd
@@ -112,6 +112,9 @@ func (p *program) cleanCommand() *cobra.Command {
 
 // overdue is what is said about old sessions; "" = nothing.
 func (p *program) overdue(ctx context.Context, c *cli.CLI) string {
-	o := p.opened.Overdue(ctx)
-	return c.OldOnes(o.Old, o.Deleted, o.Days)
+	o, err := client.Query[query.OldReport](ctx, c.Client, query.OldSessions{Daily: true})
+	if err != nil {
+		return "" // what needs the sessions says why
+	}
+	return c.OldOnes(len(o.Sessions), o.Deleted, o.Days)
 }

@@ -13,6 +13,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
+	"dure/internal/safety/workspace"
 )
 
 // listAgents says what types of agents there are.
@@ -100,7 +101,7 @@ func agentProblem(path string, err error) error {
 		fix = "edit it, or choose another name"
 	}
 	return &agent.Problem{
-		Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: %v", path, unwrapPath(err)), Fix: fix, Err: err,
-		Args: map[string]string{"path": path, "error": unwrapPath(err).Error()},
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: %v", path, workspace.Cause(err)), Fix: fix, Err: err,
+		Args: map[string]string{"path": path, "error": workspace.Cause(err).Error()},
 	}
 }

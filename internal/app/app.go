@@ -29,7 +29,9 @@ import (
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
 	"dure/internal/state/archive/audit"
+	"dure/internal/state/archive/imports"
 	"dure/internal/state/archive/mirror"
+	"dure/internal/state/archive/removal"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
 )
@@ -155,6 +157,8 @@ type App struct {
 	mirror  *mirror.Extension
 	undo    *undo.Extension
 	audit   *audit.Extension
+	removal *removal.Extension
+	imports *imports.Extension
 	answers map[string]plug.Answer // by the name of the query
 	plugged inForce                // plugins
 	members members                // sessions that are open, by whom they work for
@@ -313,7 +317,7 @@ func (a *App) openStore() (*session.Registry, error) {
 	}
 	queues := session.NewLanes(a.lanes())
 	reg := session.New(session.Config{
-		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.forget, Apart: a.apart, Logger: a.opts.Logger,
+		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.removal.Forget, Apart: a.apart, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 		Lanes: queues,
 	})

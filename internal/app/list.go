@@ -11,17 +11,11 @@ import (
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
-	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/state/archive"
-	"dure/internal/state/archive/audit"
-	"dure/internal/state/archive/index"
-	"dure/internal/state/archive/usage"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
-	"dure/internal/tools/catalog"
 )
 
 // extend makes the extensions, and takes over what they answer.
@@ -44,31 +38,6 @@ func (a *App) extend() {
 	}
 }
 
-// archives makes the extensions that look through the logs of all sessions.
-func (a *App) archives() []plug.Extension {
-	logs := func() archive.Logs { return a.store }
-	a.audit = audit.New(audit.Config{
-		Logs: logs, Mask: guard.MaskValue[[]agent.DecisionRecord],
-		Canonical: func(name string) (string, bool) { return catalog.New(catalog.Config{}).Canonical(name) },
-	})
-	return []plug.Extension{
-		a.audit,
-		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
-		index.New(index.Config{
-			Options: index.Options{Dir: a.dataPath("index"), Mask: guard.MaskJSON},
-			Source:  func() index.Source { return a.store },
-		}),
-	}
-}
-
-// dataPath returns the path of what is kept beside the sessions; "" when nothing is.
-func (a *App) dataPath(name string) string {
-	if a.opts.Flags.Scratch {
-		return ""
-	}
-	return filepath.Join(a.cfg.Data, name)
-}
-
 // findSession returns a session's row in the list, by its ID or a part of it.
 func (a *App) findSession(ctx context.Context, name string) (row agent.SessionInfo, err error) {
 	found, err := a.reg.Query(ctx, agent.FindSession{Name: name})
@@ -77,6 +46,17 @@ func (a *App) findSession(ctx context.Context, name string) (row agent.SessionIn
 	}
 	return row, err
 }
+
+func (a *App) listSessions(ctx context.Context, q agent.ListSessions) (list agent.SessionList, err error) {
+	found, err := a.reg.Query(ctx, q)
+	if err == nil {
+		list, _ = found.(agent.SessionList)
+	}
+	return list, err
+}
+
+// checkpointsOf is where the snapshots of a session are kept.
+func (a *App) checkpointsOf(id string) string { return filepath.Join(a.cfg.Data, "checkpoints", id) }
 
 // row returns the session of an ID as the list has it.
 func (a *App) row(ctx context.Context, id string) (row agent.SessionInfo, ok bool, err error) {

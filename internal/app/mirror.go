@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/state/archive/imports"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/state/transcript"
 	"dure/internal/tools/catalog"
@@ -37,7 +37,7 @@ func (a *App) mirrors() bool {
 func (a *App) newMirror() *mirror.Extension {
 	dir, name := a.projects()
 	c := mirror.Settings{
-		Off: !a.mirrors(), Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imported, Logger: a.opts.Logger,
+		Off: !a.mirrors(), Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imports.Code, Logger: a.opts.Logger,
 		Above: func(id string) (mirror.Root, bool) {
 			if a.upper.works(id) {
 				return a.upper.job.Mirror, true
@@ -75,33 +75,11 @@ func (a *App) AdoptTranscript(ctx context.Context, id string) (bool, error) {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		row, err := a.adopt(ctx, path, id)
+		row, err := a.imports.Adopt(ctx, path, id)
 		if err != nil {
 			return false, err
 		}
 		return row.Session == id, nil
 	}
 	return false, nil
-}
-
-// adopt imports a transcript under the ID that it has.
-func (a *App) adopt(ctx context.Context, path, id string) (row query.ImportedSession, err error) {
-	places, err := a.places(query.ImportSessions{From: "claude", Path: path})
-	if err != nil {
-		return row, err
-	}
-	for _, p := range places {
-		defer p.root.Close()
-		p.as, p.usual = id, true
-		l, err := p.Open(p.file)
-		if err != nil {
-			return row, importProblem(path, err)
-		}
-		l.ID = id
-		row.Session = id
-		if err := a.importOne(ctx, p, l.Listed, false, &row); err != nil {
-			return row, importProblem(path, err)
-		}
-	}
-	return row, nil
 }

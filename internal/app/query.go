@@ -67,7 +67,7 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 	if v, err := a.launched(ctx, q); v != nil || err != nil {
 		return v, err
 	}
-	return a.archive(ctx, q)
+	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())
 }
 
 // typables answers what is asked about what can be typed; ok says that it was.

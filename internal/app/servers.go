@@ -16,6 +16,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/safety/workspace"
 )
 
 // managedServers are the files by which an administrator names all servers that there
@@ -53,7 +54,7 @@ func (s *serverSources) addFile(path, scope string, judge func(data []byte)) (th
 	case errors.Is(err, fs.ErrNotExist):
 		return false
 	case err != nil:
-		s.faults = append(s.faults, servers.Fault{Path: path, What: "reading it: " + unwrapPath(err).Error()})
+		s.faults = append(s.faults, servers.Fault{Path: path, What: "reading it: " + workspace.Cause(err).Error()})
 		return true
 	}
 	if judge != nil {

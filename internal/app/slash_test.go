@@ -94,10 +94,6 @@ func playCommands(t *testing.T, file string, ar *txtar.Archive) {
 	go out.perform(t, keys, p.section("typed"))
 	err := c.Interact(context.Background(), cli.InteractOptions{
 		Open: agent.Open{Workdir: p.work}, Version: "test", MakeMemory: program.MakeMemory, EditRule: program.EditRule,
-		Export: func(ctx context.Context, id, dir, file string, over bool) (cli.ExportReport, error) {
-			path, size, err := program.ExportTo(ctx, id, dir, file, over)
-			return cli.ExportReport{Session: id, Path: path, Bytes: size}, err
-		},
 		Terminal: cli.Terminal{In: in, Out: out, Size: func() (int, int) { return 0, 0 }},
 	})
 	var left *cli.Exited

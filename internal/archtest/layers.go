@@ -53,7 +53,7 @@ var Layers = []Layer{
 		"client", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
 	{Paths: []string{"internal/frontend"}, May: []string{
-		"internal/state/transcript", "internal/state/plan", "internal/state/archive/repair", "client", "internal/base", "agent/query",
+		"internal/state/transcript", "internal/state/plan", "internal/state/archive/repair", "client", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
 
 	// Wiring, and what nothing imports: programs and proofs.

@@ -38,10 +38,6 @@ type InteractOptions struct {
 	// Settings shows the settings, explains one that is named, or gives it the value
 	// behind its name, in lines to show. nil = there is no such thing here.
 	Settings func(ctx context.Context, arg string) ([]string, error)
-	// Export writes a session to a file, as the ending of its name says; "" = one that is
-	// called by the session. It replaces one that is there only with over. nil = there is
-	// no such thing here.
-	Export func(ctx context.Context, session, dir, file string, over bool) (ExportReport, error)
 
 	// EditRule adds a permission rule to the settings, or takes one away. nil = there is
 	// no such thing here.

@@ -32,10 +32,6 @@ func (c *CLI) Exported(r ExportReport, asJSON bool) error {
 // slashExport writes the session to a file. One that is there is replaced only where the
 // user says so.
 func (ch *chat) slashExport(ctx context.Context, arg string) {
-	if ch.o.Export == nil {
-		ch.v.note(yellow, ch.Text.Say(text.CommandNotHere, "name", "/export"))
-		return
-	}
 	file, over := strings.CutPrefix(arg+" ", "--force ")
 	if file = strings.TrimSpace(file); strings.HasPrefix(file, "-") {
 		ch.v.note(yellow, ch.usageOf(ctx, "export"))
@@ -47,7 +43,7 @@ func (ch *chat) slashExport(ctx context.Context, arg string) {
 	}
 	shown := text.OneLine(bounded(file))
 	ch.aside(ctx, ch.Text.Say(text.ExportWriting, "path", shown), func(ctx context.Context) func() {
-		r, err := ch.o.Export(ctx, id, dir, file, over)
+		r, err := ch.exportTo(ctx, dir, file, over)
 		return func() {
 			switch {
 			case errors.Is(err, context.Canceled):

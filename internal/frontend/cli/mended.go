@@ -5,29 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
 // Mended prints what was found in the log of a session, and what was done. One that
 // is damaged and stays so is an error for scripts.
-func (c *CLI) Mended(report json.RawMessage, changed, asJSON bool) error {
-	var m struct {
-		Session  string   `json:"session"`
-		OK       bool     `json:"ok"`
-		Events   int64    `json:"events"`
-		Lost     int64    `json:"lost"`
-		Seals    int      `json:"seals"`
-		Kept     string   `json:"kept"`
-		Problems []string `json:"problems"`
-		Hidden   int      `json:"hidden"`
-	}
-	if err := json.Unmarshal(report, &m); err != nil {
-		return fmt.Errorf("reading the report: %w", err)
-	}
+func (c *CLI) Mended(m query.LogReport, changed, asJSON bool) error {
 	err := c.buffered(func(w *bufio.Writer) error {
 		if asJSON {
-			w.Write(report)
-			return w.WriteByte('\n')
+			return json.NewEncoder(w).Encode(m)
 		}
 		if m.OK {
 			fmt.Fprintln(w, c.Text.Say(text.LogWhole, "session", m.Session, "events", m.Events))

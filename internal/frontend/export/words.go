@@ -1,5 +1,7 @@
 package export
 
+import "dure/internal/frontend/text"
+
 // Words are what a document says by itself, in the language of its reader.
 type Words struct {
 	Session, Folder, Model, Created, Updated, Tags, Origin, Cost string
@@ -81,4 +83,19 @@ func (w Words) head(d *Doc) []row {
 		}
 	}
 	return some
+}
+
+// WordsOf returns the words of documents in a language.
+func WordsOf(t text.Catalog) Words {
+	return Words{
+		Session: t.Say(text.DocSession), Folder: t.Say(text.DocFolder), Model: t.Say(text.DocModel), Created: t.Say(text.DocCreated),
+		Updated: t.Say(text.DocUpdated), Tags: t.Say(text.DocTags), Origin: t.Say(text.DocOrigin), Cost: t.Say(text.DocCost),
+		You: t.Say(text.DocYou), Assistant: t.Say(text.DocAssistant), Thinking: t.Say(text.DocThinking), Arguments: t.Say(text.DocArguments),
+		Result: t.Say(text.DocResult), Failed: t.Say(text.DocFailed), NoResult: t.Say(text.DocNoResult), Change: t.Say(text.DocChange),
+		System: t.Say(text.DocSystem), Child: t.Say(text.DocChild), Compacted: t.Say(text.DocCompacted), TurnFailed: t.Say(text.DocTurnFailed),
+		Plan: t.Say(text.PlanDoc), PlanChanged: t.Say(text.PlanDocChanged), PlanApproved: t.Say(text.PlanIsApproved), PlanRejected: t.Say(text.PlanIsRejected),
+		PlanAnother: t.Say(text.PlanIsAnother),
+		Settled:     t.Say(text.DocSettled), Note: t.Say(text.DocNote), Good: t.Say(text.DocGood), Bad: t.Say(text.DocBad),
+		Cut: t.Say(text.DocCut), More: t.Say(text.DocMore), Image: t.Say(text.DocImage), Print: t.Say(text.DocPrint),
+	}
 }

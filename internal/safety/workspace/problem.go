@@ -10,7 +10,7 @@ import (
 
 // Problem is a folder that cannot be worked in.
 func Problem(path string, err error) error {
-	err = cause(err)
+	err = Cause(err)
 	return &agent.Problem{
 		Code: agent.ProblemWorkdir, Message: fmt.Sprintf("cannot work in %s: %v", path, err), Err: err,
 		Fix: "name a folder that exists and that you may read", Args: map[string]string{"path": path, "error": err.Error()},
@@ -23,7 +23,7 @@ func Gone(session, path string, err error) error {
 	if session == "" {
 		return Problem(path, err)
 	}
-	why := cause(err)
+	why := Cause(err)
 	return &agent.Problem{
 		Code: agent.ProblemGone, Message: fmt.Sprintf("session %s cannot go on in %s: %v", session, path, why), Err: err,
 		Fix:  "make the folder again, or go on over its files in another one with: dure fork " + session + " --at NO --files FOLDER",
@@ -31,8 +31,8 @@ func Gone(session, path string, err error) error {
 	}
 }
 
-// cause is what is wrong with a path, without the path.
-func cause(err error) error {
+// Cause is what is wrong with a path, without the path.
+func Cause(err error) error {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err
 	}

@@ -65,3 +65,19 @@ func Missing(id string, err error) error {
 		Fix: "see the list with: dure sessions", Args: map[string]string{"session": id},
 	}
 }
+
+// Owned turns the error of a session that is open elsewhere into a problem. Other errors stay
+// as they are.
+func Owned(err error) error {
+	owned, ok := errors.AsType[*journal.OwnedError](err)
+	if !ok {
+		return err
+	}
+	return &agent.Problem{
+		Code: agent.ProblemOwned, Message: err.Error(), Err: err, Fix: "close it there first",
+		Args: map[string]string{
+			"session": owned.Session, "error": err.Error(), "pid": fmt.Sprint(owned.PID), "host": owned.Host,
+			"since": owned.Since.Local().Format(time.DateTime),
+		},
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dure/agent/query"
 )
 
 // The limits of mending a log.
@@ -20,29 +22,6 @@ const (
 	maxProblems = 100     // that are told one by one
 	maxMended   = 8 << 30 // bytes of a log
 )
-
-// Mended is what was wrong with a log, and what was made of it. All numbers are of
-// lines.
-type Mended struct {
-	Session  string   `json:"session"`
-	OK       bool     `json:"ok"`             // nothing was wrong
-	Events   int64    `json:"events"`         // that were kept
-	Lost     int64    `json:"lost"`           // for which a note stands now, or would
-	Twice    int      `json:"twice"`          // that stood there more than once
-	Broken   int      `json:"broken"`         // that are no events, or were altered
-	Seals    int      `json:"seals"`          // that had to be made anew
-	Kept     string   `json:"kept,omitempty"` // folder with the log as it was
-	Problems []string `json:"problems"`       // the first of them, in English
-	Hidden   int      `json:"hidden,omitempty"`
-}
-
-func (m *Mended) problem(format string, args ...any) {
-	if len(m.Problems) < maxProblems {
-		m.Problems = append(m.Problems, fmt.Sprintf(format, args...))
-	} else {
-		m.Hidden++
-	}
-}
 
 // A found line is one that may be an event, by its form.
 type found struct {
@@ -60,15 +39,15 @@ type found struct {
 // the seals behind the damage are made anew. The log as it was is kept beside it
 // first; a crash at any point leaves it, and mending again does the rest. With dry
 // set it is only said what would be done. It is ErrOwned while somebody writes.
-func (s *Local) Mend(ctx context.Context, id string, dry bool) (Mended, error) {
-	m := Mended{Session: id, Problems: []string{}}
+func (s *Local) Mend(ctx context.Context, id string, dry bool) (query.LogReport, error) {
+	m := query.LogReport{Session: id, Problems: []string{}}
 	if err := s.mend(ctx, id, dry, &m); err != nil {
 		return m, fmt.Errorf("repairing session %s: %w", id, err)
 	}
 	return m, nil
 }
 
-func (s *Local) mend(ctx context.Context, id string, dry bool, m *Mended) error {
+func (s *Local) mend(ctx context.Context, id string, dry bool, m *query.LogReport) error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -124,12 +103,21 @@ func (s *Local) logNames(dir string) (logs []string, err error) {
 	return logs, err
 }
 
+// problem notes what was found, up to a limit.
+func (d *mender) problem(format string, args ...any) {
+	if len(d.out.Problems) < maxProblems {
+		d.out.Problems = append(d.out.Problems, fmt.Sprintf(format, args...))
+	} else {
+		d.out.Hidden++
+	}
+}
+
 // A mender mends one log.
 type mender struct {
 	s   *Local
 	dir string
 	dry bool
-	out *Mended
+	out *query.LogReport
 	ctx context.Context
 
 	lines   []found
@@ -180,7 +168,7 @@ func (d *mender) surveyFile(name string, r *bufio.Reader) error {
 		}
 		if n > 0 && (long || !d.take(name, off, bytes.TrimSuffix(raw, []byte("\n")))) {
 			d.out.Broken++
-			d.out.problem("%s: the line at byte %d is no event", name[len(d.dir)+1:], off)
+			d.problem("%s: the line at byte %d is no event", name[len(d.dir)+1:], off)
 		}
 		off += int64(n)
 		if err != nil {
@@ -241,7 +229,7 @@ func (d *mender) event(name string, off int64, raw []byte) bool {
 func (d *mender) choose() {
 	byFile := slices.IsSortedFunc(d.lines, func(a, b found) int { return cmp.Compare(a.seq, b.seq) })
 	if !byFile {
-		d.out.problem("events are out of order")
+		d.problem("events are out of order")
 		d.out.Broken++
 	}
 	slices.SortStableFunc(d.lines, func(a, b found) int { return cmp.Compare(a.seq, b.seq) })
@@ -282,7 +270,7 @@ func (d *mender) choose() {
 					later = append(later, l)
 				}
 				d.out.Broken++
-				d.out.problem("event %d was altered", l.seq)
+				d.problem("event %d was altered", l.seq)
 			}
 		}
 		if best >= 0 {
@@ -291,7 +279,7 @@ func (d *mender) choose() {
 		last, sums, doubt = same[0].seq, next, later
 	}
 	if d.out.Twice > 0 {
-		d.out.problem("%d lines stood there more than once", d.out.Twice)
+		d.problem("%d lines stood there more than once", d.out.Twice)
 	}
 }
 

@@ -45,7 +45,7 @@ func (d *mender) lost(why string) error {
 	d.out.Lost++
 	d.changed = true
 	seq := d.at.seq + 1
-	d.out.problem("event %d is lost: %s", seq, why)
+	d.problem("event %d is lost: %s", seq, why)
 	if seq > 1 {
 		return d.append(agent.Event{Body: agent.Note{Level: "warn", Code: "lost", Text: fmt.Sprintf("event %d was lost: %s", seq, why)}}, payload{})
 	}

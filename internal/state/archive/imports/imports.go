@@ -1,13 +1,17 @@
-package app
+// Package imports stores sessions of other products as sessions of ours. Package foreign reads
+// them. It starts no goroutines.
+package imports
 
 import (
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +20,58 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/archive"
 	others "dure/internal/state/archive/foreign"
 	"dure/internal/state/journal"
-	"dure/internal/tools/catalog"
 )
+
+// Store is where sessions are stored.
+type Store interface {
+	archive.Logs
+	Create(ctx context.Context, m journal.Meta) error
+	Acquire(ctx context.Context, id string, who journal.Owner) (journal.Lease, error)
+}
+
+// Config says where sessions come from, and how they are stored.
+type Config struct {
+	Store   func() Store
+	Getenv  func(string) string // names the folders of other products
+	Home    string              // of the user
+	Workdir string              // of sessions whose own folder is not here
+	Logger  *slog.Logger
+
+	// Opened returns what the first event of a session says of this program and its settings.
+	Opened func() agent.SessionOpened
+
+	// Canonical returns the name of a tool by another name of it.
+	Canonical func(name string) (tool string, ok bool)
+
+	// Known reports whether a model can be asked.
+	Known func(model string) bool
+
+	Redact func(string) string // hides the secrets in a text
+	Mask   func(json.RawMessage) (json.RawMessage, error)
+
+	// Forget removes what is there of a session that has not come about.
+	Forget func(ctx context.Context, id string) error
+}
+
+// Extension imports sessions.
+type Extension struct {
+	plug.NoSession
+	cfg Config
+}
+
+// New returns the extension.
+func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
+
+// Name returns the name of the extension.
+func (x *Extension) Name() string { return "imports" }
+
+// Answers returns the queries that the extension answers.
+func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Answers(x.importAll)} }
 
 // What an import is bounded by, besides what its readers are.
 const (
@@ -49,10 +100,10 @@ type place struct {
 	usual bool
 }
 
-// importSessions looks for sessions and imports those that are asked for.
-func (a *App) importSessions(ctx context.Context, q query.ImportSessions) (query.ImportReport, error) {
+// importAll looks for sessions and imports those that are asked for.
+func (x *Extension) importAll(ctx context.Context, q query.ImportSessions) (query.ImportReport, error) {
 	report := query.ImportReport{Found: []query.ImportedSession{}}
-	places, err := a.places(q)
+	places, err := x.places(q)
 	defer func() {
 		for _, p := range places {
 			_ = p.root.Close() // only read
@@ -61,37 +112,34 @@ func (a *App) importSessions(ctx context.Context, q query.ImportSessions) (query
 	if err != nil {
 		return report, err
 	}
-	have := map[string]bool{}
-	for m, err := range a.store.List(ctx, journal.Query{}) {
-		if err != nil {
-			return report, err
-		}
-		have[m.ID] = true
+	have, err := archive.All(ctx, x.cfg.Store())
+	if err != nil {
+		return report, err
 	}
 	for _, p := range places {
-		rows, err := a.importFrom(ctx, p, q, have)
+		rows, err := x.importFrom(ctx, p, q, have)
 		report.Found = append(report.Found, rows...)
 		if err != nil {
 			return report, err
 		}
 	}
-	slices.SortStableFunc(report.Found, func(x, y query.ImportedSession) int { return cmp.Compare(y.Updated, x.Updated) })
+	slices.SortStableFunc(report.Found, func(r, s query.ImportedSession) int { return cmp.Compare(s.Updated, r.Updated) })
 	if n := len(report.Found) - maxImported; n > 0 {
 		report.Found, report.Left = report.Found[:maxImported], n
 	}
 	if q.Only != "" && len(report.Found) == 0 {
-		return report, importProblem(q.Only, errors.New("no session of another product has this ID"))
+		return report, problem(q.Only, errors.New("no session of another product has this ID"))
 	}
 	return report, nil
 }
 
 // importFrom lists the sessions of a place, and imports those that are asked for.
-func (a *App) importFrom(ctx context.Context, p place, q query.ImportSessions, have map[string]bool) ([]query.ImportedSession, error) {
+func (x *Extension) importFrom(ctx context.Context, p place, q query.ImportSessions, have map[string]journal.Meta) ([]query.ImportedSession, error) {
 	listed := []others.Listed{{Source: p.Source, Path: p.file}}
 	if p.file == "" {
 		var err error
 		if listed, err = p.Discover(); err != nil {
-			return nil, importProblem(p.dir, err)
+			return nil, problem(p.dir, err)
 		}
 	}
 	var rows []query.ImportedSession
@@ -100,17 +148,19 @@ func (a *App) importFrom(ctx context.Context, p place, q query.ImportSessions, h
 			continue
 		}
 		row := foundRow(p, l)
+		_, exists := have[row.Session]
+		_, ours := have[l.ID]
 		switch wanted := p.file != "" || q.Only != "" || q.All; {
-		case l.Source == others.ClaudeCode && have[l.ID]: // it is the mirror of one of ours
+		case l.Source == others.ClaudeCode && ours: // it is the mirror of one of ours
 			row.State, row.Session = "exists", l.ID
 		case wanted:
-			if err := a.importOne(ctx, p, l, q.Dry, &row); err != nil {
+			if err := x.importOne(ctx, p, l, q.Dry, &row); err != nil {
 				if ctx.Err() != nil {
 					return rows, context.Cause(ctx)
 				}
 				row.State, row.Session, row.Error = "failed", "", err.Error()
 			}
-		case have[row.Session]:
+		case exists:
 			row.State = "exists"
 		default:
 			row.Session = ""
@@ -118,6 +168,28 @@ func (a *App) importFrom(ctx context.Context, p place, q query.ImportSessions, h
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// Adopt imports a transcript under the ID that it has.
+func (x *Extension) Adopt(ctx context.Context, path, id string) (row query.ImportedSession, err error) {
+	places, err := x.places(query.ImportSessions{From: "claude", Path: path})
+	if err != nil {
+		return row, err
+	}
+	for _, p := range places {
+		defer p.root.Close()
+		p.as, p.usual = id, true
+		l, err := p.Open(p.file)
+		if err != nil {
+			return row, problem(path, err)
+		}
+		l.ID = id
+		row.Session = id
+		if err := x.importOne(ctx, p, l.Listed, false, &row); err != nil {
+			return row, problem(path, err)
+		}
+	}
+	return row, nil
 }
 
 func foundRow(p place, l others.Listed) query.ImportedSession {
@@ -144,7 +216,7 @@ func importedID(l others.Listed) string {
 }
 
 // importOne reads a session and stores it, unless it is there already.
-func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool, row *query.ImportedSession) error {
+func (x *Extension) importOne(ctx context.Context, p place, l others.Listed, dry bool, row *query.ImportedSession) error {
 	s, err := p.Open(l.Path)
 	if err != nil {
 		return err
@@ -155,7 +227,7 @@ func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool,
 	*row = foundRow(p, s.Listed)
 	row.Messages, row.Warnings = len(s.Entries), s.Warnings[:min(len(s.Warnings), maxRemarks)]
 	row.Hidden = len(s.Warnings) - len(row.Warnings)
-	there, err := a.isImported(ctx, row.Session)
+	there, err := x.imported(ctx, row.Session)
 	if err != nil {
 		return err
 	}
@@ -168,28 +240,28 @@ func (a *App) importOne(ctx context.Context, p place, l others.Listed, dry bool,
 		return nil
 	}
 	if info, err := os.Stat(s.Workdir); !p.usual || err != nil || !info.IsDir() || !filepath.IsAbs(s.Workdir) {
-		s.Workdir = a.opts.Workdir
+		s.Workdir = x.cfg.Workdir
 	}
-	if _, err := a.info(s.Model); err != nil {
+	if !x.cfg.Known(s.Model) {
 		s.Model = "" // it goes on with the one of the settings
 	}
-	a.maskImported(&s)
+	x.mask(&s)
 	row.Title = s.Title
-	if err := a.storeImported(ctx, row, s); err != nil {
-		return errors.Join(err, a.forget(context.WithoutCancel(ctx), row.Session))
+	if err := x.store(ctx, row, s); err != nil {
+		return errors.Join(err, x.cfg.Forget(context.WithoutCancel(ctx), row.Session))
 	}
 	row.State, row.Workdir = "imported", s.Workdir
 	return nil
 }
 
-// imported is the note that ends an import. Without it a crash has cut it short.
-const imported = "imported"
+// Code is that of the note that ends an import. Without it a crash has cut it short.
+const Code = "imported"
 
-// isImported reports whether a session was imported to its end. What is left of one
+// imported reports whether a session was imported to its end. What is left of one
 // that was not is removed.
-func (a *App) isImported(ctx context.Context, id string) (bool, error) {
+func (x *Extension) imported(ctx context.Context, id string) (bool, error) {
 	there := false
-	for e, err := range a.store.Read(ctx, id, 0) {
+	for e, err := range x.cfg.Store().Read(ctx, id, 0) {
 		if errors.Is(err, journal.ErrMissing) {
 			return false, nil
 		}
@@ -197,53 +269,35 @@ func (a *App) isImported(ctx context.Context, id string) (bool, error) {
 			return true, nil //nolint:nilerr // it is there, and damaged: it is not ours to replace
 		}
 		there = true
-		if n, ok := e.Body.(agent.Note); ok && n.Code == imported {
+		if n, ok := e.Body.(agent.Note); ok && n.Code == Code {
 			return true, nil
 		}
 	}
 	if there {
-		a.opts.Logger.Warn("removing an import that was cut short", "session", id)
+		x.cfg.Logger.Warn("removing an import that was cut short", "session", id)
 	}
-	return false, a.forget(ctx, id)
+	return false, x.cfg.Forget(ctx, id)
 }
 
-func (a *App) forget(ctx context.Context, id string) error {
-	err := a.store.Discard(ctx, id)
-	if errors.Is(err, journal.ErrMissing) {
-		return nil
-	}
-	if err == nil {
-		_, err = a.store.Sweep(ctx, func(gone string) error {
-			if gone == id { // a file of that name is what it was to be made of
-				return os.RemoveAll(a.checkpointsOf(gone))
-			}
-			return a.forgetFiles(gone)
-		})
-	}
-	return err
-}
-
-// storeImported writes the log of a session that was held elsewhere.
-func (a *App) storeImported(ctx context.Context, row *query.ImportedSession, s others.Session) (err error) {
-	host, _ := os.Hostname() // for messages only
-	events := others.Events(s, agent.SessionOpened{
-		Session: row.Session, Workdir: s.Workdir, Dialect: a.cfg.Dialect, Profile: a.cfg.Profile, Lane: "main",
-		Version: a.opts.Version, Host: host, PID: os.Getpid(),
-		Origin: &agent.Origin{Source: row.Source, ID: row.ID, At: time.Now().UTC().Truncate(time.Millisecond)},
-	})
+// store writes the log of a session that was held elsewhere.
+func (x *Extension) store(ctx context.Context, row *query.ImportedSession, s others.Session) (err error) {
+	opened := x.cfg.Opened()
+	opened.Session, opened.Workdir = row.Session, s.Workdir
+	opened.Origin = &agent.Origin{Source: row.Source, ID: row.ID, At: time.Now().UTC().Truncate(time.Millisecond)}
+	events := others.Events(s, opened)
 	said := fmt.Sprintf("imported from %s: %d messages", row.Source, row.Messages)
 	if n := len(s.Warnings); n > 0 {
 		said += fmt.Sprintf("; %d things were left out or mended:\n%s", n, strings.Join(row.Warnings, "\n"))
 	}
-	events = append(events, agent.Event{Time: events[len(events)-1].Time, Body: agent.Note{Level: "info", Code: imported, Text: said}})
+	events = append(events, agent.Event{Time: events[len(events)-1].Time, Body: agent.Note{Level: "info", Code: Code, Text: said}})
 	meta := journal.Meta{SessionInfo: agent.SessionInfo{ID: row.Session, Workdir: s.Workdir}}
 	if at := events[0].Time; !at.IsZero() {
 		meta.Created = at.UTC().Format(time.RFC3339Nano)
 	}
-	if err := a.store.Create(ctx, meta); err != nil {
+	if err := x.cfg.Store().Create(ctx, meta); err != nil {
 		return err
 	}
-	lease, err := a.store.Acquire(ctx, row.Session, journal.Owner{ID: fmt.Sprintf("%s/%d", host, os.Getpid())})
+	lease, err := x.cfg.Store().Acquire(ctx, row.Session, journal.Owner{ID: fmt.Sprintf("%s/%d", opened.Host, opened.PID)})
 	if err != nil {
 		return err
 	}
@@ -259,21 +313,19 @@ func (a *App) storeImported(ctx context.Context, row *query.ImportedSession, s o
 }
 
 // places are where to look. Those of the user that do not exist are left out.
-func (a *App) places(q query.ImportSessions) ([]place, error) {
+func (x *Extension) places(q query.ImportSessions) ([]place, error) {
 	from, ok := sourceNames[q.From]
 	if q.From != "" && q.From != "auto" && !ok {
-		return nil, importProblem(q.From, errors.New("no such product: claude, codex, opencode or jsonl"))
+		return nil, problem(q.From, errors.New("no such product: claude, codex, opencode or jsonl"))
 	}
-	cat := catalog.New(catalog.Config{})
 	tool := func(name string) string {
-		known, _ := cat.Canonical(name)
+		known, _ := x.cfg.Canonical(name)
 		return known
 	}
 	if q.Path != "" {
 		return placesAt(q.Path, from, tool)
 	}
-	getenv := getenv(a.opts.Environ)
-	home := a.opts.UserHome
+	getenv, home := x.cfg.Getenv, x.cfg.Home
 	var all []place
 	for _, dir := range []struct {
 		source others.Source
@@ -320,7 +372,7 @@ func databaseAt(dir string) string {
 func placesAt(path string, from others.Source, tool func(string) string) ([]place, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, importProblem(path, err)
+		return nil, problem(path, err)
 	}
 	if !info.IsDir() {
 		return fileAt(path, from, tool)
@@ -344,18 +396,18 @@ func placesAt(path string, from others.Source, tool func(string) string) ([]plac
 		}
 		_ = root.Close() // only read
 	}
-	return nil, importProblem(path, errors.New("it holds no sessions that can be read"))
+	return nil, problem(path, errors.New("it holds no sessions that can be read"))
 }
 
 func fileAt(path string, from others.Source, tool func(string) string) ([]place, error) {
 	path, err := filepath.EvalSymlinks(path) // the user has named the link
 	if err != nil {
-		return nil, importProblem(path, err)
+		return nil, problem(path, err)
 	}
 	dir, name := filepath.Split(path)
 	root, err := os.OpenRoot(cmp.Or(dir, "."))
 	if err != nil {
-		return nil, importProblem(path, err)
+		return nil, problem(path, err)
 	}
 	if name == filepath.Base(databaseAt(dir)) && (from == "" || from == others.OpenCode) {
 		return []place{{Config: others.Config{Source: others.OpenCode, FS: root.FS(), Tool: tool, Database: path}, dir: dir, root: root, usual: true}}, nil
@@ -365,7 +417,7 @@ func fileAt(path string, from others.Source, tool func(string) string) ([]place,
 			err = errors.New("whose session it is cannot be told; --from says it: claude, codex, opencode or jsonl")
 		}
 		if err != nil {
-			return nil, errors.Join(importProblem(path, err), root.Close())
+			return nil, errors.Join(problem(path, err), root.Close())
 		}
 	}
 	return []place{{Config: others.Config{Source: from, FS: root.FS(), Tool: tool}, dir: dir, root: root, file: name}}, nil
@@ -381,16 +433,9 @@ func sniff(root *os.Root, name string) (others.Source, error) {
 	return others.Sniff(head), err
 }
 
-func importProblem(path string, err error) error {
+func problem(path string, err error) error {
 	return &agent.Problem{
-		Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: %v", path, unwrapPath(err)), Err: err,
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: %v", path, workspace.Cause(err)), Err: err,
 		Fix: "see what there is with: dure import",
 	}
-}
-
-func unwrapPath(err error) error {
-	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -1,50 +1,46 @@
-package app
+package repair
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"dure/agent"
-	"dure/internal/state/archive/repair"
 )
 
-// CheckTranscript looks for damage in a transcript of messages, or a session log, and
-// returns what it found as a [repair.Report] in JSON. With out, what can be made of it
+// CheckFile looks for damage in a transcript of messages, or a session log, and
+// returns what it found as a [Report]. With out, what can be made of it
 // is written there, to a file that must not exist yet; nothing is written of one that
 // is refused. The transcript itself is never changed.
-func CheckTranscript(path, out string) (json.RawMessage, error) {
+func CheckFile(path, out string) (Report, error) {
 	info, err := os.Stat(path) // before it is opened, which waits for the other end of a pipe
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no file")
 	}
 	if err != nil {
-		return nil, transcriptProblem(path, err)
+		return Report{}, problem(path, err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, transcriptProblem(path, err)
+		return Report{}, problem(path, err)
 	}
 	defer f.Close()
-	report, err := repair.Check(f, info.Size(), repair.Options{Blob: blobBeside(path)})
+	report, err := Check(f, info.Size(), Options{Blob: blobBeside(path)})
 	if err != nil {
-		return nil, transcriptProblem(path, err)
+		return Report{}, problem(path, err)
 	}
-	if out != "" && report.Load != repair.Refused {
+	if out != "" && report.Load != Refused {
 		if err := writeRepaired(report, out); err != nil {
-			return nil, transcriptProblem(out, err)
+			return Report{}, problem(out, err)
 		}
 	}
-	data, err := json.Marshal(report)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the report: %w", err)
-	}
-	return data, nil
+	return report, nil
 }
 
 // blobBeside returns how to read the long bodies of a session log, which lie in a
@@ -71,7 +67,7 @@ func blobBeside(path string) func(sha string) ([]byte, error) {
 	}
 }
 
-func writeRepaired(report repair.Report, out string) error {
+func writeRepaired(report Report, out string) error {
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -82,7 +78,46 @@ func writeRepaired(report repair.Report, out string) error {
 	return nil
 }
 
-func transcriptProblem(path string, err error) error {
+// RepairFile puts what can be made of a damaged transcript in its place, and
+// returns a [Report] and the file that keeps it as it was: "" when
+// nothing was wrong, or it was refused.
+func RepairFile(path string) (report Report, kept string, err error) {
+	if report, err = CheckFile(path, ""); err != nil {
+		return report, "", err
+	}
+	if report.Load != Recovered {
+		return report, "", nil
+	}
+	stamp := time.Now().UTC().Format("20060102T150405.000000000")
+	kept, made := path+".damaged-"+stamp, filepath.Join(filepath.Dir(path), ".mended-"+stamp)
+	if err := copyFile(path, kept); err != nil {
+		return report, "", problem(kept, err)
+	}
+	if report, err = CheckFile(path, made); err != nil {
+		return report, kept, err
+	}
+	if err := os.Rename(made, path); err != nil {
+		return report, kept, problem(path, errors.Join(err, os.Remove(made)))
+	}
+	return report, kept, nil
+}
+
+// copyFile copies a file to a new one, and syncs it.
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Sync(), dst.Close())
+}
+
+func problem(path string, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}

@@ -1,8 +1,7 @@
-package app
+package repair
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,15 +19,8 @@ func TestCheckLogWithBlobs(t *testing.T) {
 	line := fmt.Sprintf(`{"v":1,"seq":1,"ep":1,"ts":"2026-01-01T00:00:00Z","k":"input.added","id":"e1","b":{"sha256":%q,"size":%d}}`+"\n", sha, len(body))
 	check := func() (load string, kept int) {
 		t.Helper()
-		raw, err := CheckTranscript(log, "")
+		r, err := CheckFile(log, "")
 		if err != nil {
-			t.Fatal(err)
-		}
-		var r struct {
-			Load      string   `json:"load"`
-			Recovered []string `json:"recovered_ids"`
-		}
-		if err := json.Unmarshal(raw, &r); err != nil {
 			t.Fatal(err)
 		}
 		return r.Load, len(r.Recovered)

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"dure/agent"
+	"dure/internal/frontend/export"
+	"dure/internal/frontend/text"
+	"dure/internal/kernel/plug"
+	"dure/internal/safety/guard"
+	"dure/internal/state/archive"
+	"dure/internal/state/archive/audit"
+	"dure/internal/state/archive/imports"
+	"dure/internal/state/archive/index"
+	"dure/internal/state/archive/removal"
+	"dure/internal/state/archive/repair"
+	"dure/internal/state/archive/usage"
+	"dure/internal/tools/catalog"
+	"os"
+	"path/filepath"
+)
+
+// archives makes the extensions that look through the logs of all sessions.
+func (a *App) archives() []plug.Extension {
+	logs := func() archive.Logs { return a.store }
+	canonical := func(name string) (string, bool) { return catalog.New(catalog.Config{}).Canonical(name) }
+	a.audit = audit.New(audit.Config{
+		Logs: logs, Mask: guard.MaskValue[[]agent.DecisionRecord],
+		Canonical: canonical,
+	})
+	mirrors, _ := a.projects()
+	redact := func(s string) string { return a.patterns.Redact(s) }
+	a.removal = removal.New(removal.Config{
+		Store: func() removal.Store { return a.store }, Checkpoints: a.checkpointsOf, Mirrors: mirrors,
+		Days: a.cfg.Retention.Days, Auto: a.cfg.Retention.Auto, Stamp: a.dataPath("retention"),
+		List: a.listSessions, Logger: a.opts.Logger,
+	})
+	a.imports = imports.New(imports.Config{
+		Store: func() imports.Store { return a.store }, Getenv: getenv(a.opts.Environ), Home: a.opts.UserHome, Workdir: a.opts.Workdir,
+		Opened: func() agent.SessionOpened {
+			host, _ := os.Hostname() // for messages only
+			return agent.SessionOpened{
+				Dialect: a.cfg.Dialect, Profile: a.cfg.Profile, Lane: "main", Version: a.opts.Version, Host: host, PID: os.Getpid(),
+			}
+		},
+		Canonical: canonical, Known: func(model string) bool { _, err := a.info(model); return err == nil },
+		Redact: redact, Mask: guard.MaskJSON, Forget: a.removal.Forget, Logger: a.opts.Logger,
+	})
+	return []plug.Extension{
+		a.audit, a.removal, a.imports,
+		repair.New(func() repair.Logs { return a.store }),
+		export.New(export.Source{
+			Logs: func() export.Logs { return a.store }, Redact: redact, Text: text.For(a.cfg.Language),
+		}),
+		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
+		index.New(index.Config{
+			Options: index.Options{Dir: a.dataPath("index"), Mask: guard.MaskJSON},
+			Source:  func() index.Source { return a.store },
+		}),
+	}
+}
+
+// dataPath returns the path of what is kept beside the sessions; "" when nothing is.
+func (a *App) dataPath(name string) string {
+	if a.opts.Flags.Scratch {
+		return ""
+	}
+	return filepath.Join(a.cfg.Data, name)
+}
