@@ -73,6 +73,7 @@ var queries = map[string]asked{
 	"diff":             ask[Diff, DiffReport](users("Session", "From", "To", "All", "Paths")),
 	"emoji":            ask[FindEmoji, []Emoji](users("Text", "Limit")),
 	"files":            ask[FindFiles, []string](admins),
+	"files.export":     ask[ExportFiles, ExportedFiles](guarded),
 	"hooks":            ask[ListHooks, HookReport](admins),
 	"lessons":          ask[ListLessons, []Lesson](admins),
 	"links":            ask[ListLinks, []Link](admins),
@@ -115,6 +116,7 @@ var queries = map[string]asked{
 	"verify":           ask[agent.VerifySeals, agent.SealReport](users("Session")),
 	"web.search":       ask[SearchWeb, WebAnswer](admins),
 
+	"decisions.explain": ask[ExplainDecision, ExplainedDecision](admins),
 	"mentions.complete": ask[CompleteMention, []string](users("Session", "Typed", "Limit")),
 }
 

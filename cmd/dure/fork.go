@@ -88,7 +88,7 @@ func (p *program) fork(ctx context.Context, c *cli.CLI, name, workdir string, o 
 		}
 	}
 	o.ForkFiles.Takeover = p.flags.takeover
-	if o.Workdir, err = c.ForkFiles(ctx, info, o.At, o.ForkFiles, p.opened.ExportFiles); err != nil {
+	if o.Workdir, err = c.ForkFiles(ctx, info, o.At, o.ForkFiles); err != nil {
 		return err
 	}
 	if o.edit == "" && o.prompt == "" && !o.run {

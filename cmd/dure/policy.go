@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -143,18 +144,14 @@ func (p *program) explainRecorded(ctx context.Context, c *cli.CLI, session, call
 	if err != nil {
 		return err
 	}
-	r, err := p.opened.ExplainRecorded(ctx, info.ID, call)
+	r, err := client.Query[query.ExplainedDecision](ctx, c.Client, query.ExplainDecision{Session: info.ID, Call: call})
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return p.encode(r)
 	}
-	again := cli.Again{Lost: r.Lost}
-	if r.Again != nil {
-		again = cli.Again{Was: r.Again.Was, Now: r.Again.Now, Gone: r.Again.Gone, Come: r.Again.Come}
-	}
-	return c.ExplainRecorded(r.DecisionRecord, again)
+	return c.ExplainRecorded(r)
 }
 
 // encode writes v as JSON.

@@ -118,7 +118,7 @@ func TestServeAnswers(t *testing.T) {
 	answered := 0
 	refusals := map[string]string{
 		"commit.prepare": "tool", // the folder is in no repository
-		"commit.make":    "guarded", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
+		"commit.make":    "guarded", "files.export": "guarded", "decisions.explain": "usage", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
 		"sessions.sweep": "guarded", "sessions.old": "guarded", "sessions.repair": "guarded", "tools.switch": "guarded",
 	}
 	for _, name := range query.Queries() {

@@ -1,21 +1,26 @@
 package app
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/export"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
+	"dure/internal/kernel/replay"
 	"dure/internal/safety/guard"
 	"dure/internal/state/archive"
 	"dure/internal/state/archive/audit"
+	"dure/internal/state/archive/compare"
 	"dure/internal/state/archive/imports"
 	"dure/internal/state/archive/index"
 	"dure/internal/state/archive/removal"
 	"dure/internal/state/archive/repair"
 	"dure/internal/state/archive/usage"
 	"dure/internal/tools/catalog"
-	"os"
-	"path/filepath"
 )
 
 // archives makes the extensions that look through the logs of all sessions.
@@ -24,7 +29,17 @@ func (a *App) archives() []plug.Extension {
 	canonical := func(name string) (string, bool) { return catalog.New(catalog.Config{}).Canonical(name) }
 	a.audit = audit.New(audit.Config{
 		Logs: logs, Mask: guard.MaskValue[[]agent.DecisionRecord],
-		Canonical: canonical,
+		MaskOne: guard.MaskValue[query.ExplainedDecision], Again: a.again, Canonical: canonical,
+	})
+	replays := compare.New(compare.Config{
+		Compare: func(ctx context.Context, x, y string) (agent.Comparison, [2]map[string]agent.FileState, error) {
+			return replay.Compare(ctx, a.replayed(ctx, x), a.replayed(ctx, y))
+		},
+		At: func(ctx context.Context, id string, seq int64) (agent.SessionStand, bool, error) {
+			return replay.At(ctx, a.replayed(ctx, id), seq)
+		},
+		Verify: a.verifyReplay, Look: a.undo.Look,
+		MaskComparison: guard.MaskValue[agent.Comparison], MaskStand: guard.MaskValue[agent.SessionStand],
 	})
 	mirrors, _ := a.projects()
 	redact := func(s string) string { return a.patterns.Redact(s) }
@@ -45,7 +60,7 @@ func (a *App) archives() []plug.Extension {
 		Redact: redact, Mask: guard.MaskJSON, Forget: a.removal.Forget, Logger: a.opts.Logger,
 	})
 	return []plug.Extension{
-		a.audit, a.removal, a.imports,
+		a.audit, a.removal, a.imports, replays,
 		repair.New(func() repair.Logs { return a.store }),
 		export.New(export.Source{
 			Logs: func() export.Logs { return a.store }, Redact: redact, Text: text.For(a.cfg.Language),
@@ -64,4 +79,9 @@ func (a *App) dataPath(name string) string {
 		return ""
 	}
 	return filepath.Join(a.cfg.Data, name)
+}
+
+// replayed says how the log of a session is read again.
+func (a *App) replayed(ctx context.Context, id string) replay.Config {
+	return replay.Config{Session: id, Events: archive.Events(ctx, a.store, id)}
 }

@@ -631,3 +631,8 @@ func (e *hookEnv) remove() {
 		_ = os.RemoveAll(e.dir) // what is left of it goes with the other temporary files
 	}
 }
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -18,14 +18,8 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.listModels(ctx, q), nil
 	case query.ListProviders:
 		return a.listProviders()
-	case query.CompareSessions:
-		return a.compare(ctx, q)
-	case query.SessionAt:
-		return a.sessionAt(ctx, q)
 	case query.CheckModel:
 		return a.checkModel(ctx, q.Model)
-	case query.VerifyReplay:
-		return a.verifyReplay(ctx, q.Session)
 	case query.ListPlugins:
 		return a.ListPlugins(q.Workdir)
 	case query.ListTools:

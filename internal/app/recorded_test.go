@@ -79,7 +79,10 @@ func TestExplainRecorded(t *testing.T) {
 	}
 	put(`{"permissions": {"allow": ["Bash(echo *)"], "ask": ["Bash(make *)"], "deny": ["Read(secret.txt)", "Bash(rm -rf keep/*)"]}}`)
 	how := options(w.work, w.home, w.model.URL(), app.Flags{})
-	prog := w.program(how)
+	prog := w.program(how).Client()
+	explain := func(session, call string) (query.ExplainedDecision, error) {
+		return client.Query[query.ExplainedDecision](t.Context(), prog, query.ExplainDecision{Session: session, Call: call})
+	}
 	k := w.talkWith(how, agent.Open{Approver: true})
 	for _, s := range steps {
 		if s.mode != "" {
@@ -109,7 +112,7 @@ func TestExplainRecorded(t *testing.T) {
 		if r.Decision.Verdict != s.verdict || r.Decision.By != s.by {
 			t.Errorf("%s %v: %s by %s (%s), want %s by %s", s.tool, s.input, r.Decision.Verdict, r.Decision.By, r.Decision.Reason, s.verdict, s.by)
 		}
-		e, err := prog.ExplainRecorded(t.Context(), r.Session, r.Proposal.Call.ID)
+		e, err := explain(r.Session, r.Proposal.Call.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,13 +140,13 @@ func TestExplainRecorded(t *testing.T) {
 
 	// By other rules, some of it is decided otherwise, and that is said.
 	put(`{"permissions": {"deny": ["Bash(ls *)", "Bash(rm -rf keep/*)", "Read(secret.txt)"]}}`)
-	for i, want := range map[int]app.Again{
+	for i, want := range map[int]query.DecidedAgain{
 		1: {Was: agent.Allow, Gone: "Bash(echo *)", Now: agent.Decision{Verdict: agent.Allow}, Same: true}, // it is harmless
 		2: {Was: agent.Allow, Come: "Bash(ls *)", Now: agent.Decision{Verdict: agent.Deny}},
 		4: {Was: agent.Deny, Now: agent.Decision{Verdict: agent.Deny}, Same: true},
 		5: {Was: agent.AskUser, Gone: "Bash(make *)", Now: agent.Decision{Verdict: agent.AskUser}, Same: true},
 	} {
-		e, err := prog.ExplainRecorded(t.Context(), k.Info.ID, list[i].Proposal.Call.ID)
+		e, err := explain(k.Info.ID, list[i].Proposal.Call.ID)
 		if err != nil || e.Again == nil {
 			t.Fatalf("%v, %s", err, e.Lost)
 		}
@@ -152,7 +155,7 @@ func TestExplainRecorded(t *testing.T) {
 			t.Errorf("decision %d: %s, want %s", i, got, asJSON(t, want))
 		}
 	}
-	if _, err := prog.ExplainRecorded(t.Context(), k.Info.ID, "no such call"); agent.ProblemOf(err) == nil {
+	if _, err := explain(k.Info.ID, "no such call"); agent.ProblemOf(err) == nil {
 		t.Errorf("a call that is not there: %v", err)
 	}
 }

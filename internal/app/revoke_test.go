@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -42,7 +44,8 @@ func TestRevokedRules(t *testing.T) {
 	}
 	k.sound()
 	shut(k)
-	if _, err := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).ExplainRecorded(t.Context(), k.Info.ID, "cwo"); err != nil {
+	again := w.program(options(w.work, w.home, w.model.URL(), app.Flags{})).Client()
+	if _, err := client.Query[query.ExplainedDecision](t.Context(), again, query.ExplainDecision{Session: k.Info.ID, Call: "cwo"}); err != nil {
 		t.Error(err)
 	}
 	k = w.talk(app.Flags{}, agent.Open{Session: k.Info.ID, Approver: true})

@@ -8,12 +8,13 @@ import (
 	"dure/agent/query"
 	"dure/internal/frontend/view"
 	"dure/internal/safety/guard"
+	"dure/internal/state/archive"
 )
 
 // viewOf folds what people see of a session up to an event.
 func (a *App) viewOf(ctx context.Context, session string, at int64, l view.Limits) (*view.View, error) {
 	v := view.New(session, l)
-	for e, err := range a.events(ctx, session) {
+	for e, err := range archive.Events(ctx, a.store, session) {
 		if err != nil {
 			return nil, err
 		}

@@ -6,20 +6,16 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/frontend/text"
 )
 
-// Again is what the policy of now makes of a recorded call.
-type Again struct {
-	Was        agent.Verdict // what the policy said then
-	Now        agent.Decision
-	Gone, Come string // rules that decided then or decide now; "" = no other one
-	Lost       string // why it cannot be decided again; "" = it was
-}
-
 // ExplainRecorded says what was decided on a recorded call, and what would be now.
-func (c *CLI) ExplainRecorded(r agent.DecisionRecord, a Again) error {
-	t := c.Text
+func (c *CLI) ExplainRecorded(r query.ExplainedDecision) error {
+	t, a := c.Text, query.DecidedAgain{}
+	if r.Again != nil {
+		a = *r.Again
+	}
 	return c.buffered(func(w *bufio.Writer) error {
 		fmt.Fprintln(w, t.Say(text.ExplainRecord, "session", text.OneLine(r.Session), "n", r.Seq, "time", r.Time.Local().Format(auditTime)))
 		if r.Proposal.Agent != "" {
@@ -35,8 +31,8 @@ func (c *CLI) ExplainRecorded(r agent.DecisionRecord, a Again) error {
 		}
 		verdict := t.Word(string(a.Now.Verdict))
 		switch {
-		case a.Lost != "":
-			fmt.Fprintln(w, t.Say(text.ExplainLost, "why", t.Phrase(text.OneLine(bounded(a.Lost)))))
+		case r.Lost != "":
+			fmt.Fprintln(w, t.Say(text.ExplainLost, "why", t.Phrase(text.OneLine(bounded(r.Lost)))))
 		case a.Was == a.Now.Verdict:
 			fmt.Fprintln(w, t.Say(text.ExplainSame, "verdict", verdict))
 		default:

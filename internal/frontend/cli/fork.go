@@ -29,7 +29,7 @@ type ForkFiles struct {
 // ForkFiles makes the files for a fork at an event, and returns the folder that it
 // works in; "" = that of the session. A file that somebody else has changed since keeps
 // it from putting any back, unless that is forced.
-func (c *CLI) ForkFiles(ctx context.Context, info agent.SessionInfo, at int64, o ForkFiles, export func(ctx context.Context, session string, seq int64, dir string) (string, error)) (string, error) {
+func (c *CLI) ForkFiles(ctx context.Context, info agent.SessionInfo, at int64, o ForkFiles) (string, error) {
 	switch o.Files {
 	case "", FilesKeep:
 		return "", nil
@@ -40,7 +40,8 @@ func (c *CLI) ForkFiles(ctx context.Context, info agent.SessionInfo, at int64, o
 	if err != nil {
 		return "", err
 	}
-	return export(ctx, info.ID, at, dir)
+	out, err := client.Query[query.ExportedFiles](ctx, c.Client, query.ExportFiles{Session: info.ID, Seq: at, Dir: dir})
+	return out.Workdir, err
 }
 
 func (c *CLI) restoreFiles(ctx context.Context, info agent.SessionInfo, at int64, o ForkFiles) error {

@@ -31,6 +31,17 @@ func All(ctx context.Context, logs Logs) (map[string]journal.Meta, error) {
 	return all, nil
 }
 
+// Events yields the events of a session from the first one on.
+func Events(ctx context.Context, logs Logs, id string) iter.Seq2[agent.Event, error] {
+	return func(yield func(agent.Event, error) bool) {
+		for e, err := range logs.Read(ctx, id, 0) {
+			if !yield(e, Missing(id, err)) {
+				return
+			}
+		}
+	}
+}
+
 // Own returns the number of the event after which a log is its session's own. Up to there,
 // the log of a fork is that of the session that it was forked from, if that still exists.
 func Own(m journal.Meta, all map[string]journal.Meta) int64 {

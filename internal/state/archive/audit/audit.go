@@ -22,6 +22,12 @@ type Config struct {
 	// Mask hides the secrets in what is shown: logs have the inputs of calls as they were.
 	Mask func([]agent.DecisionRecord) ([]agent.DecisionRecord, error)
 
+	MaskOne func(query.ExplainedDecision) (query.ExplainedDecision, error)
+
+	// Again decides on a recorded call by the rules of now, with what had been allowed for
+	// the session. An error says why that cannot be told; the pieces may be there all the same.
+	Again func(r agent.DecisionRecord, granted []string) (pieces []query.DecisionPiece, was agent.Verdict, now agent.Decision, err error)
+
 	// Canonical returns the name of a tool by another name of it; ok says that there is one.
 	Canonical func(name string) (tool string, ok bool)
 }
@@ -39,7 +45,9 @@ func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
 func (x *Extension) Name() string { return "audit" }
 
 // Answers returns the queries that the extension answers.
-func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Answers(x.list)} }
+func (x *Extension) Answers() []plug.Answer {
+	return []plug.Answer{plug.Answers(x.list), plug.Answers(x.explain)}
+}
 
 func (x *Extension) list(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
 	list, err := x.Decisions(ctx, q)

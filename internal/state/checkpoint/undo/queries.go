@@ -228,3 +228,32 @@ func (x *Extension) plan(ctx context.Context, q query.PlanRewind) (query.RewindP
 	})
 	return report, err
 }
+
+// export writes the files of a session as they were after an event into a folder
+// that does not exist yet, and returns the workspace in it.
+func (x *Extension) export(ctx context.Context, q query.ExportFiles) (query.ExportedFiles, error) {
+	out, found := query.ExportedFiles{Workdir: q.Dir}, false
+	err := x.Look(ctx, q.Session, false, func(g Target) error {
+		id := g.SnapshotAt(q.Seq)
+		if found = id != ""; !found {
+			return nil
+		}
+		if err := g.Store.Export(ctx, id, q.Dir); err != nil {
+			return err
+		}
+		if sub := filepath.Join(q.Dir, filepath.Base(g.Root)); len(x.cfg.Roots) > 0 && isDir(sub) {
+			out.Workdir = sub // each root has a folder of its own
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return out, workspace.Problem(q.Dir, err)
+	case err == nil && !found:
+		return out, &agent.Problem{
+			Code: agent.ProblemUndo, Message: "there is no snapshot of the files of session " + q.Session,
+			Fix: "go on over the files as they are: --files keep", Args: map[string]string{"session": q.Session},
+		}
+	}
+	return out, err
+}

@@ -77,7 +77,7 @@ func (x *Extension) Attach(ctx context.Context, s *plug.Session) (plug.Points, e
 
 // Answers returns the queries that the extension answers.
 func (x *Extension) Answers() []plug.Answer {
-	return []plug.Answer{plug.Answers(x.diff), plug.Answers(x.plan)}
+	return []plug.Answer{plug.Answers(x.diff), plug.Answers(x.plan), plug.Answers(x.export)}
 }
 
 // worksFor returns the session that one works for; "" for all others, forks too: they

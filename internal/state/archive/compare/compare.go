@@ -1,9 +1,12 @@
-package app
+// Package compare puts sessions side by side, shows how one stood at an event, and has one
+// replayed. The replays themselves are another package's. It starts no goroutines.
+package compare
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -12,8 +15,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/kernel/replay"
-	"dure/internal/safety/guard"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/checkpoint"
 	"dure/internal/state/checkpoint/undo"
 )
@@ -22,20 +24,77 @@ import (
 const (
 	maxCompared = 200 // files
 	maxFileDiff = 1 << 20
+	maxDiff     = 64 << 10 // of a difference
 )
 
-// compare puts two sessions side by side.
-func (a *App) compare(ctx context.Context, q query.CompareSessions) (agent.Comparison, error) {
-	of := func(id string) replay.Config {
-		return replay.Config{Session: id, Events: a.events(ctx, id)}
+// Config says how sessions are replayed and shown.
+type Config struct {
+	// Compare compares the logs of two sessions, and returns what the calls of each say that
+	// they wrote.
+	Compare func(ctx context.Context, a, b string) (agent.Comparison, [2]map[string]agent.FileState, error)
+
+	// At returns how a session stood at an event; ok says that it has that event.
+	At func(ctx context.Context, session string, seq int64) (stand agent.SessionStand, ok bool, err error)
+
+	// Verify executes a session again from its log.
+	Verify func(ctx context.Context, session string) (agent.ReplayReport, error)
+
+	// Look calls f with the snapshots of a session, if there are any.
+	Look func(ctx context.Context, session string, look bool, f func(undo.Target) error) error
+
+	// MaskComparison and MaskStand hide the secrets in what is shown.
+	MaskComparison func(agent.Comparison) (agent.Comparison, error)
+	MaskStand      func(agent.SessionStand) (agent.SessionStand, error)
+}
+
+// Extension compares and replays sessions.
+type Extension struct {
+	plug.NoSession
+	cfg Config
+}
+
+// New returns the extension.
+func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
+
+// Name returns the name of the extension.
+func (x *Extension) Name() string { return "replays" }
+
+// Answers returns the queries that the extension answers.
+func (x *Extension) Answers() []plug.Answer {
+	return []plug.Answer{
+		plug.Answers(x.compare), plug.Answers(x.at),
+		plug.Answers(func(ctx context.Context, q query.VerifyReplay) (agent.ReplayReport, error) {
+			return x.cfg.Verify(ctx, q.Session)
+		}),
 	}
-	out, wrote, err := replay.Compare(ctx, of(q.A), of(q.B))
+}
+
+// at returns how a session stood at an event of it.
+func (x *Extension) at(ctx context.Context, q query.SessionAt) (agent.SessionStand, error) {
+	stand, ok, err := x.cfg.At(ctx, q.Session, q.Seq)
+	if err == nil && !ok {
+		seq, head := fmt.Sprint(q.Seq), fmt.Sprint(stand.Head)
+		err = &agent.Problem{
+			Code: agent.ProblemEvent, Message: fmt.Sprintf("%s has no event %s to go back to; its newest is %s", q.Session, seq, head),
+			Fix:  "see its events with: dure show " + q.Session,
+			Args: map[string]string{"session": q.Session, "seq": seq, "head": head},
+		}
+	}
+	if err != nil {
+		return stand, err
+	}
+	return x.cfg.MaskStand(stand)
+}
+
+// compare puts two sessions side by side.
+func (x *Extension) compare(ctx context.Context, q query.CompareSessions) (agent.Comparison, error) {
+	out, wrote, err := x.cfg.Compare(ctx, q.A, q.B)
 	if err != nil {
 		return out, err
 	}
 	sides := [2]*ending{{wrote: wrote[0]}, {wrote: wrote[1]}}
 	for i, s := range []agent.ComparedSession{out.A, out.B} {
-		if err := a.end(ctx, s, out.Shared, sides[i]); err != nil {
+		if err := x.end(ctx, s, out.Shared, sides[i]); err != nil {
 			return out, err
 		}
 	}
@@ -48,7 +107,7 @@ func (a *App) compare(ctx context.Context, q query.CompareSessions) (agent.Compa
 		list, out.Cut = list[:maxCompared], true
 	}
 	for i, s := range []agent.ComparedSession{out.A, out.B} {
-		if err := a.contents(ctx, s, list, sides[i]); err != nil {
+		if err := x.contents(ctx, s, list, sides[i]); err != nil {
 			return out, err
 		}
 	}
@@ -57,7 +116,7 @@ func (a *App) compare(ctx context.Context, q query.CompareSessions) (agent.Compa
 			out.Files = append(out.Files, f)
 		}
 	}
-	return guard.MaskValue(out)
+	return x.cfg.MaskComparison(out)
 }
 
 // An ending is how a session left its files. Paths are those of the wire.
@@ -72,15 +131,15 @@ type ending struct {
 }
 
 // end finds what a session changed: by its snapshots, and what its calls said.
-func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e *ending) error {
+func (x *Extension) end(ctx context.Context, s agent.ComparedSession, shared int64, e *ending) error {
 	e.changed, e.gone, e.own = map[string]bool{}, map[string]bool{}, map[string]agent.FileState{}
 	e.texts, e.empty = map[string][]byte{}, map[string]bool{}
-	stand, err := a.sessionAt(ctx, query.SessionAt{Session: s.Session, Seq: 1})
+	stand, err := x.at(ctx, query.SessionAt{Session: s.Session, Seq: 1})
 	if err != nil {
 		return err
 	}
 	e.root = stand.Workdir
-	err = a.undo.Look(ctx, s.Session, false, func(g undo.Target) error {
+	err = x.cfg.Look(ctx, s.Session, false, func(g undo.Target) error {
 		e.root = g.Root
 		from, to := g.SnapshotAt(max(shared, 1)), g.SnapshotAt(s.Events)
 		if from == "" || to == "" || from == to {
@@ -113,8 +172,8 @@ func (a *App) end(ctx context.Context, s agent.ComparedSession, shared int64, e 
 }
 
 // contents reads what files held in the end.
-func (a *App) contents(ctx context.Context, s agent.ComparedSession, paths []string, e *ending) error {
-	return unkept(a.undo.Look(ctx, s.Session, false, func(g undo.Target) error {
+func (x *Extension) contents(ctx context.Context, s agent.ComparedSession, paths []string, e *ending) error {
+	return unkept(x.cfg.Look(ctx, s.Session, false, func(g undo.Target) error {
 		to := g.SnapshotAt(s.Events)
 		if to == "" {
 			return nil
@@ -164,7 +223,7 @@ func comparedFile(path string, a, b *ending) (agent.ComparedFile, bool) {
 			return f, false
 		}
 		if !isBinary(x) && !isBinary(y) && len(x)+len(y) <= maxFileDiff {
-			if d := diff.Diff(path, x, path, y); len(d) <= maxPreview {
+			if d := diff.Diff(path, x, path, y); len(d) <= maxDiff {
 				f.Diff = string(d)
 			}
 		}
