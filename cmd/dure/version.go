@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/app"
+	"dure/internal/extend/release"
 	"dure/internal/frontend/text"
 )
 
@@ -37,16 +37,17 @@ func (p *program) checkVersion(ctx context.Context) error {
 	defer a.Close()
 	ctx, done := p.signalled(ctx)
 	defer done()
-	newer, err := a.LookForUpdate(ctx, true)
+	updates := a.Updates()
+	newer, err := updates.Look(ctx, true)
 	switch {
-	case errors.Is(err, app.ErrUpdatesOff):
+	case errors.Is(err, release.ErrOff):
 		return p.usage(p.text.Say(text.UpdateOff), p.text.Say(text.FixUpdateOff))
 	case err != nil && context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return &agent.Problem{
 			Code:    agent.ProblemEndpoint,
-			Message: p.text.Say(text.UpdateFailed, "url", a.UpdateURL(), "error", p.text.Phrase(err.Error())),
+			Message: p.text.Say(text.UpdateFailed, "url", updates.Address(), "error", p.text.Phrase(err.Error())),
 			Fix:     p.text.Say(text.FixUpdateFailed),
 		}
 	case p.asJSON:
@@ -67,14 +68,15 @@ func (p *program) lookForUpdate(ctx context.Context) (notice string, done func()
 	if !a.Config().Updates.Check {
 		return "", func() {}
 	}
-	if newer := a.Newer(); newer != "" {
+	updates := a.Updates()
+	if newer := updates.Newer(); newer != "" {
 		notice = p.text.Say(text.UpdateNewer, "new", newer, "version", version)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = a.LookForUpdate(ctx, false) // what it finds is told at the next start
+		_, _ = updates.Look(ctx, false) // what it finds is told at the next start
 	}()
 	return notice, func() {
 		cancel()

@@ -8,6 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/base/hosts"
 	"dure/internal/base/keys"
 )
 
@@ -22,7 +23,7 @@ func (a *App) listProviders() ([]query.ProviderInfo, error) {
 		if from == "" && a.bearer(p) != "" {
 			from = a.cfg.Origins["authToken"].String()
 		}
-		list = append(list, query.ProviderInfo{Name: p.Name, Title: p.Title, Type: p.Type, URL: shown(p.URL), Key: from, Local: p.Local, Model: a.first(p)})
+		list = append(list, query.ProviderInfo{Name: p.Name, Title: p.Title, Type: p.Type, URL: hosts.Shown(p.URL), Key: from, Local: p.Local, Model: a.first(p)})
 	}
 	return list, nil
 }
@@ -98,7 +99,7 @@ func (a *App) checkModel(ctx context.Context, name string) (query.ModelCheck, er
 	info := m.Info()
 	c := query.ModelCheck{Model: info.ID, Provider: info.Provider}
 	if p, ok := a.provider(info.Provider); ok {
-		c.URL = shown(p.URL)
+		c.URL = hosts.Shown(p.URL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()

@@ -19,6 +19,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/base/hosts"
 	"dure/internal/base/keys"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/frontend/text"
@@ -217,7 +218,7 @@ func (d *diagnosis) models() {
 			}
 			d.say("model", state, code, args{"model": info.ID, "provider": p.Title, "where": d.origin("model")})
 		}
-		d.say("provider", good, "provider", args{"provider": p.Title, "url": shown(p.URL), "type": p.Type})
+		d.say("provider", good, "provider", args{"provider": p.Title, "url": hosts.Shown(p.URL), "type": p.Type})
 		d.key(p)
 	}
 	if len(a.cfg.Fallback) == 0 {
@@ -264,11 +265,11 @@ func (d *diagnosis) outside() {
 			via, err := a.proxyOf(p.URL)
 			switch {
 			case err != nil:
-				d.say("proxy", bad, "proxy.bad", args{"error": hideURL(err)})
+				d.say("proxy", bad, "proxy.bad", args{"error": hosts.Cause(err)})
 			case via == nil:
 				d.say("proxy", good, "proxy.none", args{"host": u.Hostname()})
 			default:
-				d.say("proxy", good, "proxy.set", args{"host": u.Hostname(), "proxy": shown(via.String()), "where": d.proxyOrigin()})
+				d.say("proxy", good, "proxy.set", args{"host": u.Hostname(), "proxy": hosts.Shown(via.String()), "where": d.proxyOrigin()})
 			}
 		}
 	}
@@ -288,10 +289,10 @@ func (d *diagnosis) outside() {
 	case s.KeyEnv != "" && strings.TrimSpace(getenv(a.opts.Environ)(s.KeyEnv)) == "":
 		d.say("search", warn, "search.key", args{"kind": s.Kind, "variable": s.KeyEnv})
 	default:
-		d.say("search", good, "search.ok", args{"kind": s.Kind, "url": cmp.Or(shown(s.URL), "-")})
+		d.say("search", good, "search.ok", args{"kind": s.Kind, "url": cmp.Or(hosts.Shown(s.URL), "-")})
 	}
 	if u := cfg.Updates; u.Check {
-		d.say("updates", good, "updates.on", args{"url": shown(u.URL)})
+		d.say("updates", good, "updates.on", args{"url": hosts.Shown(u.URL)})
 	} else {
 		d.say("updates", good, "updates.off", nil)
 	}
@@ -311,24 +312,6 @@ func (a *App) proxyOf(raw string) (*url.URL, error) {
 		return nil, err
 	}
 	return proxy(a.cfg.Network, getenv(a.opts.Environ))(req)
-}
-
-// shown is a URL without what may be a secret in it.
-func shown(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return raw
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
-}
-
-// hideURL is an error without the URL that it names, which may hold a password.
-func hideURL(err error) string {
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return ue.Err.Error()
-	}
-	return "it is no address"
 }
 
 // reach looks for what is at the other end of a connection.
@@ -362,7 +345,7 @@ func (d *diagnosis) endpoint(ctx context.Context, p provider) {
 		err = errors.New("it has no host")
 	}
 	if err != nil {
-		d.say("endpoint", bad, "endpoint.bad", args{"url": shown(p.URL), "error": err.Error(), "provider": p.Name})
+		d.say("endpoint", bad, "endpoint.bad", args{"url": hosts.Shown(p.URL), "error": err.Error(), "provider": p.Name})
 		return
 	}
 	if via, err := d.app.proxyOf(p.URL); err == nil && via != nil {
@@ -384,11 +367,11 @@ func (d *diagnosis) endpoint(ctx context.Context, p provider) {
 		if s := err.Error(); strings.Contains(s, "tls: ") || strings.Contains(s, "x509: ") {
 			code = "endpoint.tls"
 		}
-		d.say("endpoint", bad, code, args{"url": shown(p.URL), "error": err.Error(), "provider": p.Name})
+		d.say("endpoint", bad, code, args{"url": hosts.Shown(p.URL), "error": err.Error(), "provider": p.Name})
 		return
 	}
 	resp.Body.Close()
-	d.say("endpoint", good, "endpoint.ok", args{"url": shown(p.URL), "ms": strconv.FormatInt(time.Since(begun).Milliseconds(), 10)})
+	d.say("endpoint", good, "endpoint.ok", args{"url": hosts.Shown(p.URL), "ms": strconv.FormatInt(time.Since(begun).Milliseconds(), 10)})
 	d.clock(resp.Header.Get("Date"), time.Now())
 }
 
@@ -421,11 +404,11 @@ func (d *diagnosis) proxy(ctx context.Context, via *url.URL) {
 		if d.app.cfg.Network.Proxy != "" {
 			where = "network.proxy"
 		}
-		d.say("proxy", bad, "proxy.fail", args{"proxy": shown(via.String()), "error": err.Error(), "where": where})
+		d.say("proxy", bad, "proxy.fail", args{"proxy": hosts.Shown(via.String()), "error": err.Error(), "where": where})
 		return
 	}
 	conn.Close()
-	d.say("proxy", good, "proxy.ok", args{"proxy": shown(via.String())})
+	d.say("proxy", good, "proxy.ok", args{"proxy": hosts.Shown(via.String())})
 }
 
 // keychain asks the keychain for a key that nobody has stored.

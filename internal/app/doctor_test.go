@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,23 +155,6 @@ func TestDiagnoseTrust(t *testing.T) {
 	put(`{"hooks": {}}`)
 	if got := state(); got != "trust.stale .dure/settings.json" {
 		t.Errorf("changed: %s", got)
-	}
-}
-
-func TestShownURL(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"https://user:secret@host/path?key=secret": "https://host/path", "http://127.0.0.1:1": "http://127.0.0.1:1", "odd": "odd",
-	} {
-		if got := shown(in); got != want {
-			t.Errorf("%s is shown as %s", in, got)
-		}
-	}
-	for _, raw := range []string{"http://user:secret@[bad", "http://user:secret@host:port"} {
-		_, err := url.Parse(raw)
-		if got := hideURL(err); err == nil || strings.Contains(got, "secret") {
-			t.Errorf("%v is told as %s", err, got)
-		}
 	}
 }
 

@@ -20,9 +20,11 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/base/hosts"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/keys"
 	"dure/internal/extend/plugins"
+	"dure/internal/extend/release"
 	"dure/internal/safety/sandbox"
 )
 
@@ -101,8 +103,8 @@ func (a *App) getPlugin(ctx context.Context, address string, most int64, to io.W
 	}
 	req.Header.Set("User-Agent", "dure/"+a.opts.Version)
 	client := http.Client{Transport: a.http.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= maxMoves || !a.near(r.URL) || r.URL.Host != via[0].URL.Host && (r.URL.Scheme != "https" || numeric(r.URL)) {
-			return errFar
+		if len(via) >= release.MaxMoves || !a.near(r.URL) || r.URL.Host != via[0].URL.Host && (r.URL.Scheme != "https" || numeric(r.URL)) {
+			return release.ErrFar
 		}
 		return nil
 	}}
@@ -111,7 +113,7 @@ func (a *App) getPlugin(ctx context.Context, address string, most int64, to io.W
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: %s", errReach, hideURL(err))
+		return fmt.Errorf("%w: %s", errReach, hosts.Cause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

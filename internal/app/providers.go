@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/base/keys"
+	"dure/internal/extend/release"
 	"dure/internal/models/anthropic"
 	"dure/internal/models/chat"
 	"dure/internal/models/gemini"
@@ -195,6 +197,15 @@ func (a *App) near(u *url.URL) bool {
 		return loopback(u.String()) || allowed(a.cfg.Network.AllowHosts, u.Hostname())
 	}
 	return loopback(u.String())
+}
+
+// Updates looks for newer versions of the program.
+func (a *App) Updates() *release.Checker {
+	return release.New(release.Config{
+		Check: a.cfg.Updates.Check, URL: a.cfg.Updates.URL, Version: a.opts.Version,
+		Path: filepath.Join(a.cfg.Data, release.File), Scratch: a.opts.Flags.Scratch,
+		Transport: a.http.Transport, May: a.near, Logger: a.opts.Logger,
+	})
 }
 
 // allowed reports whether a list of hosts, *.domains, addresses and networks has

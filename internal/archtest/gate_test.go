@@ -48,7 +48,7 @@ var lent = map[string]string{
 // not among them.
 var ours = map[string]string{
 	"dure/cmd/dure":                         "writes what its user names: the manual page, the demo's folder",
-	"dure/internal/app":                     "keeps caches of its own, asks for updates when told to, runs the demo",
+	"dure/internal/app":                     "keeps caches of its own, runs the demo",
 	"dure/internal/state/archive/index":     "keeps an index of the sessions",
 	"dure/internal/state/archive/mirror":    "writes conversations where other programs look for them, of sessions that a host drives or where its user has asked for it",
 	"dure/internal/state/archive/removal":   "deletes what is kept of the sessions that its user deletes",
@@ -65,6 +65,7 @@ var ours = map[string]string{
 	"dure/client/remote":                    "asks a server of this program, for a front-end",
 	"dure/internal/knowledge/memory":        "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
 	"dure/internal/extend/skills/shelf":     "makes and copies the skills that its user names",
+	"dure/internal/extend/release":          "asks for newer versions when its user wants it",
 	"dure/internal/extend/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
 	"dure/internal/extend/plugins":          "keeps the plugins that its user installs from the command line, in a folder of its own",
 	"dure/internal/state/worktree":          "mends what a kill has left of the work trees that it has made; see works for what it does besides",

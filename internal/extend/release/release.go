@@ -1,4 +1,6 @@
-package app
+// Package release looks for newer versions of the program, where the settings want it. It
+// starts no goroutines.
+package release
 
 import (
 	"cmp"
@@ -7,98 +9,121 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"dure/internal/base/hosts"
 	"dure/internal/base/record"
 )
 
-// The bounds of looking for a newer version.
+// The limits of looking for a newer version.
 const (
-	updateFile     = "update.json"
-	updateEvery    = 24 * time.Hour
-	updatePatience = 3 * time.Second
-	maxUpdate      = 64 << 10 // bytes of the answer
-	maxVersion     = 64       // bytes of a version
-	maxMoves       = 5        // redirects
+	every      = 24 * time.Hour
+	patience   = 3 * time.Second
+	maxUpdate  = 64 << 10 // bytes of the answer
+	maxVersion = 64       // bytes of a version
+	MaxMoves   = 5        // redirects
 )
 
-// update is what the last look has found.
-type update struct {
+// File is the usual name of the file that keeps what the last look has found.
+const File = "update.json"
+
+// Config says where newer versions are looked for.
+type Config struct {
+	Check   bool   // nobody looks without it
+	URL     string // "" = nowhere
+	Version string // of this program
+	Path    string // of the file that keeps what was found
+	Scratch bool   // nothing is kept
+
+	Transport http.RoundTripper
+	May       func(*url.URL) bool // whether the network mode lets an address be asked
+	Logger    *slog.Logger
+}
+
+// Checker looks for newer versions. It is safe for concurrent use.
+type Checker struct{ Config }
+
+// New returns a Checker.
+func New(cfg Config) *Checker { return &Checker{cfg} }
+
+// found is what the last look has found.
+type found struct {
 	Checked time.Time `json:"checked"`
 	Version string    `json:"version"`
 }
 
-// ErrUpdatesOff says that nobody has asked for looking for newer versions.
-var ErrUpdatesOff = errors.New("looking for newer versions is off")
+// ErrOff says that nobody has asked for looking for newer versions.
+var ErrOff = errors.New("looking for newer versions is off")
 
-// errFar is an address that is not asked.
-var errFar = errors.New("the network mode does not let it be asked, or it leads on and on")
+// ErrFar is an address that is not asked.
+var ErrFar = errors.New("the network mode does not let it be asked, or it leads on and on")
 
 // Newer returns the newer version that the last look has found, or "".
-func (a *App) Newer() string {
-	if !a.cfg.Updates.Check {
+func (c *Checker) Newer() string {
+	if !c.Check {
 		return ""
 	}
-	return a.newer(a.lastUpdate().Version)
+	return c.newer(c.last().Version)
 }
 
-func (a *App) newer(version string) string {
-	if compareVersions(version, a.opts.Version) > 0 {
+func (c *Checker) newer(version string) string {
+	if compareVersions(version, c.Version) > 0 {
 		return version
 	}
 	return ""
 }
 
-// LookForUpdate asks for the newest version and remembers it, unless it did so
-// less than a day ago and now is false. It returns the newest version if that is
+// Look asks for the newest version and remembers it, unless it did so
+// less than a day ago and always is false. It returns the newest version if that is
 // newer than this one, else "". It takes three seconds at most.
-func (a *App) LookForUpdate(ctx context.Context, now bool) (string, error) {
-	if !a.cfg.Updates.Check || a.cfg.Updates.URL == "" {
-		return "", ErrUpdatesOff
+func (c *Checker) Look(ctx context.Context, always bool) (string, error) {
+	if !c.Check || c.URL == "" {
+		return "", ErrOff
 	}
-	last := a.lastUpdate()
-	if age := time.Since(last.Checked); !now && age >= 0 && age < updateEvery {
-		return a.newer(last.Version), nil
+	last := c.last()
+	if age := time.Since(last.Checked); !always && age >= 0 && age < every {
+		return c.newer(last.Version), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, updatePatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	version, err := a.askVersion(ctx)
-	found := update{Checked: time.Now(), Version: cmp.Or(version, last.Version)}
-	if !a.opts.Flags.Scratch && ctx.Err() == nil {
-		data, werr := json.Marshal(found)
+	version, err := c.ask(ctx)
+	now := found{Checked: time.Now(), Version: cmp.Or(version, last.Version)}
+	if !c.Scratch && ctx.Err() == nil {
+		data, werr := json.Marshal(now)
 		if werr == nil {
-			werr = record.Write(filepath.Join(a.cfg.Data, updateFile), data)
+			werr = record.Write(c.Path, data)
 		}
 		if werr != nil {
-			a.opts.Logger.Debug("keeping the newest version", "error", werr)
+			c.Logger.Debug("keeping the newest version", "error", werr)
 		}
 	}
-	return a.newer(version), err
+	return c.newer(version), err
 }
 
-func (a *App) askVersion(ctx context.Context) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.cfg.Updates.URL, nil)
+func (c *Checker) ask(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
 	if err != nil {
 		return "", errors.New("it is no address")
 	}
-	req.Header.Set("User-Agent", "dure/"+a.opts.Version)
-	if !a.near(req.URL) {
-		return "", errFar
+	req.Header.Set("User-Agent", "dure/"+c.Version)
+	if !c.May(req.URL) {
+		return "", ErrFar
 	}
-	client := http.Client{Transport: a.http.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= maxMoves || !a.near(r.URL) {
-			return errFar
+	asker := http.Client{Transport: c.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) >= MaxMoves || !c.May(r.URL) {
+			return ErrFar
 		}
 		return nil
 	}}
-	resp, err := client.Do(req)
+	resp, err := asker.Do(req)
 	if err != nil {
-		return "", errors.New(hideURL(err))
+		return "", errors.New(hosts.Cause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -116,12 +141,12 @@ func (a *App) askVersion(ctx context.Context) (string, error) {
 	return answer.Version, nil
 }
 
-// lastUpdate is what was remembered; the zero value when that means nothing.
-func (a *App) lastUpdate() update {
-	var u update
-	data, err := os.ReadFile(filepath.Join(a.cfg.Data, updateFile))
+// last is what was remembered; the zero value when that means nothing.
+func (c *Checker) last() found {
+	var u found
+	data, err := os.ReadFile(c.Path)
 	if err != nil || json.Unmarshal(data, &u) != nil {
-		return update{}
+		return found{}
 	}
 	return u
 }
@@ -209,5 +234,5 @@ func boolean(b bool) int {
 	return 0
 }
 
-// UpdateURL is where newer versions are looked for, without what may be a secret.
-func (a *App) UpdateURL() string { return shown(a.cfg.Updates.URL) }
+// Address returns where newer versions are looked for, without what may be a secret.
+func (c *Checker) Address() string { return hosts.Shown(c.URL) }

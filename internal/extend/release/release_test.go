@@ -1,12 +1,14 @@
-package app
+package release
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +50,7 @@ func FuzzCompareVersions(f *testing.F) {
 }
 
 // updating is a program that looks for updates at a server that answers like this.
-func updating(t *testing.T, check bool, answer string, status int) (*App, *atomic.Int32) {
+func updating(t *testing.T, check bool, answer string, status int) (*Checker, *atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -57,23 +59,10 @@ func updating(t *testing.T, check bool, answer string, status int) (*App, *atomi
 		_, _ = io.WriteString(w, answer)
 	}))
 	t.Cleanup(srv.Close)
-	settings, err := json.Marshal(map[string]any{"updates": map[string]any{"check": check, "url": srv.URL + "/v"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	a, err := New(Options{
-		Workdir: dir, UserHome: dir, Version: "1.2.3", Environ: []string{"HOME=" + dir, "DURE_HOME=" + filepath.Join(dir, "dure")},
-		Flags: Flags{Settings: string(settings)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(a.DataDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = a.Close() })
-	return a, &asked
+	return New(Config{
+		Check: check, URL: srv.URL + "/v", Version: "1.2.3", Path: filepath.Join(t.TempDir(), File),
+		Transport: http.DefaultTransport, May: func(*url.URL) bool { return true }, Logger: slog.New(slog.DiscardHandler),
+	}), &asked
 }
 
 func TestLookForUpdate(t *testing.T) {
@@ -93,17 +82,17 @@ func TestLookForUpdate(t *testing.T) {
 		{"an error", `{"version": "9.0.0"}`, 500, "", true},
 	} {
 		a, asked := updating(t, true, tt.answer, tt.status)
-		got, err := a.LookForUpdate(t.Context(), false)
+		got, err := a.Look(t.Context(), false)
 		if got != tt.want || (err != nil) != tt.bad {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}
-		if again, _ := a.LookForUpdate(t.Context(), false); again != tt.want || asked.Load() != 1 {
+		if again, _ := a.Look(t.Context(), false); again != tt.want || asked.Load() != 1 {
 			t.Errorf("%s: on the same day %q, asked %d times", tt.name, again, asked.Load())
 		}
 		if remembered := a.Newer(); remembered != tt.want {
 			t.Errorf("%s: remembered %q", tt.name, remembered)
 		}
-		if _, _ = a.LookForUpdate(t.Context(), true); asked.Load() != 2 {
+		if _, _ = a.Look(t.Context(), true); asked.Load() != 2 {
 			t.Errorf("%s: asked %d times when somebody wanted to know", tt.name, asked.Load())
 		}
 	}
@@ -113,16 +102,16 @@ func TestLookForUpdate(t *testing.T) {
 func TestUpdatesAreOff(t *testing.T) {
 	t.Parallel()
 	a, asked := updating(t, false, `{"version": "9.0.0"}`, 200)
-	if _, err := a.LookForUpdate(t.Context(), true); !errors.Is(err, ErrUpdatesOff) || asked.Load() != 0 || a.Newer() != "" {
+	if _, err := a.Look(t.Context(), true); !errors.Is(err, ErrOff) || asked.Load() != 0 || a.Newer() != "" {
 		t.Errorf("%v, asked %d times", err, asked.Load())
 	}
 	a, asked = updating(t, true, `{"version": "9.0.0"}`, 200)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.LookForUpdate(ctx, false); err == nil || asked.Load() != 0 {
+	if _, err := a.Look(ctx, false); err == nil || asked.Load() != 0 {
 		t.Errorf("a program that ends still asks: %v", err)
 	}
-	if !a.lastUpdate().Checked.IsZero() {
+	if !a.last().Checked.IsZero() {
 		t.Error("what was never asked is remembered")
 	}
 }
@@ -133,8 +122,11 @@ func TestUpdatesKeepToTheNetworkMode(t *testing.T) {
 	moved := httptest.NewServer(http.RedirectHandler("https://updates.example.org/v", http.StatusFound))
 	defer moved.Close()
 	for _, at := range []string{"https://updates.example.org/v", moved.URL} {
-		a := newApp(t, `{"updates":{"check":true,"url":"`+at+`"},"network":{"mode":"off"}}`)
-		if _, err := a.LookForUpdate(t.Context(), true); err == nil || err.Error() != errFar.Error() {
+		a := New(Config{
+			Check: true, URL: at, Transport: http.DefaultTransport, Scratch: true,
+			May: func(u *url.URL) bool { return u.Hostname() == "127.0.0.1" },
+		})
+		if _, err := a.Look(t.Context(), true); err == nil || err.Error() != ErrFar.Error() {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
@@ -145,14 +137,14 @@ func TestUpdateIsAskedOnceADay(t *testing.T) {
 	t.Parallel()
 	for _, age := range []time.Duration{25 * time.Hour, -time.Hour} {
 		a, asked := updating(t, true, `{"version": "1.3.0"}`, 200)
-		found, err := json.Marshal(update{Checked: time.Now().Add(-age), Version: "1.2.3"})
+		kept, err := json.Marshal(found{Checked: time.Now().Add(-age), Version: "1.2.3"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(a.DataDir(), updateFile), found, 0o600); err != nil {
+		if err := os.WriteFile(a.Path, kept, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := a.LookForUpdate(t.Context(), false); got != "1.3.0" || err != nil || asked.Load() != 1 {
+		if got, err := a.Look(t.Context(), false); got != "1.3.0" || err != nil || asked.Load() != 1 {
 			t.Errorf("after %v: %q, %v, asked %d times", age, got, err, asked.Load())
 		}
 	}
