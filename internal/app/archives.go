@@ -63,7 +63,7 @@ func (a *App) archives() []plug.Extension {
 		a.audit, a.removal, a.imports, replays,
 		repair.New(func() repair.Logs { return a.store }),
 		export.New(export.Source{
-			Logs: func() export.Logs { return a.store }, Redact: redact, Text: text.For(a.cfg.Language),
+			Logs: func() export.Logs { return a.store }, Find: a.findSession, Redact: redact, Text: text.For(a.cfg.Language),
 		}),
 		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
 		index.New(index.Config{

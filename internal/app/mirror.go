@@ -36,7 +36,7 @@ func (a *App) mirrors() bool {
 // newMirror makes what writes them.
 func (a *App) newMirror() *mirror.Extension {
 	dir, name := a.projects()
-	c := mirror.Settings{
+	return mirror.Extend(mirror.Settings{
 		Off: !a.mirrors(), Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imports.Code, Logger: a.opts.Logger,
 		Above: func(id string) (mirror.Root, bool) {
 			if a.upper.works(id) {
@@ -44,12 +44,8 @@ func (a *App) newMirror() *mirror.Extension {
 			}
 			return mirror.Root{}, false
 		},
-		Find: a.findSession,
-	}
-	if a.tells() {
-		c.Told = a.mirroredOf
-	}
-	return mirror.Extend(c)
+		Find: a.findSession, Hears: a.tells, Told: a.mirroredOf,
+	})
 }
 
 // AdoptTranscript makes a session of ours, of the same ID, of one that exists only where

@@ -22,6 +22,7 @@ type Logs interface {
 // Source says where sessions come from, and how they are shown.
 type Source struct {
 	Logs   func() Logs
+	Find   func(ctx context.Context, name string) (agent.SessionInfo, error)
 	Redact func(string) string
 	Text   text.Catalog
 }
@@ -42,9 +43,20 @@ func (x *Extension) Name() string { return "export" }
 func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Answers(x.export)} }
 
 func (x *Extension) export(ctx context.Context, q query.ExportSession) (query.Document, error) {
-	doc, err := Read(x.config(ctx, q.Session, q))
+	switch q.Format {
+	case "", "md", "html", "jsonl":
+	default:
+		return query.Document{}, &agent.Problem{
+			Code: agent.ProblemUsage, Message: fmt.Sprintf("there is no format %q", q.Format), Fix: "use md, html or jsonl",
+		}
+	}
+	row, err := x.cfg.Find(ctx, q.Session)
 	if err != nil {
-		return query.Document{}, fmt.Errorf("exporting session %s: %w", q.Session, err)
+		return query.Document{}, err
+	}
+	doc, err := Read(x.config(ctx, row.ID, q))
+	if err != nil {
+		return query.Document{}, fmt.Errorf("exporting session %s: %w", row.ID, err)
 	}
 	words := WordsOf(x.cfg.Text)
 	if !q.Print {

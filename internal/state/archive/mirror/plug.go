@@ -32,8 +32,10 @@ type Settings struct {
 	// Find returns a session's row in the list.
 	Find func(ctx context.Context, id string) (agent.SessionInfo, error)
 
-	// Told hears what is added to a file, or why nothing more will be; nil = nobody wants to know.
-	Told func(c Config, lines []byte, err error)
+	// Hears reports whether somebody wants to know what is added to files, which Told hears,
+	// or why nothing more will be.
+	Hears func() bool
+	Told  func(c Config, lines []byte, err error)
 }
 
 // Root is where the file of a session is that a person has: those of its agents are beside it,
@@ -122,7 +124,7 @@ func (x *Extension) Root(id string) Root {
 // Apart tells what the process of an agent has written, whose session works for parent.
 func (x *Extension) Apart(parent, id string, lines []byte, err error) {
 	root := x.Root(parent)
-	if root.Session == "" || id == "" || x.cfg.Told == nil {
+	if root.Session == "" || id == "" || !x.cfg.Hears() {
 		return
 	}
 	x.cfg.Told(Config{Projects: x.cfg.Projects, Folder: root.Folder, Session: root.Session, Agent: id}, lines, err)
@@ -178,8 +180,8 @@ type following struct {
 
 // begin opens the file, takes in what others have said in it, and follows the session.
 func (w *following) begin(ctx context.Context) {
-	if told := w.x.cfg.Told; told != nil {
-		w.c.Wrote = func(lines []byte) { told(w.c, lines, nil) }
+	if w.x.cfg.Hears() {
+		w.c.Wrote = func(lines []byte) { w.x.cfg.Told(w.c, lines, nil) }
 	}
 	m, err := Open(w.c)
 	if err != nil {
@@ -248,8 +250,8 @@ func (w *following) apply(e agent.Event) bool {
 // wrong says that nothing more of the session is written.
 func (w *following) wrong(err error) {
 	w.x.cfg.Logger.Warn("following a session", "session", w.b.ID, "error", err)
-	if told := w.x.cfg.Told; told != nil {
-		told(w.c, nil, err)
+	if w.x.cfg.Hears() {
+		w.x.cfg.Told(w.c, nil, err)
 	}
 }
 
