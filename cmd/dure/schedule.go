@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -18,8 +20,8 @@ import (
 // scheduleCommand lists and changes what is scheduled, and runs it.
 func (p *program) scheduleCommand() *cobra.Command {
 	list := func(use string, short text.Key) *cobra.Command {
-		return p.command(use, short, 0, func(_ context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-			all, err := p.opened.Schedules()
+		return p.command(use, short, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+			all, err := client.Query[[]agent.Schedule](ctx, c.Client, query.ListSchedules{})
 			if err != nil {
 				return err
 			}
@@ -27,20 +29,20 @@ func (p *program) scheduleCommand() *cobra.Command {
 		})
 	}
 	cmd := list("schedule", text.HelpSchedule)
-	remove := p.changeSchedule("remove ID", text.HelpScheduleRemove, text.ScheduleRemoved, (*app.App).RemoveSchedule)
-	enable := p.changeSchedule("enable ID", text.HelpScheduleEnable, text.ScheduleEnabled, (*app.App).EnableSchedule)
+	remove := p.changeSchedule("remove ID", text.HelpScheduleRemove, text.ScheduleRemoved, query.ScheduleRemove)
+	enable := p.changeSchedule("enable ID", text.HelpScheduleEnable, text.ScheduleEnabled, query.ScheduleEnable)
 	cmd.AddCommand(list("list", text.HelpScheduleList), p.scheduleAddCommand(), remove, enable, p.scheduleRunCommand())
 	return cmd
 }
 
 func (p *program) scheduleAddCommand() *cobra.Command {
 	var s agent.Schedule
-	cmd := p.command("add TIMES PROMPT", text.HelpScheduleAdd, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("add TIMES PROMPT", text.HelpScheduleAdd, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.ScheduleNeeds), p.text.Say(text.FixSchedule))
 		}
 		s.Cron, s.Prompt = args[0], args[1]
-		added, err := p.opened.AddSchedule(ctx, s)
+		added, err := client.Query[agent.Schedule](ctx, c.Client, query.ChangeSchedule{Do: query.ScheduleAdd, Schedule: s})
 		if err != nil {
 			return p.scheduleError(err)
 		}
@@ -58,12 +60,13 @@ func (p *program) scheduleAddCommand() *cobra.Command {
 }
 
 // changeSchedule is a command that changes one schedule.
-func (p *program) changeSchedule(use string, short, said text.Key, change func(*app.App, context.Context, string) error) *cobra.Command {
-	cmd := p.command(use, short, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+func (p *program) changeSchedule(use string, short, said text.Key, do string) *cobra.Command {
+	cmd := p.command(use, short, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.ScheduleUnknown, "id", "\"\""), p.text.Say(text.FixScheduleID))
 		}
-		if err := change(p.opened, ctx, args[0]); err != nil {
+		q := query.ChangeSchedule{Do: do, Schedule: agent.Schedule{ID: args[0]}}
+		if _, err := client.Query[agent.Schedule](ctx, c.Client, q); err != nil {
 			return p.scheduleError(err)
 		}
 		return p.told(asJSON, map[string]any{"id": args[0]}, p.text.Say(said, "id", text.OneLine(args[0])))
@@ -78,7 +81,7 @@ func (p *program) scheduleRunCommand() *cobra.Command {
 		if len(args) == 0 {
 			return p.waitForTimes(ctx, c, asJSON)
 		}
-		n, err := p.opened.RunSchedule(ctx, args[0])
+		n, err := client.Query[agent.ScheduleNote](ctx, c.Client, query.RunSchedule{ID: args[0]})
 		if err != nil {
 			return p.scheduleError(err)
 		}
@@ -97,11 +100,11 @@ func (p *program) scheduleRunCommand() *cobra.Command {
 // waitForTimes runs what is scheduled until a signal comes.
 func (p *program) waitForTimes(ctx context.Context, c *cli.CLI, asJSON bool) error {
 	p.notes()
-	if next := p.nextTime(); !next.IsZero() {
+	if next := p.nextTime(ctx, c); !next.IsZero() {
 		fmt.Fprintln(p.err, p.text.Say(text.ScheduleWaits, "time", cli.ScheduleTime(next)))
 	}
 	var mu sync.Mutex
-	return p.opened.RunSchedules(ctx, func(n agent.ScheduleNote) {
+	return p.opened.Schedules().Run(ctx, func(n agent.ScheduleNote) {
 		mu.Lock()
 		defer mu.Unlock()
 		_ = p.scheduleEnded(c, n, asJSON) // who reads it may be gone; the list keeps it
@@ -109,8 +112,8 @@ func (p *program) waitForTimes(ctx context.Context, c *cli.CLI, asJSON bool) err
 }
 
 // nextTime is when something is scheduled for this folder; the zero one = never.
-func (p *program) nextTime() (next time.Time) {
-	all, err := p.opened.Schedules()
+func (p *program) nextTime(ctx context.Context, c *cli.CLI) (next time.Time) {
+	all, err := client.Query[[]agent.Schedule](ctx, c.Client, query.ListSchedules{})
 	if err != nil {
 		return next // running them tells of it
 	}
@@ -142,7 +145,7 @@ func (p *program) runSchedules(ctx context.Context, a *app.App, told func(string
 	var all sync.WaitGroup
 	c := p.cli(a)
 	all.Go(func() {
-		if err := a.RunSchedules(ctx, func(n agent.ScheduleNote) { told(c.ScheduleLine(n)) }); err != nil && ctx.Err() == nil {
+		if err := a.Schedules().Run(ctx, func(n agent.ScheduleNote) { told(c.ScheduleLine(n)) }); err != nil && ctx.Err() == nil {
 			told(text.OneLine(err.Error()))
 		}
 	})
@@ -162,9 +165,9 @@ func (p *program) scheduleError(err error) error {
 }
 
 // scheduleIDs completes the IDs of schedules.
-func (p *program) scheduleIDs(context.Context) (list []cobra.Completion) {
+func (p *program) scheduleIDs(ctx context.Context) (list []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		all, err := a.Schedules()
+		all, err := client.Query[[]agent.Schedule](ctx, a.Client(), query.ListSchedules{})
 		if err != nil {
 			return
 		}

@@ -119,7 +119,7 @@ func TestServeAnswers(t *testing.T) {
 	refusals := map[string]string{
 		"commit.prepare": "tool", // the folder is in no repository
 		"commit.make":    "guarded", "files.export": "guarded", "decisions.explain": "usage", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
-		"sessions.sweep": "guarded", "sessions.old": "guarded", "sessions.repair": "guarded", "tools.switch": "guarded",
+		"sessions.sweep": "guarded", "sessions.old": "guarded", "sessions.repair": "guarded", "schedules.change": "guarded", "schedules.run": "guarded", "tools.switch": "guarded",
 	}
 	for _, name := range query.Queries() {
 		fields := map[string]any{"session": session, "name": session, "a": session, "b": session, "text": "1+1", "to": 1, "seq": 1}

@@ -21,6 +21,7 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/base/keys"
 	"dure/internal/extend/exthost"
+	"dure/internal/extend/inbound/schedules"
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
@@ -150,24 +151,25 @@ type App struct {
 	transport *http.Transport // of http; web tools clone it
 	ring      keys.Ring
 
-	shared  func() client.Transport           // of several front-ends, made once
-	desk    func() (*oauth.Desk, error)       // signs in, made once
-	desked  *oauth.Desk                       // that, once it is there
-	open    func() (*session.Registry, error) // opens the store, once
-	mirror  *mirror.Extension
-	undo    *undo.Extension
-	audit   *audit.Extension
-	removal *removal.Extension
-	imports *imports.Extension
-	answers map[string]plug.Answer // by the name of the query
-	plugged inForce                // plugins
-	members members                // sessions that are open, by whom they work for
-	servers connections            // of sessions that are open
-	agents  []swarm.Definition     // agents of the command line
-	house   treehouse
-	workers workers
-	upper   *upper // nil = this is not the process of an agent
-	watched watched
+	shared    func() client.Transport           // of several front-ends, made once
+	desk      func() (*oauth.Desk, error)       // signs in, made once
+	desked    *oauth.Desk                       // that, once it is there
+	open      func() (*session.Registry, error) // opens the store, once
+	mirror    *mirror.Extension
+	undo      *undo.Extension
+	audit     *audit.Extension
+	removal   *removal.Extension
+	imports   *imports.Extension
+	schedules *schedules.Extension
+	answers   map[string]plug.Answer // by the name of the query
+	plugged   inForce                // plugins
+	members   members                // sessions that are open, by whom they work for
+	servers   connections            // of sessions that are open
+	agents    []swarm.Definition     // agents of the command line
+	house     treehouse
+	workers   workers
+	upper     *upper // nil = this is not the process of an agent
+	watched   watched
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened

@@ -29,7 +29,8 @@ func (a *App) extend() {
 	})
 	a.mirror = a.newMirror()
 	a.answers = map[string]plug.Answer{}
-	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo}, a.archives(), a.opts.More) {
+	a.schedules = a.newSchedules()
+	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.schedules}, a.archives(), a.opts.More) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				a.answers[one.Query.Query()] = one

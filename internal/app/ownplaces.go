@@ -4,13 +4,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"dure/internal/extend/inbound/schedules"
 	"dure/internal/safety/workspace"
 )
 
 // ownNames is what settings, programs and knowledge of the user are called in a folder that
 // they share with a project: the project's own files are nobody's settings.
 var ownNames = []string{
-	"settings.json", "settings.local.json", "policy.jsonc", "credentials.json", "trust.json", "grants", "mcp", "links.json", schedulesF,
+	"settings.json", "settings.local.json", "policy.jsonc", "credentials.json", "trust.json", "grants", "mcp", "links.json", schedules.File,
 	"hooks", "plugins", "prompts", inSkills, inCommands, inAgents,
 }
 

@@ -45,6 +45,9 @@ func (w wire) Events(ctx context.Context, id string, after int64) iter.Seq2[agen
 // Query answers questions. Those that do not concern sessions are answered
 // without the store, so that a diagnosis works when it cannot be opened.
 func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
+	if w.answers[q.Query()].NoStore {
+		return w.query(ctx, q)
+	}
 	switch q.(type) {
 	case query.ListModels, query.ListProviders, query.CheckModel, query.Diagnose, query.PromptPreview,
 		query.ListSkills, query.ListCommands, query.ReadCommand,

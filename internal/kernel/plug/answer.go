@@ -13,6 +13,10 @@ type Answerer interface{ Answers() []Answer }
 type Answer struct {
 	Query agent.Query // any value of the type
 	Do    func(context.Context, agent.Query) (any, error)
+
+	// NoStore is set if the answer needs no session: it is given when the store cannot be
+	// opened, too.
+	NoStore bool
 }
 
 // Answers makes an Answer of a function.
