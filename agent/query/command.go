@@ -80,6 +80,11 @@ func (ListDecisions) Query() string { return "decisions" }
 func (VerifyReplay) Query() string  { return "replay.verify" }
 func (ListMemory) Query() string    { return "memory" }
 func (PromptPreview) Query() string { return "prompt" }
+func (MakeMemory) Query() string    { return "memory.make" }
+func (AddMemory) Query() string     { return "memory.add" }
+func (UndoMemory) Query() string    { return "memory.undo" }
+func (ListNotes) Query() string     { return "notes" }
+func (DeleteNotes) Query() string   { return "notes.delete" }
 func (Diagnose) Query() string      { return "diagnose" }
 
 // Selects reports whether the query asks for a decision, apart from its time.
@@ -122,6 +127,52 @@ type MemoryPlace struct {
 	Scope  string `json:"scope"`
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
+}
+
+// MakeMemory asks for the MemoryPlace of a scope. A file that is missing is made.
+type MakeMemory struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+	Scope   string `json:"scope"`             // user, project, local or managed
+}
+
+// AddMemory adds a line to the instructions of a scope, and asks for a MemoryAdded.
+type AddMemory struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+	Scope   string `json:"scope"`             // user, project, local or managed
+	Text    string `json:"text"`
+}
+
+// MemoryAdded is a line that was added to a file. Exists says whether the file was there.
+type MemoryAdded struct {
+	MemoryPlace
+	Line string `json:"line"` // as the file has it
+}
+
+// UndoMemory takes a line back that was added, and asks for the MemoryPlace. It fails when
+// the file has changed since.
+type UndoMemory struct {
+	Workdir string      `json:"workdir,omitempty"` // as in [AddMemory]
+	Added   MemoryAdded `json:"added"`
+}
+
+// ListNotes asks for []AgentNotes: what agents have noted for later sessions.
+type ListNotes struct {
+	Agent string `json:"agent,omitempty"` // one type, with the texts; "" = all types, without
+}
+
+// DeleteNotes deletes the notes of a type of agents, and asks for the []AgentNotes that are
+// gone.
+type DeleteNotes struct {
+	Agent string `json:"agent"`
+	Scope string `json:"scope,omitempty"` // user, project or local; "" = all
+}
+
+// AgentNotes are the notes of one type of agents in one scope.
+type AgentNotes struct {
+	Agent string `json:"agent"`
+	Scope string `json:"scope"`
+	Path  string `json:"path"`
+	Text  string `json:"text,omitempty"`
 }
 
 // ProviderInfo is a provider as this installation would reach it.

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -14,7 +15,7 @@ import (
 // agentNotesCommand lists, shows and deletes what types of agents have noted.
 func (p *program) agentNotesCommand() *cobra.Command {
 	drop, scope := false, ""
-	cmd := p.command("notes [TYPE]", text.HelpMemoryNotes, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("notes [TYPE]", text.HelpMemoryNotes, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		kind := ""
 		if len(args) == 1 {
 			kind = args[0]
@@ -22,12 +23,12 @@ func (p *program) agentNotesCommand() *cobra.Command {
 		if drop && kind == "" {
 			return p.usage(p.text.Say(text.NotesWhich), "")
 		}
-		var list []app.AgentNotes
+		var list []query.AgentNotes
 		var err error
 		if drop {
-			list, err = p.opened.DeleteNotes(kind, scope)
+			list, err = client.Query[[]query.AgentNotes](ctx, c.Client, query.DeleteNotes{Agent: kind, Scope: scope})
 		} else {
-			list, err = p.opened.Notes(kind)
+			list, err = client.Query[[]query.AgentNotes](ctx, c.Client, query.ListNotes{Agent: kind})
 		}
 		if err != nil {
 			return err
@@ -45,7 +46,7 @@ func (p *program) agentNotesCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) writeNotes(list []app.AgentNotes, gone bool) error {
+func (p *program) writeNotes(list []query.AgentNotes, gone bool) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(p.out, p.text.Say(text.NotesNone))
 		return err

@@ -10,31 +10,32 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/app"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
+	"dure/internal/knowledge/memory/lessons"
 )
 
 // lessonsCommand shows and changes what was learnt from past tasks.
 func (p *program) lessonsCommand() *cobra.Command {
-	cmd := p.command("lessons [TYPE]", text.HelpLessons, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("lessons [TYPE]", text.HelpLessons, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		var q query.ListLessons
 		if len(args) == 1 {
 			q.Type = args[0]
 		}
-		list, err := p.opened.Lessons(q)
+		list, err := client.Query[[]query.Lesson](ctx, c.Client, q)
 		if err != nil {
 			return p.lessonError(err)
 		}
 		return c.Lessons(list, asJSON)
 	})
-	cmd.ValidArgsFunction = p.first(values(app.LessonTypes()...))
+	cmd.ValidArgsFunction = p.first(values(lessons.Names()...))
 	all := false
-	forget := p.command("delete [TYPE|ID]", text.HelpForget, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	forget := p.command("delete [TYPE|ID]", text.HelpForget, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if (len(args) == 1) == all {
 			return p.usage(p.text.Say(text.LessonsWhich), "")
 		}
-		n, err := p.opened.DeleteLessons(strings.Join(args, ""))
+		n, err := client.Query[int](ctx, c.Client, query.DeleteLessons{Which: strings.Join(args, ""), All: all})
 		if err != nil {
 			return p.lessonError(err)
 		}
@@ -45,12 +46,12 @@ func (p *program) lessonsCommand() *cobra.Command {
 		return err
 	})
 	forget.Flags().BoolVar(&all, "all", false, p.text.Say(text.FlagAllLessons))
-	forget.ValidArgsFunction = p.first(values(app.LessonTypes()...))
-	add := p.command("add TYPE TEXT", text.HelpLearn, 2, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	forget.ValidArgsFunction = p.first(values(lessons.Names()...))
+	add := p.command("add TYPE TEXT", text.HelpLearn, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.LessonsText), "")
 		}
-		if err := p.opened.AddLesson(args[0], args[1]); err != nil {
+		if _, err := client.Query[query.Lesson](ctx, c.Client, query.AddLesson{Type: args[0], Text: args[1]}); err != nil {
 			return p.lessonError(err)
 		}
 		if asJSON {
@@ -59,9 +60,9 @@ func (p *program) lessonsCommand() *cobra.Command {
 		_, err := fmt.Fprintln(p.out, p.text.Say(text.LessonsAdded, "type", args[0]))
 		return err
 	})
-	add.ValidArgsFunction = p.first(values(app.LessonTypes()...))
-	checklist := p.command("checklist", text.HelpChecklist, 0, func(_ context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-		list, err := p.opened.Checklist()
+	add.ValidArgsFunction = p.first(values(lessons.Names()...))
+	checklist := p.command("checklist", text.HelpChecklist, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		list, err := client.Query[query.Checklist](ctx, c.Client, query.ReadChecklist{})
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (p *program) lessonsCommand() *cobra.Command {
 // lessonError says in the user's language that there is no such type or lesson.
 func (p *program) lessonError(err error) error {
 	if pr := agent.ProblemOf(err); pr != nil && pr.Args["lesson"] != "" {
-		return p.usage(p.text.Say(text.LessonsUnknown, "what", text.OneLine(pr.Args["lesson"])), p.text.Say(text.FixLessons, "list", strings.Join(app.LessonTypes(), ", ")))
+		return p.usage(p.text.Say(text.LessonsUnknown, "what", text.OneLine(pr.Args["lesson"])), p.text.Say(text.FixLessons, "list", strings.Join(lessons.Names(), ", ")))
 	}
 	return err
 }

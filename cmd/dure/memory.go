@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -26,15 +29,21 @@ func (p *program) memoryCommand() *cobra.Command {
 		}
 		return c.MemoryText(ctx, p.flags.workdir, scope, asJSON)
 	})
-	path := p.command("path [SCOPE]", text.HelpMemoryPath, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	path := p.command("path [SCOPE]", text.HelpMemoryPath, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		scope, err := p.scope(args)
 		if err != nil {
 			return err
 		}
-		place, err := p.opened.MemoryPlace("", scope)
+		r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{})
 		if err != nil {
 			return err
 		}
+		i := slices.IndexFunc(r.Places, func(at query.MemoryPlace) bool { return at.Scope == scope })
+		if i < 0 {
+			_, err := p.makeMemory("", scope) // says why there is none
+			return err
+		}
+		place := r.Places[i]
 		if asJSON {
 			return p.encode(place)
 		}
@@ -65,7 +74,7 @@ func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJ
 	if err != nil {
 		return err
 	}
-	place, err := p.opened.MakeMemory("", scope)
+	place, err := p.makeMemory("", scope)
 	if err != nil {
 		return err
 	}
@@ -79,4 +88,20 @@ func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJ
 		return err
 	}
 	return p.opened.Edit(ctx, place.Path, p.in, p.out, p.err)
+}
+
+// makeMemory returns the file for instructions of a scope, and makes one that is missing.
+func (p *program) makeMemory(workdir, scope string) (query.MemoryPlace, error) {
+	return client.Query[query.MemoryPlace](context.Background(), p.opened.Client(), query.MakeMemory{Workdir: workdir, Scope: scope})
+}
+
+// remember adds a line to the instructions of a scope, and returns their file and what takes
+// the line back.
+func (p *program) remember(workdir, scope, line string) (path string, undo func() error, err error) {
+	ctx, c := context.Background(), p.opened.Client()
+	added, err := client.Query[query.MemoryAdded](ctx, c, query.AddMemory{Workdir: workdir, Scope: scope, Text: line})
+	return added.Path, func() error {
+		_, err := client.Query[query.MemoryPlace](ctx, c, query.UndoMemory{Workdir: workdir, Added: added})
+		return err
+	}, err
 }

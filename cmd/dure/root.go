@@ -241,7 +241,7 @@ func (p *program) chatOptions() cli.InteractOptions {
 	return cli.InteractOptions{
 		Home:     home,
 		Terminal: p.terminal(), History: p.historyFile(), Version: version, Move: move,
-		MakeMemory: p.opened.MakeMemory, Remember: p.opened.Remember, Edit: edit, Settings: p.configLines, EditRule: p.opened.EditRule,
+		MakeMemory: p.makeMemory, Remember: p.remember, Edit: edit, Settings: p.configLines, EditRule: p.opened.EditRule,
 		Notices: p.notices(), OpenAddress: p.opened.OpenAddress,
 	}
 }

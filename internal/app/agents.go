@@ -16,6 +16,7 @@ import (
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/catalog"
 )
@@ -263,7 +264,7 @@ func (a *App) asAgent(b plug.Session, types *swarm.Types, work *config.Work) (sw
 		d, _ := types.Find(b.Child.Agent) // for its hooks, and the types that it may use
 		return d, nil
 	}
-	if name == "" || name == usualAgent || name == "none" || b.Open.Edit {
+	if name == "" || name == instruct.UsualAgent || name == "none" || b.Open.Edit {
 		return swarm.Definition{}, nil
 	}
 	d, ok := types.Find(name)

@@ -26,6 +26,9 @@ import (
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
+	"dure/internal/knowledge/compact"
+	"dure/internal/knowledge/memory/instruct"
+	"dure/internal/knowledge/memory/reflexion"
 	"dure/internal/models/chat"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
@@ -35,6 +38,7 @@ import (
 	"dure/internal/state/archive/removal"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/verify"
 )
 
 // Flags are what the command line says. Zero values say nothing.
@@ -161,6 +165,10 @@ type App struct {
 	removal   *removal.Extension
 	imports   *imports.Extension
 	schedules *schedules.Extension
+	verify    *verify.Extension
+	lessons   *reflexion.Extension
+	memory    *instruct.Extension
+	compact   compact.Sessions
 	answers   map[string]plug.Answer // by the name of the query
 	plugged   inForce                // plugins
 	members   members                // sessions that are open, by whom they work for
@@ -175,12 +183,11 @@ type App struct {
 	store   *journal.Local // nil until it is opened
 	reg     *session.Registry
 	queues  *session.Lanes
-	served  map[string]agent.Model   // by name
-	known   map[string]*instructions // of the sessions that are open, by ID
-	found   *[]chat.Found            // servers on this machine, once they have been looked for
-	readers map[string]*mentions     // of the sessions that are open, by ID
-	hooked  map[string]*hooked       // of the sessions that are open, by ID
-	reach   map[string]agent.Reach   // of the sessions that are open, by ID
+	served  map[string]agent.Model // by name
+	found   *[]chat.Found          // servers on this machine, once they have been looked for
+	readers map[string]*mentions   // of the sessions that are open, by ID
+	hooked  map[string]*hooked     // of the sessions that are open, by ID
+	reach   map[string]agent.Reach // of the sessions that are open, by ID
 
 	held   held // by files, in folders that are trusted
 	slash  customs

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/record"
 	"dure/internal/extend/commands"
 	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
+	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/survey"
 	"dure/internal/safety/workspace"
@@ -68,7 +70,7 @@ func (a *App) Begin(ctx context.Context, dry bool) (Begun, error) {
 	if err != nil {
 		return Begun{}, err
 	}
-	place, err := a.MemoryPlace("", string(memory.Project))
+	place, err := a.memory.Place("", string(memory.Project))
 	if err != nil {
 		return Begun{}, err
 	}
@@ -83,7 +85,7 @@ func (a *App) Begin(ctx context.Context, dry bool) (Begun, error) {
 	}
 	err = fs.ErrExist
 	if !place.Exists {
-		err = makeText(b.Path, b.Text, false)
+		err = record.Make(b.Path, b.Text, false)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -91,7 +93,7 @@ func (a *App) Begin(ctx context.Context, dry bool) (Begun, error) {
 			Code: agent.ProblemUsage, Message: t.Say(text.InitThere, "path", text.OneLine(b.Path)), Fix: t.Say(text.FixInitThere), Err: fs.ErrExist,
 		}
 	case err != nil:
-		return b, memoryProblem(b.Path, err)
+		return b, instruct.Problem(b.Path, err)
 	}
 	b.Made = true
 	return b, nil
@@ -113,7 +115,7 @@ func wordsToBegin(t text.Catalog) survey.Words {
 // begins is the prompt of /init: what a survey has found, and what the model is to write.
 // A file that is there is kept from being replaced unasked, as long as the turn goes on.
 func (t *typed) begins(ctx context.Context, focus string) (string, error) {
-	place, err := t.app.MemoryPlace(t.workdir, string(memory.Project))
+	place, err := t.app.memory.Place(t.workdir, string(memory.Project))
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
+	"dure/internal/knowledge/compact"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -31,7 +32,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
-	b.Root = ws.Root()
+	b.Root, b.Workdir = ws.Root(), workdir
 	work, err := a.workOf(b)
 	if err != nil {
 		return session.Parts{}, err
@@ -57,7 +58,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	}
 	a.reaches(b.ID, &b.Reach)
 	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
-	grd := a.guard(b)
+	grd := a.serve(&b, work.Profile, as.Name, deciding)
 	all := &assembly{
 		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: [2]*connected{shared, own},
 		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
@@ -74,8 +75,8 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	}
 	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
 	deciding.heeds(hk)
-	all.hooks, all.care = hk, a.newCare(b, ws, workdir, work.Verify, deciding.pol, tracker, grd)
-	a.addToSkills(known, all.care.named, hk, who.has, a.skillChild(b, known, deciding.pol, types, as))
+	all.hooks, all.named = hk, a.newMentions(b, ws, deciding.pol, tracker, grd)
+	a.addToSkills(known, all.named, hk, who.has, a.skillChild(b, known, deciding.pol, types, as))
 	all.typed = a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd)
 	points, err := all.list(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
 		Model:    a.modelFor(work, as),
 		Fallback: work.Fallback,
-		Compact:  a.compactor(b, set.todos), Full: a.full, Tokens: tokens, Context: a.contextUsage,
+		Compact:  a.compact.Compact(&b, set.todos.Open), Full: a.compact.Full, Tokens: compact.Tokens, Context: a.compact.Usage,
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
 		Catalog: all.catalog,

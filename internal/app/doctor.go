@@ -142,7 +142,7 @@ func (d *diagnosis) settings() {
 
 // memory says which instruction files a model gets in this folder.
 func (d *diagnosis) memory() {
-	r := d.app.listMemory(query.ListMemory{})
+	r := d.app.memory.Report(query.ListMemory{})
 	active := 0
 	for _, f := range r.Files {
 		if f.State == string(memory.Active) {

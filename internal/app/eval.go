@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/knowledge/compact"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -104,6 +105,12 @@ func GuardLines(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		return g
 	})
+}
+
+// ShortenLines shortens the conversations of in, a case a line, and writes to out what
+// became of each, see [compact.Case] and [compact.Verdict].
+func ShortenLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	return eachLine(ctx, in, out, func(line []byte) any { return compact.Evaluate(ctx, line) })
 }
 
 // eachLine answers every line of in that is not empty with one line of JSON.

@@ -16,6 +16,7 @@ import (
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/memory/instruct"
 )
 
 // maxGoOn is how often in a row hooks may make a turn go on that is done, unless the
@@ -477,7 +478,7 @@ func (h *hooked) added(all []agent.ContextAdded) {
 // those that say something else now.
 func (h *hooked) instructed(all []agent.ContextAdded) {
 	for _, c := range all {
-		why := map[string]string{fromMemory: "session_start", fromRules: "path_glob_match"}[c.Source]
+		why := map[string]string{instruct.FromMemory: "session_start", instruct.FromRules: "path_glob_match"}[c.Source]
 		if why == "" || c.Text == "" {
 			continue
 		}

@@ -8,14 +8,20 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/memory/instruct"
+	"dure/internal/knowledge/memory/reflexion"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/verify"
 )
 
 // extend makes the extensions, and takes over what they answer.
@@ -27,10 +33,24 @@ func (a *App) extend() {
 		Find: a.findSession, Row: a.row,
 		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
 	})
+	a.lessons = reflexion.New(reflexion.Config{
+		Off: !a.cfg.Reflexion.Enabled, Data: a.cfg.Data, Forget: a.opts.Flags.Scratch, Tasks: a.cfg.Reflexion.MaxEntries, Failed: !a.cfg.Reflexion.EvaluateOnSuccess,
+		Parting: a.opts.Parting, Logger: a.opts.Logger, Unreadable: settingsProblem, Unwritable: func(path string, err error) error { return storeProblem(err, path) },
+	})
+	a.compact = a.compactions()
+	a.memory = instruct.New(instruct.Config{
+		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Home: a.cfg.Home, Workdir: a.opts.Workdir,
+		Main: a.projectOf, Project: a.project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
+		Explain: func(f query.Finding) (detail, fix string) {
+			_, detail, fix = text.For("en").Finding(f)
+			return detail, fix
+		},
+	})
+	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
 	a.mirror = a.newMirror()
 	a.answers = map[string]plug.Answer{}
 	a.schedules = a.newSchedules()
-	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.schedules}, a.archives(), a.opts.More) {
+	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.lessons, a.memory, a.schedules}, a.archives(), a.opts.More) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				a.answers[one.Query.Query()] = one
@@ -85,7 +105,7 @@ type assembly struct {
 	set      toolSet
 	servers  [2]*connected // of all sessions, and of this one
 	known    *use.Skills
-	care     care
+	named    *mentions
 	hooks    *hooked
 	typed    *typed
 	deciding *decider
@@ -98,7 +118,6 @@ type assembly struct {
 // stages of the gate, of the moments, of middleware and of what is said to the model.
 func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	a, b := s.app, s.b
-	denied := func(path string) bool { return s.deciding.pol.DeniesRead(path) }
 	attach := func(x plug.Extension) plug.Attached {
 		if err != nil {
 			return plug.Attached{}
@@ -117,10 +136,10 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		attach(a.undo),
 		{Name: "telemetry", Points: a.traces()},
 		{Name: "tools", Points: s.set.tools},
-		{Name: "memory", Points: plug.Points{Extra: a.sources(b, s.project, s.who.name, denied), Close: func() { a.remember(b.ID, nil) }}},
-		{Name: "lessons", Points: s.care.learning.points()},
-		{Name: "mentions", Points: plug.Points{Extra: s.care.named.extra, Close: func() { a.unname(s.care.named) }}},
-		{Name: "verification", Points: s.care.checking.points()},
+		attach(a.memory),
+		attach(a.lessons),
+		{Name: "mentions", Points: plug.Points{Extra: s.named.extra, Close: func() { a.unname(s.named) }}},
+		attach(a.verify),
 		{Name: "agents", Points: plug.Points{
 			Gate: plug.Gate{Bounds: s.bounds}, Hooks: begins(b, s.as), Extra: s.set.crew.extra(s.who.has),
 			Close: func() { a.members.leave(b.ID); s.set.crew.Close() },

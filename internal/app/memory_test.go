@@ -17,7 +17,6 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/knowledge/memory/notes"
 	"dure/internal/models/script"
 )
 
@@ -245,103 +244,6 @@ func TestMemoryAfterARewind(t *testing.T) {
 	want := "instructions: One.\nuser: Hello.\nassistant: Hi.\nuser: Other.\n"
 	if d := cmp.Diff(want, told(t, requests[len(requests)-1])); d != "" {
 		t.Error(d)
-	}
-}
-
-// What a person remembers is added to his file, and taken back while nobody has
-// changed it. A file that was made for it goes as well.
-func TestRemember(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, says(), script.Options{})
-	w.write("CLAUDE.md", "One.")
-	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	path, undo, err := a.Remember("", "project", "  Use\ttabs. ")
-	if err != nil || path != filepath.Join(w.work, "CLAUDE.md") || w.read("CLAUDE.md") != "One.\n- Use tabs.\n" {
-		t.Fatalf("%s, %v: %q", path, err, w.read("CLAUDE.md"))
-	}
-	if err := undo(); err != nil || w.read("CLAUDE.md") != "One." {
-		t.Errorf("%v: %q", err, w.read("CLAUDE.md"))
-	}
-	_, undo, err = a.Remember("", "local", "Mine.")
-	if err != nil || !strings.HasSuffix(w.read("AGENTS.local.md"), "-->\n- Mine.\n") {
-		t.Fatalf("%v: %q", err, w.read("AGENTS.local.md"))
-	}
-	w.write("AGENTS.local.md", "Other.")
-	if err := undo(); agent.ProblemOf(err) == nil || w.read("AGENTS.local.md") != "Other." {
-		t.Errorf("%v: %q", err, w.read("AGENTS.local.md"))
-	}
-	if err := os.Remove(filepath.Join(w.work, "AGENTS.local.md")); err != nil {
-		t.Fatal(err)
-	}
-	if _, undo, err = a.Remember("", "local", "Mine."); err != nil {
-		t.Fatal(err)
-	}
-	if err := undo(); err != nil || w.read("AGENTS.local.md") != "" {
-		t.Errorf("%v: %q", err, w.read("AGENTS.local.md"))
-	}
-	for _, scope := range []string{"", "nobody"} {
-		if _, _, err := a.Remember("", scope, "x"); agent.ProblemOf(err) == nil {
-			t.Errorf("the scope %q: %v", scope, err)
-		}
-	}
-	if _, _, err := a.Remember("", "user", " \n"); agent.ProblemOf(err) == nil {
-		t.Error(err)
-	}
-}
-
-// What a person writes for all projects is for nobody else, and neither is what an
-// agent notes there.
-func TestUsersMemoryIsPrivate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, says(), script.Options{})
-	o := options(w.work, w.home, w.model.URL(), app.Flags{})
-	home := filepath.Join(w.home, "new", "dure")
-	o.Environ = append(o.Environ, "DURE_HOME="+home)
-	a := w.program(o)
-	p, err := a.MakeMemory("", "user")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := notes.Store{User: home}
-	if err := store.Append(notes.User, "default", "a note"); err != nil {
-		t.Fatal(err)
-	}
-	note, err := store.Path(notes.User, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{home, p.Path, filepath.Dir(note), note} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
-		}
-	}
-}
-
-// A repository may have made its instructions a link: what a person remembers, or wants
-// to edit, is not written to where it leads.
-func TestRememberFollowsNoLinkOut(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, says(), script.Options{})
-	shell := filepath.Join(w.home, ".bashrc")
-	if err := os.WriteFile(shell, []byte("alias x=y\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"AGENTS.md", "AGENTS.local.md"} {
-		if err := os.Symlink(shell, filepath.Join(w.work, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	for _, scope := range []string{"project", "local"} {
-		if _, _, err := a.Remember("", scope, "a note"); agent.ProblemOf(err) == nil {
-			t.Errorf("%s: %v", scope, err)
-		}
-		if p, err := a.MakeMemory("", scope); agent.ProblemOf(err) == nil {
-			t.Errorf("%s: %+v, %v", scope, p, err)
-		}
-	}
-	if data, err := os.ReadFile(shell); string(data) != "alias x=y\n" || err != nil {
-		t.Errorf("%q, %v", data, err)
 	}
 }
 

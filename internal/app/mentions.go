@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -48,6 +47,7 @@ type mentions struct {
 	pol     *policy.Policy
 	tracker *workspace.Tracker
 	grd     *guard.Guard
+	clean   func(ctx context.Context, text string) (string, error)
 	model   func() string
 	dialect catalog.Dialect
 
@@ -152,7 +152,7 @@ func (m *mentions) config(ctx context.Context) mention.Config {
 			_, resolved, err := m.ws.Resolve(path)
 			return resolved, err
 		},
-		Stat: m.ws.Stat, ReadDir: m.ws.ReadDir, Read: m.read,
+		Stat: m.ws.Stat, ReadDir: m.ws.ReadDir, Read: m.ws.Head,
 		Secret:  func(full string) bool { return mention.IsSecret(m.relative(full)) },
 		Ignored: func(full string) bool { return !m.lists(ctx, m.relative(full)) },
 		Find: func(name string) (found []string) {
@@ -188,20 +188,6 @@ func (m *mentions) relative(full string) string {
 	return filepath.ToSlash(full)
 }
 
-// read returns the beginning of a regular file.
-func (m *mentions) read(path string, limit int) ([]byte, bool, error) {
-	f, err := m.ws.Open(path)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if err != nil {
-		return nil, false, err
-	}
-	return data[:min(len(data), limit)], len(data) > limit, nil
-}
-
 // denied asks the policy as if the model read the file. What it would ask about is
 // allowed where a person has named the file on purpose.
 func (m *mentions) denied(path string, explicit bool) bool {
@@ -214,22 +200,6 @@ func (m *mentions) denied(path string, explicit bool) bool {
 		Class: agent.Read, Group: "files", Risk: agent.RiskLow,
 	})
 	return d.Verdict != agent.Allow && !(explicit && d.Verdict == agent.AskUser)
-}
-
-// clean masks secrets and takes out what does not show, as for the result of a tool.
-func (m *mentions) clean(ctx context.Context, text string) (string, error) {
-	return cleaner(m.grd)(ctx, text)
-}
-
-// cleaner returns what masks secrets in a text, and takes out what does not show.
-func cleaner(grd *guard.Guard) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, text string) (string, error) {
-		if text == "" {
-			return "", nil
-		}
-		r, err := grd.Check(ctx, agent.Spec{Name: readTool, Group: "files", Budget: 2 * mention.MaxTotal}, agent.Call{ID: "text", Tool: readTool}, agent.OK(text))
-		return r.Text, err
-	}
 }
 
 // list returns the files of the workspace, as they were half a minute ago or later.
@@ -447,7 +417,7 @@ func (m *mentions) media(ctx context.Context, found []mention.Attachment) (text 
 			a.Refused = mention.Full
 			continue
 		}
-		data, more, err := m.read(filepath.Join(m.ws.Root(), filepath.FromSlash(a.Path)), min(left, files.MaxAttached))
+		data, more, err := m.ws.Head(filepath.Join(m.ws.Root(), filepath.FromSlash(a.Path)), min(left, files.MaxAttached))
 		switch {
 		case err != nil:
 			a.Refused = mention.Unreadable
@@ -500,7 +470,7 @@ func (m *mentions) saw(a mention.Attachment) {
 		return
 	}
 	full := filepath.Join(m.ws.Root(), filepath.FromSlash(a.Path))
-	data, more, err := m.read(full, 4*mention.MaxFile)
+	data, more, err := m.ws.Head(full, 4*mention.MaxFile)
 	if t, terr := workspace.DecodeText(data); err != nil || more || terr != nil || !strings.Contains(a.Text, t.Content) {
 		return
 	}
@@ -583,7 +553,7 @@ func (a *App) newMentions(b plug.Session, ws *workspace.Workspace, pol *policy.P
 		return nil
 	}
 	m := &mentions{
-		app: a, session: b.ID, ws: ws, pol: pol, tracker: tracker, grd: grd, model: b.Model, dialect: catalog.Dialect(a.cfg.Dialect),
+		app: a, session: b.ID, ws: ws, pol: pol, tracker: tracker, grd: grd, clean: b.Clean, model: b.Model, dialect: catalog.Dialect(a.cfg.Dialect),
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

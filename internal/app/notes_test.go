@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -112,15 +114,15 @@ func TestNotesOfAnUntrustedFolder(t *testing.T) {
 	if strings.Contains(string(w.model.Requests()[0].Body), "Theirs.") || !k.result("c1").Failed() || !k.result("c2").Failed() || k.result("c3").Failed() {
 		t.Errorf("%+v\n%+v\n%+v", k.result("c1"), k.result("c2"), k.result("c3"))
 	}
-	a := w.program(how)
-	list, err := a.Notes("default")
+	c := w.program(how).Client()
+	list, err := client.Query[[]query.AgentNotes](t.Context(), c, query.ListNotes{Agent: "default"})
 	if err != nil || len(list) != 1 || list[0].Scope != "user" || !strings.HasSuffix(list[0].Text, "] mine\n") {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if gone, err := a.DeleteNotes("default", ""); err != nil || len(gone) != 1 {
+	if gone, err := client.Query[[]query.AgentNotes](t.Context(), c, query.DeleteNotes{Agent: "default"}); err != nil || len(gone) != 1 {
 		t.Errorf("%+v, %v", gone, err)
 	}
-	if list, err := a.Notes(""); err != nil || len(list) != 0 {
+	if list, err := client.Query[[]query.AgentNotes](t.Context(), c, query.ListNotes{}); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -30,16 +30,12 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.listServers(q), nil
 	case query.ChangeServer:
 		return a.changeServer(ctx, q)
-	case query.ListMemory:
-		return a.listMemory(q), nil
 	case query.PromptPreview:
 		return a.promptReport(q)
 	case query.ListAgents:
 		return a.listAgents(q), nil
 	case query.ListHooks:
 		return a.listHooks(q)
-	case query.ListLessons:
-		return a.Lessons(q)
 	case query.Mentions:
 		m, err := a.mentionsOf(q.Session)
 		if err != nil {

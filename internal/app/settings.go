@@ -19,6 +19,8 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
+	"dure/internal/base/record"
+	"dure/internal/knowledge/memory/instruct"
 )
 
 // What settings are, for those who show and change them.
@@ -114,7 +116,7 @@ func (a *App) MakeSettings(scope string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		err = a.keepInside(scope, path)
 		if err == nil {
-			err = makeText(path, "{\n}\n", scope == "user")
+			err = record.Make(path, "{\n}\n", scope == "user")
 		}
 		if err != nil {
 			return "", writingProblem(path, err)
@@ -319,7 +321,7 @@ func (a *App) keepInside(scope, file string) error {
 	}
 	for _, path := range []string{filepath.Dir(file), file} {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
-			return errLinked
+			return instruct.ErrLinked
 		}
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	slash "dure/internal/extend/commands"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -92,8 +94,11 @@ func playCommands(t *testing.T, file string, ar *txtar.Archive) {
 	in, keys := io.Pipe()
 	defer in.Close()
 	go out.perform(t, keys, p.section("typed"))
+	makes := func(dir, scope string) (query.MemoryPlace, error) {
+		return client.Query[query.MemoryPlace](t.Context(), program.Client(), query.MakeMemory{Workdir: dir, Scope: scope})
+	}
 	err := c.Interact(context.Background(), cli.InteractOptions{
-		Open: agent.Open{Workdir: p.work}, Version: "test", MakeMemory: program.MakeMemory, EditRule: program.EditRule,
+		Open: agent.Open{Workdir: p.work}, Version: "test", MakeMemory: makes, EditRule: program.EditRule,
 		Terminal: cli.Terminal{In: in, Out: out, Size: func() (int, int) { return 0, 0 }},
 	})
 	var left *cli.Exited

@@ -88,7 +88,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all = append(all, git.New(git.Config{Box: c.box, Git: c.find("git"), Env: env, Root: c.ws.Root()}).Tools()...)
 	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: starter(c.box, outsidePath(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
 	all = append(all, servers.Tools()...)
-	all = append(all, a.notebook(c.ws.Root(), cmp.Or(childName(c.Child), c.as.Name)).tools()...)
+	all = append(all, a.noteTools(c.ws.Root(), cmp.Or(childName(c.Child), c.as.Name))...)
 	if c.Depth < deepest {
 		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff(), crew.Messenger())
 		all = append(all, crew.TreeTools()...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // ErrIrregular is a name of the program's own at which there is something else than a
@@ -33,6 +34,24 @@ func regular(info fs.FileInfo, err error) error {
 		err = ErrIrregular
 	}
 	return err
+}
+
+// Make makes a text file that is not there, with its folder: for everybody, as a repository
+// has its files, or for its owner alone.
+func Make(path, text string, own bool) error {
+	dir, file := fs.FileMode(0o755), fs.FileMode(0o644)
+	if own {
+		dir, file = folder, private
+	}
+	if err := os.MkdirAll(filepath.Dir(path), dir); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, file)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // LockFlags are how a lock beside such files is opened.

@@ -24,3 +24,10 @@ func Answers[Q agent.Query, R any](do func(context.Context, Q) (R, error)) Answe
 	var zero Q
 	return Answer{Query: zero, Do: func(ctx context.Context, q agent.Query) (any, error) { return do(ctx, q.(Q)) }}
 }
+
+// Storeless is Answers for what needs no sessions.
+func Storeless[Q agent.Query, R any](do func(context.Context, Q) (R, error)) Answer {
+	a := Answers(do)
+	a.NoStore = true
+	return a
+}

@@ -11,7 +11,11 @@ import (
 
 // Session is a session that is being opened, as its capabilities see it.
 type Session struct {
-	Root   string // of the workspace, without links
+	Root    string        // of the workspace, without links
+	Workdir string        // the same folder, by the name that it was opened with
+	Work    agent.Profile // what holds for its kind of work
+	Kind    string        // the type of agents that it is of; "" = the usual one
+
 	ID     string
 	Open   agent.Open
 	Stored agent.SessionInfo // as the log has it; zero for a new session
@@ -82,6 +86,17 @@ type Session struct {
 	// Outcome returns how a pending call of this session came out, or that it is
 	// lost; false when it is not known.
 	Outcome func(handle string) (agent.Result, bool)
+
+	// Hidden reports whether deny rules keep a file from being read, by its absolute path.
+	Hidden func(path string) bool
+
+	// AskSmall asks the small model that belongs to the session's, once it is open. nil =
+	// settings permit no such questions.
+	AskSmall agent.Ask
+
+	// Clean returns a text as the guard lets the result of a tool through that reads
+	// files: with secrets masked, and without what a person does not see.
+	Clean func(ctx context.Context, text string) (string, error)
 
 	// PutBlob stores a spilled output with the session; see [journal.Lease].
 	PutBlob func(ctx context.Context, r io.Reader, limit int64) (sha256 string, size int64, err error)

@@ -77,6 +77,20 @@ func (w *Workspace) Open(path string) (File, error) {
 	return f, nil
 }
 
+// Head returns the beginning of a regular file, and whether there is more of it.
+func (w *Workspace) Head(path string, limit int) (data []byte, more bool, err error) {
+	f, err := w.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	data, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return nil, false, err
+	}
+	return data[:min(len(data), limit)], len(data) > limit, nil
+}
+
 // OpenRegular opens a regular file below root. It looks before it opens, opens
 // without waiting, and looks again at what it got. The environment of a process
 // counts as no file.

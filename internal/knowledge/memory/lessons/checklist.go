@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"dure/internal/base/record"
 	"dure/internal/knowledge/memory"
@@ -53,6 +55,25 @@ func SaveChecklist(path string, c Checklist) error {
 		return fmt.Errorf("writing the checklist: %w", err)
 	}
 	return record.Write(path, append(data, '\n'))
+}
+
+// OwnChecks is a checklist for a model, without what is usual; "" = nothing else is in it.
+func OwnChecks(path string) (string, error) {
+	list, err := LoadChecklist(path)
+	if err != nil {
+		return "", err
+	}
+	usual := Checks()
+	var b strings.Builder
+	for _, item := range slices.Concat(list.Code, list.Files) {
+		if !slices.Contains(usual.Code, item) && !slices.Contains(usual.Files, item) {
+			b.WriteString("- " + item + "\n")
+		}
+	}
+	if b.Len() == 0 {
+		return "", nil
+	}
+	return "Files have been changed. The user wants this to be checked before you end:\n" + b.String(), nil
 }
 
 func (c Checklist) clean() Checklist {

@@ -42,6 +42,14 @@ type Type string
 // Types are all there are. Their names are those of files.
 var Types = []Type{"code_generation", "file_refactor", "document", "analysis", "search", "test", "git", "debug", "general"}
 
+// Names returns the names of the types.
+func Names() (names []string) {
+	for _, t := range Types {
+		names = append(names, string(t))
+	}
+	return names
+}
+
 // ErrType is a type that there is not.
 var ErrType = errors.New("there is no such type of tasks")
 
@@ -62,14 +70,14 @@ type Entry struct {
 // Store is a folder of the program's own: <data>/reflexion.
 type Store struct{ Dir string }
 
-// Add keeps an entry, bounded and cleaned. One that has the lessons and the summary
-// of an earlier one takes its place.
-func (s Store) Add(e Entry) error {
+// Add keeps an entry, shortened and cleaned, and returns it as it is kept. One that has the
+// lessons and the summary of an earlier one takes its place.
+func (s Store) Add(e Entry) (Entry, error) {
 	e = clean(e)
 	if e.ID == "" {
 		e.ID = fmt.Sprintf("%x", e.Created.UnixNano())
 	}
-	return s.change(e.Type, func(all []Entry) []Entry {
+	return e, s.change(e.Type, func(all []Entry) []Entry {
 		all = slices.DeleteFunc(all, func(o Entry) bool {
 			return o.ID == e.ID || o.Summary == e.Summary && slices.Equal(o.Lessons, e.Lessons)
 		})

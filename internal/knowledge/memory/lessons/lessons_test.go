@@ -20,6 +20,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
+func keep(t *testing.T, s Store, e Entry) {
+	t.Helper()
+	_, err := s.Add(e)
+	must(t, err)
+}
+
 func entry(n int, lessons ...string) Entry {
 	return Entry{
 		ID: fmt.Sprint(n), Type: "debug", Summary: fmt.Sprint("task ", n), Success: true, Score: 0.5,
@@ -41,11 +47,11 @@ func ids(t *testing.T, s Store, n int) string {
 func TestEntriesAreKeptByType(t *testing.T) {
 	s := Store{filepath.Join(t.TempDir(), "reflexion")}
 	for i := range 4 {
-		must(t, s.Add(entry(i, fmt.Sprint("lesson ", i))))
+		keep(t, s, entry(i, fmt.Sprint("lesson ", i)))
 	}
 	again := entry(9, "lesson 1")
 	again.Summary = "task 1"
-	must(t, s.Add(again))
+	keep(t, s, again)
 	if got := ids(t, s, 3); got != "9 3 2" {
 		t.Errorf("the newest are %s", got)
 	}
@@ -79,7 +85,7 @@ func TestEntriesAreKeptByType(t *testing.T) {
 func TestEntriesAreBounded(t *testing.T) {
 	s := Store{t.TempDir()}
 	long := strings.Repeat("가", 5000)
-	must(t, s.Add(Entry{Type: "debug", Summary: long, Score: 7, Lessons: []string{"a\nb", long, "1", "1", "2", "3", "4"}}))
+	keep(t, s, Entry{Type: "debug", Summary: long, Score: 7, Lessons: []string{"a\nb", long, "1", "1", "2", "3", "4"}})
 	all, err := s.Recent(1, "debug")
 	must(t, err)
 	e := all[0]
@@ -90,7 +96,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 3 {
-				if err := s.Add(entry(100*w+i, "x")); err != nil {
+				if _, err := s.Add(entry(100*w+i, "x")); err != nil {
 					t.Error(err)
 				}
 			}

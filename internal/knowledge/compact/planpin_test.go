@@ -1,4 +1,4 @@
-package app
+package compact
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"dure/internal/kernel/plug"
-	"dure/internal/knowledge/compact"
 )
 
 // A plan that was agreed to is carried on word for word, however long it is, and is told
@@ -20,10 +19,10 @@ func TestPlanIsPinned(t *testing.T) {
 	for _, plan := range []string{"1. Read\n2. Write", text.String()} {
 		var got strings.Builder
 		for _, f := range facts(plug.Compaction{Plan: plan, PlanSeq: 7}, []string{"other"}, true) {
-			if f.Kind != compact.Plan {
+			if f.Kind != Plan {
 				continue
 			}
-			if f.Seq != 7 || !compact.Intact(f) {
+			if f.Seq != 7 || !Intact(f) {
 				t.Errorf("%+v", f)
 			}
 			got.WriteString(f.Text + "\n")

@@ -1,47 +1,32 @@
-package app
+package instruct
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"dure/agent/query"
-	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
 )
 
-// remember keeps the instructions of a session while it is open; nil = it is not any
-// more.
-func (a *App) remember(id string, in *instructions) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if in == nil {
-		delete(a.known, id)
-		return
-	}
-	if a.known == nil {
-		a.known = map[string]*instructions{}
-	}
-	a.known[id] = in
+func (x *Extension) list(_ context.Context, q query.ListMemory) (query.MemoryReport, error) {
+	return x.Report(q), nil
 }
 
-// listMemory tells what instruction files there are for a session or a folder.
-func (a *App) listMemory(q query.ListMemory) query.MemoryReport {
-	a.mu.Lock()
-	in := a.known[q.Session]
-	a.mu.Unlock()
+// Report describes the instruction files of a session or a folder.
+func (x *Extension) Report(q query.ListMemory) query.MemoryReport {
+	x.mu.Lock()
+	in := x.open[q.Session]
+	x.mu.Unlock()
 	if in == nil {
-		dir := a.opts.Workdir
-		if q.Workdir != "" {
-			dir = q.Workdir
-		}
-		in = a.instructions(dir, nil)
+		in = x.instructions(cmp.Or(q.Workdir, x.cfg.Workdir), nil)
 	}
-	return in.report(q)
+	return x.report(in, q)
 }
 
-func (in *instructions) report(q query.ListMemory) query.MemoryReport {
+func (x *Extension) report(in *instructions, q query.ListMemory) query.MemoryReport {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c := in.cfg
@@ -51,14 +36,14 @@ func (in *instructions) report(q query.ListMemory) query.MemoryReport {
 	if !in.load() {
 		if in.err != nil {
 			r.Findings = append(r.Findings, query.Finding{
-				Group: "memory", Name: "memory", State: warn, Code: memory.FindingRefused, Detail: in.err.Error(),
-				Args: args{"path": c.Root, "error": in.err.Error()},
+				Group: "memory", Name: "memory", State: "warn", Code: memory.FindingRefused, Detail: in.err.Error(),
+				Args: map[string]string{"path": c.Root, "error": in.err.Error()},
 			})
 		}
 		return r
 	}
-	if n := above(c.Root); n > 0 {
-		r.Findings = append(r.Findings, untold(gitTop(c.Root), n))
+	if n := x.above(c.Root); n > 0 {
+		r.Findings = append(r.Findings, untold(x.cfg.Top(c.Root), n))
 	}
 	untrusted := 0
 	for _, f := range in.set.Files() {
@@ -78,7 +63,7 @@ func (in *instructions) report(q query.ListMemory) query.MemoryReport {
 	}
 	r.Findings = append(r.Findings, in.set.Findings()...)
 	for i, f := range r.Findings { // one text for each, whoever has found it
-		if _, detail, fix := text.For("en").Finding(f); detail != "" {
+		if detail, fix := x.cfg.Explain(f); detail != "" {
 			r.Findings[i].Detail, r.Findings[i].Fix = detail, fix
 		}
 	}
@@ -100,14 +85,14 @@ func (in *instructions) report(q query.ListMemory) query.MemoryReport {
 // untold are instruction files that are not read because nobody trusts their folder.
 func untold(dir string, n int) query.Finding {
 	return query.Finding{
-		Group: "memory", Name: dir, State: warn, Code: "memory-untrusted", Args: args{"path": dir, "n": strconv.Itoa(n)},
+		Group: "memory", Name: dir, State: "warn", Code: "memory-untrusted", Args: map[string]string{"path": dir, "n": strconv.Itoa(n)},
 	}
 }
 
 // above returns how many instruction files the repository has whose root is above a
 // folder, in its root.
-func above(root string) (n int) {
-	top := gitTop(root)
+func (x *Extension) above(root string) (n int) {
+	top := x.cfg.Top(root)
 	if top == "" || top == root {
 		return 0
 	}

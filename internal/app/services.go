@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+
+	"dure/agent"
+	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/compact"
+	"dure/internal/knowledge/mention"
+	"dure/internal/safety/guard"
+	"dure/internal/tools/builtin"
+	"dure/internal/tools/catalog"
+)
+
+// serve gives a session what its capabilities need of others, and returns its guard.
+func (a *App) serve(b *plug.Session, work agent.Profile, kind string, d *decider) *guard.Guard {
+	grd := a.guard(*b)
+	b.Work, b.Kind, b.Clean = work, kind, cleaner(grd)
+	if b.Child != nil {
+		b.Kind = b.Child.Agent
+	}
+	b.Hidden = func(path string) bool { return d.pol.DeniesRead(path) }
+	if model, ask := b.Model, b.Reach.Ask; !a.cfg.NoAI {
+		b.AskSmall = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
+			q.Model = a.small(model())
+			return ask(ctx, q)
+		}
+	}
+	return grd
+}
+
+// cleaner returns what masks secrets in a text, and takes out what does not show.
+func cleaner(grd *guard.Guard) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		r, err := grd.Check(ctx, agent.Spec{Name: readTool, Group: "files", Budget: 2 * mention.MaxTotal}, agent.Call{ID: "text", Tool: readTool}, agent.OK(text))
+		return r.Text, err
+	}
+}
+
+// noteTools are those by which an agent of a type reads and adds notes.
+func (a *App) noteTools(dir, kind string) []agent.Tool {
+	n := a.memory.Notebook(dir, kind)
+	return builtin.Memory(builtin.Notebook{Read: n.Read, Path: n.Path, Append: n.Append})
+}
+
+// ownNotes returns the files that memory__append writes, of whatever type of agents.
+func (a *App) ownNotes(dir string) func(tool, path string) bool {
+	own := a.memory.OwnNotes(dir)
+	return func(tool, path string) bool { return tool == builtin.MemoryAppend && own(path) }
+}
+
+// compactions says how conversations are shortened.
+func (a *App) compactions() compact.Sessions {
+	c := a.cfg.Compact
+	return compact.Sessions{
+		Options: compact.Options{Strategy: c.Strategy, Threshold: c.Threshold, Recent: c.Recent},
+		Off:     !c.Auto, Noted: !a.cfg.NoTaskState, Recall: catalog.Dialect(a.cfg.Dialect).Name(recallTool),
+		Reads: func(model string) int {
+			info, err := a.info(a.small(model))
+			if err != nil {
+				return 0
+			}
+			return info.Window
+		},
+	}
+}
