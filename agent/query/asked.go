@@ -35,7 +35,7 @@ func ask[Q agent.Query, A any](by Access) asked {
 	}
 }
 
-// Access says who may ask a server something. Whoever runs the server may ask everything that
+// Access says who may ask a server a query. The operator of the server may ask every query that
 // is not guarded.
 type Access struct {
 	// Users are the fields that other users may set. With the field Session they have to name
@@ -63,7 +63,7 @@ func AccessTo(name string) Access { return queries[name].access }
 var queries = map[string]asked{
 	"agents":           ask[ListAgents, []AgentInfo](admins),
 	"calculate":        ask[Calculate, Calculation](users("Text")),
-	"checklist":        ask[ReadChecklist, Checklist](admins),
+	"checklist":        ask[ReadChecklist, Checklist](guarded),
 	"commands":         ask[ListCommands, []CommandInfo](users("Session", "Language")),
 	"commands.read":    ask[ReadCommand, CommandRead](admins),
 	"commit.make":      ask[MakeCommit, CommitMade](guarded),

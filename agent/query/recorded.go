@@ -41,8 +41,8 @@ type DecisionPiece struct {
 	Source  string        `json:"source,omitempty"`
 }
 
-// DecidedAgain is what the policy of now makes of a recorded call, with what was known
-// then: mode, folders, links, confinement, and what was allowed for the session.
+// DecidedAgain is the decision of today's policy on a recorded call. It uses what was known
+// then: mode, folders, links, confinement, and the rules granted for the session.
 type DecidedAgain struct {
 	Was  agent.Verdict  `json:"was"` // what the policy said then, before a person did
 	Now  agent.Decision `json:"now"`

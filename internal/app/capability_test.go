@@ -5,6 +5,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -58,6 +59,34 @@ func (l *Limit) Attach(_ context.Context, s *plug.Session) (plug.Points, error) 
 // Answers returns the queries that the capability answers.
 func (l *Limit) Answers() []plug.Answer {
 	return []plug.Answer{plug.Answers(func(context.Context, Ran) (int64, error) { return l.ran.Load(), nil })}
+}
+
+// Second wants a place of which there is one.
+type Second struct{ plug.Points }
+
+func (Second) Name() string { return "second" }
+
+func (s Second) Attach(context.Context, *plug.Session) (plug.Points, error) { return s.Points, nil }
+
+// A session is not opened if two capabilities want the same place.
+func TestPlacesOfOne(t *testing.T) {
+	t.Parallel()
+	allow := plug.Stage{Name: "second", Decide: func(context.Context, agent.Proposal, agent.Decision) (agent.Decision, error) {
+		return agent.Decision{Verdict: agent.Allow}, nil
+	}}
+	rewind := func(context.Context, agent.Rewind) (agent.FilesRewound, error) { return agent.FilesRewound{}, nil }
+	for name, points := range map[string]plug.Points{
+		"rules":   {Gate: plug.Gate{Rules: allow}},
+		"verdict": {Gate: plug.Gate{Verdict: allow}},
+		"undo":    {Undo: plug.Undo{Rewind: rewind}},
+	} {
+		w := newWorld(t, says(), script.Options{})
+		o := options(w.work, w.home, w.model.URL(), app.Flags{})
+		o.More = []plug.Extension{Second{points}}
+		if _, err := w.program(o).Client().Open(t.Context(), agent.Open{}); err == nil || !strings.Contains(err.Error(), "second: ") {
+			t.Errorf("%s: opening the session came to %v", name, err)
+		}
+	}
 }
 
 func TestACapabilityOfOnesOwn(t *testing.T) {

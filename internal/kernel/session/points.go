@@ -35,8 +35,12 @@ func mergePoints(list []plug.Attached) (m plug.Points, err error) {
 				return b(ctx, c)
 			}
 		})
-		if p.Undo.Rewind != nil {
+		switch {
+		case p.Undo.Rewind == nil:
+		case m.Undo.Rewind == nil:
 			m.Undo = p.Undo
+		case err == nil:
+			err = fmt.Errorf("%s: another capability puts files back already", p.Name)
 		}
 		join(&m.Close, p.Close, func(a, b func()) func() { return func() { b(); a() } })
 	}
