@@ -47,6 +47,11 @@ type Access struct {
 	// Guarded queries delete sessions, change the program or the repository, or read files
 	// anywhere on the machine: a server answers them only if it was started to.
 	Guarded bool
+
+	// Local is why only a program on the machine itself answers the query: it concerns the
+	// person who sits there, and a server refuses it with this reason. At most 12 queries
+	// are local.
+	Local string
 }
 
 var (

@@ -249,7 +249,9 @@ func New(o Options) (*App, error) {
 	if err := a.ownChoices(src); err != nil {
 		return nil, err
 	}
-	a.extend()
+	if err := a.extend(); err != nil {
+		return nil, err
+	}
 	a.borrowedModel()
 	a.boundTelemetry()
 	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)

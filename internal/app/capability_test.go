@@ -89,6 +89,17 @@ func TestPlacesOfOne(t *testing.T) {
 	}
 }
 
+// Of two capabilities that answer the same query, none is left to chance.
+func TestTwoAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, says(), script.Options{})
+	o := options(w.work, w.home, w.model.URL(), app.Flags{})
+	o.More = []plug.Extension{&Limit{}, &Limit{}}
+	if _, err := app.New(o); err == nil || !strings.Contains(err.Error(), "example_ran") {
+		t.Errorf("building the program came to %v", err)
+	}
+}
+
 func TestACapabilityOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, says(

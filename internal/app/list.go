@@ -24,8 +24,8 @@ import (
 	"dure/internal/tools/verify"
 )
 
-// extend makes the extensions, and takes over what they answer.
-func (a *App) extend() {
+// extend makes the extensions, and takes over what they answer: one of them each query.
+func (a *App) extend() error {
 	a.undo = undo.New(undo.Config{
 		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
 		NoSync: a.cfg.Durability == "os", Logger: a.opts.Logger, Fault: a.opts.Fault,
@@ -53,10 +53,15 @@ func (a *App) extend() {
 	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.lessons, a.memory, a.schedules}, a.archives(), a.opts.More) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
-				a.answers[one.Query.Query()] = one
+				name := one.Query.Query()
+				if _, ok := a.answers[name]; ok {
+					return fmt.Errorf("the query %s is answered by %s, and by another extension before it", name, x.(plug.Extension).Name())
+				}
+				a.answers[name] = one
 			}
 		}
 	}
+	return nil
 }
 
 // findSession returns a session's row in the list, by its ID or a part of it.

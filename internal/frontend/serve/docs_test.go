@@ -55,7 +55,7 @@ func TestDocuments(t *testing.T) {
 	_, codes, _ := strings.Cut(errs, "## The server\n")
 	codes, _, _ = strings.Cut(codes, "\n## ")
 	for _, code := range []string{
-		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, noFile, noUser, badPath,
+		noRoute, wrongMethod, noJSON, badRequest, tooSlow, forbidden, ending, string(client.ProblemAnswered), string(client.ProblemNoQuestion), guarded, localOnly, noFile, noUser, badPath,
 		auth.NoName, auth.NoOrigin, auth.NoToken, auth.TooMany, auth.TooOften, auth.TooLarge, auth.Incomplete, auth.Unavailable,
 	} {
 		if !strings.Contains(codes, "`"+code+"`") {
@@ -78,6 +78,9 @@ func accessTable() string {
 		users, rest := "they may not ask it", ""
 		if a.Guarded {
 			rest = "guarded"
+		}
+		if a.Local != "" {
+			rest = "local: " + a.Local
 		}
 		if a.Users != nil {
 			users = "nothing"

@@ -183,17 +183,28 @@ func TestEverythingIsDecided(t *testing.T) {
 	if len(openings) != fields.NumField() {
 		t.Errorf("%d fields are decided, of %d", len(openings), fields.NumField())
 	}
+	var locals int
 	for _, name := range query.Queries() {
-		may := query.AccessTo(name).Users
+		access := query.AccessTo(name)
+		may := access.Users
+		if access.Local != "" {
+			locals++
+		}
+		if access.Local != "" && (may != nil || access.Guarded) {
+			t.Errorf("%s is local, and something else", name)
+		}
 		asked, _, _ := query.QueryTypes(name)
 		for _, field := range may {
 			if f, ok := asked.FieldByName(field); !ok || field == "Session" && f.Type.Kind() != reflect.String {
 				t.Errorf("%s has no field %s", name, field)
 			}
 		}
-		if may != nil && query.AccessTo(name).Guarded {
+		if may != nil && access.Guarded {
 			t.Errorf("%s is guarded", name)
 		}
+	}
+	if locals > 12 {
+		t.Errorf("%d queries are local, of at most 12", locals)
 	}
 }
 

@@ -78,6 +78,7 @@ const (
 	forbidden   = "forbidden" // scope
 	ending      = "draining"  // the server is about to end
 	guarded     = "guarded"   // query
+	localOnly   = "local"     // query, reason
 	noFile      = "no-file"   // path
 	noUser      = "no-user"
 	badPath     = "path" // path

@@ -16,8 +16,11 @@ func (s *Server) queryRoutes() []Route {
 	for _, name := range query.Queries() {
 		asked, answer, _ := query.QueryTypes(name)
 		summary := "Asks " + name + "."
-		if query.AccessTo(name).Guarded {
+		switch a := query.AccessTo(name); {
+		case a.Guarded:
 			summary = "Asks " + name + ", where the server answers what is guarded."
+		case a.Local != "":
+			summary = "Is refused: " + name + " is for the machine itself, because " + a.Local + "."
 		}
 		routes = append(routes, Route{
 			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name, asked) },
@@ -36,7 +39,14 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request, name string, typ 
 		return
 	}
 	q := read.Elem().Interface().(agent.Query) // its type is that of one
-	if query.AccessTo(name).Guarded && !s.cfg.Guarded {
+	switch access := query.AccessTo(name); {
+	case access.Local != "":
+		write(w, Problem{
+			Status: http.StatusForbidden, Code: localOnly, Detail: name + " is answered on the machine itself only: " + access.Local,
+			Fix: "run dure on that machine", Args: map[string]string{"query": name, "reason": access.Local},
+		})
+		return
+	case access.Guarded && !s.cfg.Guarded:
 		write(w, Problem{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}})
 		return
 	}
