@@ -260,42 +260,41 @@ func New(o Options) (*App, error) {
 }
 
 // settings turns flags into the layer that they are.
-func (f Flags) settings() config.Settings {
-	var s config.Settings
-	text := func(v string) *string {
-		if v == "" {
-			return nil
-		}
-		return &v
-	}
+func (f Flags) settings() config.Values {
+	v := config.Values{}
 	mode := f.Mode
 	if f.Skip {
 		mode = string(agent.ModeBypass)
 	}
-	s.Model, s.BaseURL, s.PermissionMode = text(f.Model), text(f.BaseURL), text(mode)
-	s.Dialect, s.Durability = text(f.Dialect), text(f.Durability)
-	s.FallbackModel, s.Profile, s.Effort = text(f.Fallback), text(f.Profile), text(f.Effort)
-	s.Providers = f.Providers
-	if mode := text(f.Sandbox); mode != nil {
-		s.Sandbox = &config.FileSandbox{Mode: mode}
-	}
-	if off := false; f.PlainOff {
-		s.Context = &config.FileContext{Auto: &off}
-	}
-	if off := false; f.NoReflexion || !f.reads(config.User) {
-		s.Reflexion = &config.FileReflexion{Enabled: &off}
-	}
-	if b := f.Budget; b != (config.Budget{}) {
-		s.Budget = &config.FileBudget{}
-		if b.Dollars != 0 {
-			s.Budget.Dollars = &b.Dollars
-		}
-		if b.Tokens != 0 {
-			s.Budget.Tokens = &b.Tokens
+	for path, text := range map[string]string{
+		"model": f.Model, "baseUrl": f.BaseURL, "permissions.defaultMode": mode, "dialect": f.Dialect, "durability": f.Durability,
+		"fallbackModel": f.Fallback, "profile": f.Profile, "effort": f.Effort, "sandbox.mode": f.Sandbox,
+	} {
+		if text != "" {
+			v[path] = text
 		}
 	}
-	s.Permissions = &config.Permissions{Allow: f.Allow, Deny: f.Deny, AddDirs: f.AddDirs}
-	return s
+	for path, list := range map[string][]string{"permissions.allow": f.Allow, "permissions.deny": f.Deny, "permissions.additionalDirectories": f.AddDirs} {
+		if len(list) > 0 {
+			v[path] = list
+		}
+	}
+	if len(f.Providers) > 0 {
+		v["providers"] = f.Providers
+	}
+	if f.PlainOff {
+		v["context.auto"] = false
+	}
+	if f.NoReflexion || !f.reads(config.User) {
+		v["reflexion.enabled"] = false
+	}
+	if f.Budget.Dollars != 0 {
+		v["budget.usd"] = f.Budget.Dollars
+	}
+	if f.Budget.Tokens != 0 {
+		v["budget.tokens"] = f.Budget.Tokens
+	}
+	return v
 }
 
 // Client returns the client of the sessions of this program.

@@ -136,7 +136,7 @@ func (f *theirs) parse(data []byte, err error) (jsonc.Value, error) {
 	}
 	root, err := jsonc.Parse(data)
 	if err == nil && root.Kind != '{' {
-		err = json.Unmarshal(data, &Settings{})
+		err = json.Unmarshal(data, &struct{}{})
 	}
 	if err != nil {
 		return root, f.ly.decodeProblem(err)
@@ -296,15 +296,9 @@ func (f *theirs) apply(t translation, raw json.RawMessage) error {
 		to = to.kid(word)
 	}
 	to.raw = raw
-	var text spelling
-	text.write(said)
-	var s Settings
-	if err := json.Unmarshal(text.out.Bytes(), &s); err != nil {
-		return err
-	}
 	ly := f.ly
 	ly.said = said
-	return f.l.apply(ly, s)
+	return f.l.apply(ly)
 }
 
 // tell says what is wrong with a value, if anything is.

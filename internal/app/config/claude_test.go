@@ -104,11 +104,11 @@ func TestTheirProjectOnlyTightens(t *testing.T) {
 	}{
 		{false, Config{Mode: agent.ModeDefault}, "permissions.allow untrusted Bash|permissions.defaultMode repository |permissions.additionalDirectories untrusted /|" +
 			"env repository ANTHROPIC_BASE_URL|env untrusted FOO|env repository PATH|env repository https_proxy|hooks untrusted |enabledPlugins untrusted |" +
-			"pluginConfigs repository |retention.days repository |sandbox.write repository |agent untrusted |disableAllHooks untrusted "},
+			"pluginConfigs repository |retention repository |sandbox.write repository |agent untrusted |disableAllHooks untrusted "},
 		{
 			true,
 			Config{Mode: agent.ModeDefault, AddDirs: []string{"/"}, Env: map[string]Secret{"FOO": "1"}, Extend: Extend{Plugins: map[string]bool{"evil@x": true}, Agent: "evil"}},
-			"permissions.defaultMode repository |env repository ANTHROPIC_BASE_URL|env repository PATH|env repository https_proxy|pluginConfigs repository |retention.days repository |sandbox.write repository ",
+			"permissions.defaultMode repository |env repository ANTHROPIC_BASE_URL|env repository PATH|env repository https_proxy|pluginConfigs repository |retention repository |sandbox.write repository ",
 		},
 	} {
 		for _, path := range []string{theirProject, theirLocal} {

@@ -13,6 +13,9 @@ import (
 	"encoding/json"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"dure/agent"
@@ -29,7 +32,7 @@ type Sources struct {
 	OS       string                                 // as runtime.GOOS
 	Language string                                 // what the locale asks for: en or ko; "" = en
 	Settings string                                 // of the command line: a file, or a JSON object
-	Flags    Settings                               // what other flags say
+	Flags    Values                                 // what other flags say
 	Driver   string                                 // of a program that drives this one, for the administrator's layer, in JSON: what restricts holds
 
 	// Only are the layers of files that are read, of User, Project and Local; nil = all. Those
@@ -42,6 +45,22 @@ type Sources struct {
 	Trusted bool
 
 	said *[]Said // what each layer says is kept here; nil = it is not
+}
+
+// Values are settings by their paths, as [encoding/json] writes them.
+type Values map[string]any
+
+// written is what the values say.
+func (v Values) written() *written {
+	root := &written{}
+	for _, path := range slices.Sorted(maps.Keys(v)) {
+		to := root
+		for word := range strings.SplitSeq(path, ".") {
+			to = to.kid(word)
+		}
+		to.raw, _ = json.Marshal(v[path]) // texts, numbers, switches, and lists of them
+	}
+	return root
 }
 
 // Config is what the layers say together. Zero values of Limits are left to
@@ -247,123 +266,3 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // LogValue hides the secret from logs.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
-
-// Settings is one layer as it stands in a file. A nil field says nothing.
-type Settings struct {
-	Model          *string             `json:"model"`
-	BaseURL        *string             `json:"baseUrl"`
-	PermissionMode *string             `json:"-"` // of the command line
-	Permissions    *Permissions        `json:"permissions"`
-	MaxSteps       *int                `json:"maxSteps"`
-	Dialect        *string             `json:"dialect"`
-	Durability     *string             `json:"durability"`
-	Notify         *string             `json:"notify"`
-	Language       *string             `json:"language"`
-	Providers      map[string]Provider `json:"providers"`
-	Models         []agent.ModelInfo   `json:"models"`
-	FallbackModel  *string             `json:"fallbackModel"` // names, separated by commas
-	Effort         *string             `json:"effort"`
-	ToolSearch     *string             `json:"toolSearch"`
-	SmallModel     *string             `json:"smallModel"`
-	Profile        *string             `json:"profile"`
-	Profiles       map[string]Profile  `json:"profiles"`
-	User           *Person             `json:"user"`
-	Investment     *Investment         `json:"investment"`
-	TaskState      *bool               `json:"taskState"`
-	AI             *bool               `json:"ai"`
-	Network        *FileNetwork        `json:"network"`
-	Search         *Search             `json:"search"`
-	Updates        *Updates            `json:"updates"`
-	ScrubEnv       []string            `json:"scrubEnv"`
-	Limits         *FileLimits         `json:"limits"`
-	Budget         *FileBudget         `json:"budget"`
-	Compact        *FileCompact        `json:"compact"`
-	Memory         *FileMemory         `json:"memory"`
-	Retention      *FileRetention      `json:"retention"`
-	Checkpoints    *bool               `json:"checkpoints"`
-	Context        *FileContext        `json:"context"`
-	Reflexion      *FileReflexion      `json:"reflexion"`
-	Transcripts    *FileTranscripts    `json:"transcripts"`
-	Plan           *FilePlan           `json:"plan"`
-	Verification   *FileVerification   `json:"verification"`
-	Sandbox        *FileSandbox        `json:"sandbox"`
-	Trust          *FileTrust          `json:"trust"`
-	Guard          *FileGuard          `json:"guard"`
-
-	FileHooks
-	FileMCP
-
-	DisabledTools []string `json:"disabledTools"`
-
-	Worktree *FileWorktree       `json:"worktree"`
-	Lanes    map[string]FileLane `json:"lanes"`
-
-	Telemetry *FileTelemetry `json:"telemetry"`
-	Extensions
-
-	// MemoryExcludes is another word for memory.excludes.
-	MemoryExcludes []string `json:"claudeMdExcludes"`
-
-	// ManagedRulesOnly is another word for permissions.managedOnly.
-	ManagedRulesOnly *bool `json:"allowManagedPermissionRulesOnly"`
-}
-
-// Permissions are the rules of a layer. DefaultMode is stronger than
-// [Settings.PermissionMode] beside it.
-type Permissions struct {
-	DefaultMode *string `json:"defaultMode"`
-
-	// Allow, Deny and Ask are rules of the command line.
-	Allow []string `json:"-"`
-	Deny  []string `json:"-"`
-	Ask   []string `json:"-"`
-
-	// The lists of a file have texts and objects in them; those of Rules say
-	// themselves what they do.
-	AllowList []json.RawMessage `json:"allow"`
-	DenyList  []json.RawMessage `json:"deny"`
-	AskList   []json.RawMessage `json:"ask"`
-	Rules     []json.RawMessage `json:"rules"`
-
-	AddDirs       []string `json:"additionalDirectories"`
-	SafeVars      []string `json:"safeVars"`
-	ManagedOnly   *bool    `json:"managedOnly"`
-	DisableBypass *string  `json:"disableBypassPermissionsMode"`
-}
-
-// FileNetwork is [Network] as a file writes it.
-type FileNetwork struct {
-	Mode       *string  `json:"mode"`
-	Proxy      *string  `json:"proxy"`
-	NoProxy    *string  `json:"noProxy"`
-	CA         *string  `json:"ca"`
-	AllowHosts []string `json:"allowHosts"`
-}
-
-// FileBudget is [Budget] as a file writes it.
-type FileBudget struct {
-	Dollars *float64 `json:"usd"`
-	Tokens  *int64   `json:"tokens"`
-}
-
-// FileCompact is [Compact] as a file writes it.
-type FileCompact struct {
-	Auto      *bool    `json:"auto"`
-	Threshold *float64 `json:"threshold"`
-	Strategy  *string  `json:"strategy"`
-	Recent    *int     `json:"recent"`
-}
-
-// FileRetention is [Retention] as a file writes it.
-type FileRetention struct {
-	Days *int  `json:"days"`
-	Auto *bool `json:"auto"`
-}
-
-// FileLimits are [Limits] as a file writes them: durations as "90s" or "5m".
-type FileLimits struct {
-	Retries *int    `json:"retries"`
-	Header  *string `json:"header"`
-	Idle    *string `json:"idle"`
-	Ping    *string `json:"ping"`
-}

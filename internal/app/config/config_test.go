@@ -91,7 +91,7 @@ func TestLayers(t *testing.T) {
 		}, "m-file", "--settings (/repo/s.json)"},
 		{"foreign variable", func(m *machine, _ *Sources) { m.env["ANTHROPIC_MODEL"] = "m-env" }, "m-env", "environment (ANTHROPIC_MODEL)"},
 		{"own variable", func(m *machine, _ *Sources) { m.env["DURE_MODEL"] = "m-own" }, "m-own", "environment (DURE_MODEL)"},
-		{"flag", func(_ *machine, s *Sources) { s.Flags.Model = new("m-flag") }, "m-flag", "flag (--model)"},
+		{"flag", func(_ *machine, s *Sources) { s.Flags = Values{"model": "m-flag"} }, "m-flag", "flag (--model)"},
 		{"managed", func(m *machine, _ *Sources) { m.files[adminFile] = `{"model":"m-admin"}` }, "m-admin", "managed (" + adminFile + ")"},
 	}
 	m := machine{map[string]string{}, map[string]string{}}
@@ -155,7 +155,7 @@ func TestWholeFile(t *testing.T) {
 		Mirror:    MirrorSDK,
 		Providers: map[string]Provider{"here": {Type: "anthropic", BaseURL: "http://localhost:1", KeyEnv: "HERE_KEY"}},
 		Models:    []agent.ModelInfo{{ID: "tiny", Provider: "here", Window: 8000, MaxOut: 1000}},
-		ScrubEnv:  []string{"TOKEN_*", "HERE_KEY", "SECRET"},
+		ScrubEnv:  []string{"HERE_KEY", "TOKEN_*", "SECRET"},
 		Profile:   "code", Network: Network{Mode: External}, Trust: TrustAsk,
 		Limits: Limits{Retries: 2, Idle: 90 * time.Second, Ping: 5 * time.Minute}, Compact: Compact{Auto: true}, Context: Context{Auto: true},
 		Plan: Plan{Mode: agent.PlanOff, Retries: 3}, ToolSearch: usualToolShare,
@@ -166,7 +166,7 @@ func TestWholeFile(t *testing.T) {
 			Excludes: []string{"**/vendor/**", "/home/u/x", "/other/*.md"},
 		},
 		Origins: map[string]Origin{
-			"data": {Layer: BuiltIn}, "model": user, "baseUrl": user, "permissions.defaultMode": user,
+			"data": {Layer: BuiltIn}, "model": user, "baseUrl": user, "permissions.defaultMode": user, "permissions.additionalDirectories": user,
 			"maxSteps": user, "dialect": user, "durability": {Environment, "DURE_DURABILITY"}, "language": user,
 			"memory.user": user, "memory.depth": user, "memory.maxChars": user, "memory.excludes": user, "memory.outside": user, "claudeMdExcludes": user,
 			"providers.here": user, "models": user, "limits.retries": user, "limits.idle": user, "limits.ping": user,
@@ -214,8 +214,8 @@ func TestRepositoryIsNotTrusted(t *testing.T) {
 		}
 		const end = " is not taken from a repository; set it in your own settings"
 		want := []string{
-			":8:5: permissions.defaultMode" + end, ":3:3: baseUrl" + end, ":5:3: providers" + end,
-			":6:3: models" + end, ":4:3: durability" + end,
+			":3:3: baseUrl" + end, ":4:3: durability" + end, ":5:3: providers" + end,
+			":6:3: models" + end, ":8:5: permissions.defaultMode" + end,
 		}
 		if d := cmp.Diff(want, notes); d != "" {
 			t.Error(d)
@@ -328,7 +328,7 @@ func TestHostileFile(t *testing.T) {
 func TestKeysOfProvidersAreScrubbed(t *testing.T) {
 	skipWindows(t)
 	c, err := Load(machine{files: map[string]string{userFile: `{"providers":{"here":{"keyEnv":"HERE_KEY"}},"scrubEnv":["X"]}`}}.sources())
-	if d := cmp.Diff([]string{"X", "HERE_KEY"}, c.ScrubEnv); d != "" || err != nil {
+	if d := cmp.Diff([]string{"HERE_KEY", "X"}, c.ScrubEnv); d != "" || err != nil {
 		t.Error(d, err)
 	}
 }
@@ -336,7 +336,7 @@ func TestKeysOfProvidersAreScrubbed(t *testing.T) {
 func TestManagedOverrides(t *testing.T) {
 	skipWindows(t)
 	src := machine{files: map[string]string{adminFile: `{"permissions":{"defaultMode":"default","deny":["WebFetch"]}}`}}.sources()
-	src.Flags.Permissions = &Permissions{DefaultMode: new("bypassPermissions")}
+	src.Flags = Values{"permissions.defaultMode": "bypassPermissions"}
 	c, err := Load(src)
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +368,7 @@ func TestFaults(t *testing.T) {
 		{"strategy", `{"compact":{"strategy": "magic"}}`, `:1:13: compact.strategy is "magic" and has to be one of: truncate-tools, truncate-oldest, summarize, hybrid`},
 		{"retention", `{"retention":{"days": -1}}`, `:1:15: retention.days is "-1" and has to be one of: a number from 0 to 36500`},
 		{"recent", `{"compact":{"recent": 0}}`, `:1:13: compact.recent is "0" and has to be one of: a number from 1 to 1000`},
-		{"dollars", `{"budget":{"usd": -1}}`, `:1:12: budget.usd is "-1" and has to be one of: 0, an amount of US dollars`},
+		{"dollars", `{"budget":{"usd": -1}}`, `:1:12: budget.usd is "-1" and has to be one of: 0, a positive number`},
 		{"tokens", `{"budget":{"tokens": -1}}`, `:1:12: budget.tokens is "-1" and has to be one of: 0, a positive number`},
 		{"fraction", `{"maxSteps": 1.5}`, ":1:16: maxSteps is a number and has to be a whole number"},
 		{"lines", `{"model": "m\nNow obey"}`, `:1:2: model is "m\nNow obey" and has to be one of: a text`},
@@ -378,7 +378,7 @@ func TestFaults(t *testing.T) {
 		{"url", `{"baseUrl": "ftp://x"}`, `:1:2: baseUrl is "ftp://x" and has to be one of: an address such as https://host/path`},
 		{"password in url", `{"baseUrl": "https://u:p@x"}`, `:1:2: baseUrl is "https://(hidden)" and has to be one of: an address such as https://host/path`},
 		{"limit", `{"limits": {"idle": "1ms"}}`, `:1:13: limits.idle is "1ms" and has to be one of: a time from 1s to 1h`},
-		{"retries", `{"limits": {"retries": 99}}`, `:1:13: limits.retries is "99" and has to be one of: 1 to 20`},
+		{"retries", `{"limits": {"retries": 99}}`, `:1:13: limits.retries is "99" and has to be one of: a number from 1 to 20`},
 		{"empty rule", `{"permissions": {"deny": [" "]}}`, `:1:27: the rule " " cannot be read: it is empty`},
 		{"unreadable", "(unreadable)", ": reading it: permission denied"},
 		{"huge", strings.Repeat(" ", maxFile+1), ": it is larger than 1048576 bytes"},
@@ -404,7 +404,7 @@ func TestFaultsElsewhere(t *testing.T) {
 		want agent.Problem
 	}{
 		{
-			"flag", func(_ *machine, s *Sources) { s.Flags.Dialect = new("x") },
+			"flag", func(_ *machine, s *Sources) { s.Flags = Values{"dialect": "x"} },
 			agent.Problem{Code: agent.ProblemUsage, Message: `--tool-dialect: "x" is none of: claude, dure`, Fix: "See dure --help.", Args: map[string]string{"flag": "--tool-dialect", "value": "x", "wanted": "claude, dure"}},
 		},
 		{

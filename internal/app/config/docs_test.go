@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,48 +36,15 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// The table and what is read are the same: no key without a field, and no field
-// without a key.
-func TestTableIsWhatIsRead(t *testing.T) {
-	var fields []string
-	var walk func(prefix string, s reflect.Type)
-	walk = func(prefix string, s reflect.Type) {
-		for f := range s.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			at := f.Type
-			for at.Kind() == reflect.Pointer {
-				at = at.Elem()
-			}
-			path := prefix + name
-			if at.Kind() == reflect.Map && at.Elem().Kind() == reflect.Struct {
-				path, at = path+".*", at.Elem()
-			}
-			switch {
-			case f.Anonymous:
-				walk(prefix, at)
-			case name == "-":
-			case at.Kind() == reflect.Struct:
-				walk(path+".", at)
-			default:
-				fields = append(fields, path)
-			}
-		}
-	}
-	walk("", reflect.TypeFor[Settings]())
-	slices.Sort(fields)
-	var keys []string
+// Whatever a file may say is taken: by its key, or by the object that it stands in.
+func TestKeysAreTaken(t *testing.T) {
 	for _, k := range Keys() {
 		if k.Means[0] == "" || k.Means[1] == "" {
 			t.Errorf("%s means nothing", k.Path)
 		}
-		if k.Path != "$schema" {
-			keys = append(keys, k.Path)
+		group, _, _ := strings.Cut(k.Path, ".")
+		if k.take == nil && wholes[group] == nil && k.Path != "$schema" {
+			t.Errorf("nobody takes %s", k.Path)
 		}
-	}
-	if missing := slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return slices.Contains(keys, f) }); len(missing) > 0 {
-		t.Errorf("not in the table: %s", missing)
-	}
-	if more := slices.DeleteFunc(keys, func(k string) bool { return slices.Contains(fields, k) }); len(more) > 0 {
-		t.Errorf("in the table alone: %s", more)
 	}
 }

@@ -11,32 +11,30 @@ import (
 // for one setting, that of dure is stronger; and the process's own is stronger than
 // one that the user's settings give.
 func (l *loader) environment() error {
-	for _, v := range []struct {
-		name string
-		to   func(*Settings, *string)
-	}{
-		{"ANTHROPIC_MODEL", func(s *Settings, v *string) { s.Model = v }},
-		{"DURE_MODEL", func(s *Settings, v *string) { s.Model = v }},
-		{"DURE_FALLBACK_MODEL", func(s *Settings, v *string) { s.FallbackModel = v }},
-		{"ANTHROPIC_SMALL_FAST_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
-		{"DURE_SMALL_MODEL", func(s *Settings, v *string) { s.SmallModel = v }},
-		{"DURE_EFFORT", func(s *Settings, v *string) { s.Effort = v }},
-		{"ENABLE_TOOL_SEARCH", func(s *Settings, v *string) { s.ToolSearch = v }},
-		{"DURE_PROFILE", func(s *Settings, v *string) { s.Profile = v }},
-		{"DURE_NETWORK", func(s *Settings, v *string) { s.Network = &FileNetwork{Mode: v} }},
-		{"NODE_EXTRA_CA_CERTS", func(s *Settings, v *string) { s.Network = &FileNetwork{CA: v} }},
-		{"DURE_CA_FILE", func(s *Settings, v *string) { s.Network = &FileNetwork{CA: v} }},
-		{"ANTHROPIC_BASE_URL", func(s *Settings, v *string) { s.BaseURL = v }},
-		{"DURE_DURABILITY", func(s *Settings, v *string) { s.Durability = v }},
-		{"DURE_LANG", func(s *Settings, v *string) { s.Language = language(v) }},
+	for _, v := range []struct{ name, path string }{
+		{"ANTHROPIC_MODEL", "model"},
+		{"DURE_MODEL", "model"},
+		{"DURE_FALLBACK_MODEL", "fallbackModel"},
+		{"ANTHROPIC_SMALL_FAST_MODEL", "smallModel"},
+		{"DURE_SMALL_MODEL", "smallModel"},
+		{"DURE_EFFORT", "effort"},
+		{"ENABLE_TOOL_SEARCH", "toolSearch"},
+		{"DURE_PROFILE", "profile"},
+		{"DURE_NETWORK", "network.mode"},
+		{"NODE_EXTRA_CA_CERTS", "network.ca"},
+		{"DURE_CA_FILE", "network.ca"},
+		{"ANTHROPIC_BASE_URL", "baseUrl"},
+		{"DURE_DURABILITY", "durability"},
+		{"DURE_LANG", "language"},
 	} {
 		value := l.variable(v.name)
 		if value == "" {
 			continue
 		}
-		var s Settings
-		v.to(&s, &value)
-		if err := l.apply(layer{kind: Environment, path: v.name}, s); err != nil {
+		if v.path == "language" {
+			value = language(value)
+		}
+		if err := l.apply(layer{kind: Environment, path: v.name, said: Values{v.path: value}.written()}); err != nil {
 			return err
 		}
 	}
@@ -57,18 +55,18 @@ func (l *loader) environment() error {
 }
 
 // variable returns a variable. Those that are asked for here are among the ones that
-// no repository sets, see [steers].
+// no repository sets, see [programs.Steers].
 func (l *loader) variable(name string) string {
 	return strings.TrimSpace(cmp.Or(l.src.Getenv(name), string(l.cfg.Env[name])))
 }
 
 // language accepts a locale where a language is asked for.
-func language(v *string) *string {
-	lang, _, _ := strings.Cut(strings.ToLower(*v), "_")
+func language(v string) string {
+	lang, _, _ := strings.Cut(strings.ToLower(v), "_")
 	if lang != "ko" {
 		lang = "en"
 	}
-	return &lang
+	return lang
 }
 
 // proxyNames are the variables that name a proxy, in the order in which they are
@@ -92,7 +90,7 @@ func (l *loader) proxies() error {
 			}
 			if !isProxy(value) {
 				ly := layer{kind: Environment, path: name}
-				return l.invalid(ly, name, shownURL(value), []string{"an address such as http://host:port"})
+				return l.invalid(ly, name, shownURL(value), "an address such as http://host:port")
 			}
 			break
 		}

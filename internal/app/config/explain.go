@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -95,39 +94,23 @@ func listen(src Sources) ([]Said, Config, error) {
 }
 
 // record keeps what a layer says.
-func (l *loader) record(ly layer, s Settings) {
-	if l.src.said == nil {
-		return
-	}
-	if ly.said != nil {
+func (l *loader) record(ly layer) {
+	if l.src.said != nil {
 		l.recordTree(ly, ly.said, "")
-		return
 	}
-	if ly.kind != Flags && ly.kind != Environment {
-		return // an empty file
-	}
-	if s.PermissionMode != nil {
-		l.say(ly, "permissions.defaultMode", s.PermissionMode)
-	}
-	if p := s.Permissions; p != nil {
-		for _, f := range []struct {
-			key  string
-			list []string
-		}{{"permissions.allow", p.Allow}, {"permissions.deny", p.Deny}, {"permissions.ask", p.Ask}} {
-			if len(f.list) > 0 {
-				l.say(ly, f.key, f.list)
-			}
-		}
-	}
-	l.recordFields(ly, reflect.ValueOf(s), "")
 }
 
-// recordTree keeps what a file says.
+// recordTree keeps it by keys.
 func (l *loader) recordTree(ly layer, w *written, path string) {
 	if w.raw == nil {
 		for _, k := range w.kids {
 			l.recordTree(ly, k, strings.TrimPrefix(path+"."+k.word, "."))
 		}
+		return
+	}
+	if ly.kind == Flags || ly.kind == Environment {
+		o := l.origin(ly, path)
+		*l.src.said = append(*l.src.said, Said{Key: path, Origin: o, full: w.raw, file: o.Where})
 		return
 	}
 	at := ly.where(path)
@@ -142,37 +125,6 @@ func (l *loader) recordTree(ly layer, w *written, path string) {
 		}
 	}
 	*l.src.said = append(all, Said{Key: path, Origin: Origin{ly.kind, ly.place(at)}, full: w.raw, file: ly.place(0)})
-}
-
-// recordFields keeps what a layer says that is no file.
-func (l *loader) recordFields(ly layer, v reflect.Value, prefix string) {
-	for i := range v.NumField() {
-		f, at := v.Type().Field(i), v.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous {
-			l.recordFields(ly, at, prefix)
-			continue
-		}
-		if name == "-" || at.IsZero() {
-			continue
-		}
-		if at.Kind() == reflect.Pointer && at.Elem().Kind() == reflect.Struct {
-			l.recordFields(ly, at.Elem(), prefix+name+".")
-			continue
-		}
-		if k, path, _ := Find(prefix + name); k.Path != "" {
-			l.say(ly, path, at.Interface())
-		}
-	}
-}
-
-func (l *loader) say(ly layer, key string, v any) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return
-	}
-	o := l.origin(ly, key)
-	*l.src.said = append(*l.src.said, Said{Key: key, Origin: o, full: raw, file: o.Where})
 }
 
 // about picks what is said about a key, and what is built in. Of a member of an object

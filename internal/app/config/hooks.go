@@ -41,98 +41,48 @@ type RawHooks struct {
 	JSON   json.RawMessage
 }
 
-// FileHooks are [Hooks] as a file writes them.
-type FileHooks struct {
-	Hooks           json.RawMessage `json:"hooks"`
-	DisableHooks    *bool           `json:"disableAllHooks"`
-	ManagedHooks    *bool           `json:"allowManagedHooksOnly"`
-	HookURLs        []string        `json:"allowedHttpHookUrls"`
-	HookHeaderVars  []string        `json:"httpHookAllowedEnvVars"`
-	HookLeavingVars []string        `json:"hookEnvVars"`
-}
-
 // maxHookList bounds each list about hooks.
 const maxHookList = 1000
 
 // hooks adds those of a layer.
-func (l *loader) hooks(ly layer, s Settings) error {
-	h, to := s.FileHooks, &l.cfg.Hooks
-	if len(h.Hooks) > 0 && string(h.Hooks) != "null" {
-		to.Sources = append(to.Sources, RawHooks{Layer: ly.kind, File: ly.path, Theirs: ly.compat, JSON: slices.Clone(h.Hooks)})
-	}
-	if v := h.DisableHooks; v != nil {
-		l.set(ly, "disableAllHooks", to.Off != *v)
-		to.Off = *v
-		if ly.kind == Managed {
-			to.ManagedOff = *v
-		}
-	}
-	if v := h.ManagedHooks; v != nil {
-		if ly.kind != Managed {
-			l.inert(ly, "allowManagedHooksOnly", ly.where("allowManagedHooksOnly"), Locked, "")
-		} else {
-			l.set(ly, "allowManagedHooksOnly", to.ManagedOnly != *v)
-			to.ManagedOnly = *v
-		}
-	}
-	for _, list := range []struct {
-		key    string
-		values []string
-		to     []*[]string
-	}{
-		{"allowedHttpHookUrls", h.HookURLs, []*[]string{&to.URLs, &to.OwnURLs}},
-		{"httpHookAllowedEnvVars", h.HookHeaderVars, []*[]string{&to.Vars}},
-		{"hookEnvVars", h.HookLeavingVars, []*[]string{&to.Leave}},
-	} {
-		if list.values == nil {
-			continue
-		}
-		l.set(ly, list.key, len(list.values) > 0)
-		for i, v := range list.values {
-			if v == "" || len(v) > maxRule || i >= maxHookList {
-				return l.invalidItem(ly, list.key, i, v, fmt.Sprintf("a text, and one of at most %d", maxHookList))
-			}
-		}
-		for i, list2 := range list.to {
-			if i == 1 && !ly.own() {
-				continue
-			}
-			if *list2 = union(*list2, list.values); *list2 == nil {
-				*list2 = []string{}
-			}
-		}
+func (l *loader) hooks(e entry) error {
+	if raw := e.said.raw; string(raw) != "null" && !e.refused() {
+		l.cfg.Hooks.Sources = append(l.cfg.Hooks.Sources, RawHooks{Layer: e.ly.kind, File: e.ly.path, Theirs: e.ly.compat, JSON: slices.Clone(raw)})
 	}
 	return nil
 }
 
-// restrictHooks takes out what only a trusted folder may say about hooks, and what none
-// may.
-func (l *loader) restrictHooks(ly layer, s *Settings) {
-	drop := func(key string, why Reason) {
-		l.inert(ly, key, ly.where(key), why, "")
+// managedHooksOff keeps that the administrator has switched off hooks, his own too.
+func (l *loader) managedHooksOff(e entry, _ bool) {
+	if e.ly.kind == Managed {
+		l.cfg.Hooks.ManagedOff = l.cfg.Hooks.Off
 	}
-	h := &s.FileHooks
-	if h.HookLeavingVars != nil {
-		drop("hookEnvVars", Foreign)
-		h.HookLeavingVars = nil
-	}
-	if l.permits(ly) {
-		return
-	}
-	for _, f := range []struct {
-		key   string
-		given bool
-	}{
-		{"hooks", len(h.Hooks) > 0},
-		{"disableAllHooks", h.DisableHooks != nil},
-		{"allowedHttpHookUrls", h.HookURLs != nil},
-		{"httpHookAllowedEnvVars", h.HookHeaderVars != nil},
-	} {
-		if f.given {
-			drop(f.key, Untrusted)
+}
+
+// hookList takes a list about hooks. What no repository has said is in own, too; nil = it is
+// not kept.
+func (l *loader) hookList(to, own *[]string) func(entry) error {
+	return func(e entry) error {
+		var values []string
+		if said, err := e.decode(&values); err != nil || !said || e.refused() {
+			return err
 		}
+		e.set(len(values) > 0)
+		for i, v := range values {
+			if v == "" || len(v) > maxRule || i >= maxHookList {
+				return e.invalidItem(i, v, fmt.Sprintf("a text, and one of at most %d", maxHookList))
+			}
+		}
+		for _, list := range []*[]string{to, own} {
+			if list == nil || list == own && !e.ly.own() {
+				continue
+			}
+			if *list = union(*list, values); *list == nil {
+				*list = []string{}
+			}
+		}
+		return nil
 	}
-	*h = FileHooks{ManagedHooks: h.ManagedHooks}
 }
 
 // finishHooks puts the administrator's hooks before all others.

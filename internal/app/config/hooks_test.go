@@ -40,14 +40,14 @@ func TestHooks(t *testing.T) {
 			map[string]string{projectFile: someHooks, userFile: user},
 			false,
 			`user {"Stop": ["user"]}; off false/false only false urls [] own [] vars [] leave []; ` +
-				`left hookEnvVars repository, hooks untrusted, disableAllHooks untrusted, allowedHttpHookUrls untrusted, httpHookAllowedEnvVars untrusted, allowManagedHooksOnly managed`,
+				`left hooks untrusted, disableAllHooks untrusted, allowManagedHooksOnly managed, allowedHttpHookUrls untrusted, httpHookAllowedEnvVars untrusted, hookEnvVars repository`,
 		},
 		{
 			"trusted",
 			map[string]string{projectFile: someHooks, userFile: user},
 			true,
 			`user {"Stop": ["user"]}; project {"Stop": ["true"]}; off true/false only false urls [https://a.example/*] own [] vars [A] leave []; ` +
-				`left hookEnvVars repository, allowManagedHooksOnly managed`,
+				`left allowManagedHooksOnly managed, hookEnvVars repository`,
 		},
 		{
 			"managed",

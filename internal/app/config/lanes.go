@@ -14,12 +14,6 @@ type Lane struct {
 	Queue int // that wait; 0 = as it is built in
 }
 
-// FileLane is [Lane] as a file writes it.
-type FileLane struct {
-	Turns *int `json:"turns"`
-	Queue *int `json:"queue"`
-}
-
 const (
 	maxLanes    = 32
 	maxLaneName = 64 // bytes
@@ -32,17 +26,22 @@ const (
 const agentLane = "subagent"
 
 // lanes applies what a layer says about lanes.
-func (l *loader) lanes(ly layer, s Settings) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
-		key, said := "lanes."+name, s.Lanes[name]
+func (l *loader) lanes(e entry) error {
+	var all map[string]struct{ Turns, Queue *int }
+	if _, err := e.decode(&all); err != nil {
+		return err
+	}
+	ly := e.ly
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		key, said := e.path+"."+name, all[name]
 		lane, known := l.cfg.Lanes[name]
 		switch {
 		case name == agentLane:
-			return l.invalid(ly, key, name, []string{"main", "cron", "a name of your own; agents have limits of their own"})
+			return l.invalid(ly, key, name, "main, cron, a name of your own; agents have limits of their own")
 		case len(name) > maxLaneName, strings.ContainsFunc(name, unicode.IsControl):
-			return l.invalid(ly, key, name, []string{fmt.Sprintf("a name of at most %d bytes", maxLaneName)})
+			return l.invalid(ly, key, name, fmt.Sprintf("a name of at most %d bytes", maxLaneName))
 		case !known && len(l.cfg.Lanes) >= maxLanes:
-			return l.invalid(ly, key, name, []string{fmt.Sprintf("%d lanes at most", maxLanes)})
+			return l.invalid(ly, key, name, fmt.Sprintf("%d lanes at most", maxLanes))
 		}
 		for _, f := range []struct {
 			key  string
@@ -54,7 +53,7 @@ func (l *loader) lanes(ly layer, s Settings) error {
 				continue
 			}
 			if *f.from < 1 || *f.from > f.most {
-				return l.invalid(ly, f.key, fmt.Sprint(*f.from), []string{fmt.Sprintf("a number from 1 to %d", f.most)})
+				return l.invalid(ly, f.key, fmt.Sprint(*f.from), fmt.Sprintf("a number from 1 to %d", f.most))
 			}
 			l.set(ly, f.key, *f.to != *f.from)
 			*f.to = *f.from

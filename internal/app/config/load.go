@@ -22,6 +22,7 @@ type loader struct {
 	odd  int              // how many rules cannot be read
 
 	watched telemetrySaid
+	table   []Key // see [loader.rows]
 }
 
 // Load reads all layers and returns what they say together. Its errors are
@@ -49,7 +50,7 @@ func load(src Sources) (Config, error) {
 		func() error { return l.both(Local, "", files.local) },
 		l.inline,
 		l.environment,
-		func() error { return l.apply(layer{kind: Flags}, l.src.Flags) },
+		func() error { return l.apply(layer{kind: Flags, said: l.src.Flags.written()}) },
 		func() error { return l.managed(files, others) },
 		func() error { l.telemetryVariables(); return nil },
 		l.proxies,
@@ -155,18 +156,18 @@ func (l *loader) file(kind Layer, path string) error {
 	if path == "" {
 		return nil
 	}
-	ly, s, err := l.readFile(kind, path)
+	ly, err := l.readFile(kind, path)
 	if err != nil || ly.data == nil {
 		return err
 	}
-	return l.apply(ly, s)
+	return l.applyFile(ly)
 }
 
 // readFile reads a file; one that is not there has no data.
-func (l *loader) readFile(kind Layer, path string) (layer, Settings, error) {
+func (l *loader) readFile(kind Layer, path string) (layer, error) {
 	data, err := l.src.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return layer{}, Settings{}, nil // a folder that is none is reported when something is written to it
+		return layer{}, nil // a folder that is none is reported when something is written to it
 	}
 	return l.read(kind, path, data, err)
 }
@@ -186,26 +187,26 @@ func (l *loader) inline() error {
 }
 
 func (l *loader) data(kind Layer, path string, data []byte, err error) error {
-	ly, s, err := l.read(kind, path, data, err)
+	ly, err := l.read(kind, path, data, err)
 	if err != nil {
 		return err
 	}
-	return l.apply(ly, s)
+	return l.applyFile(ly)
 }
 
-func (l *loader) read(kind Layer, path string, data []byte, err error) (layer, Settings, error) {
+func (l *loader) read(kind Layer, path string, data []byte, err error) (layer, error) {
 	ly := layer{kind: kind, path: path}
 	if err != nil {
-		return ly, Settings{}, ly.problem(0, "reading it: "+cause(err), "Make it readable, or move it away.")
+		return ly, ly.problem(0, "reading it: "+cause(err), "Make it readable, or move it away.")
 	}
-	s, unknown, err := ly.read(data)
+	unknown, err := ly.read(data)
 	if err != nil {
-		return ly, Settings{}, err
+		return ly, err
 	}
 	for _, u := range unknown {
 		l.note("warn", u)
 	}
-	return ly, s, nil
+	return ly, nil
 }
 
 // cause is err without the path that its reader is told anyway.

@@ -27,23 +27,19 @@ func (l *loader) managed(files settingsFiles, others claudePlaces) error {
 	if err != nil {
 		return err
 	}
-	type read struct {
-		layer
-		Settings
-	}
-	var all []read
+	var all []layer
 	var rules, box bool
 	for _, path := range append([]string{files.managed}, more...) {
-		ly, s, err := l.readFile(Managed, path)
+		ly, err := l.readFile(Managed, path)
 		if err != nil {
 			return err
 		}
 		if ly.data == nil {
 			continue
 		}
-		all = append(all, read{ly, s})
-		rules = rules || on(s.ManagedRulesOnly) || s.Permissions != nil && on(s.Permissions.ManagedOnly)
-		box = box || s.Sandbox != nil && on(s.Sandbox.ManagedOnly)
+		all = append(all, ly)
+		rules = rules || ly.switchedOn("allowManagedPermissionRulesOnly") || ly.switchedOn("permissions.managedOnly")
+		box = box || ly.switchedOn("sandbox.managedOnly")
 	}
 	d, err := restricting(l.src.Driver)
 	if err != nil {
@@ -73,8 +69,8 @@ func (l *loader) managed(files settingsFiles, others claudePlaces) error {
 			return err
 		}
 	}
-	for _, r := range all {
-		if err := l.apply(r.layer, r.Settings); err != nil {
+	for _, ly := range all {
+		if err := l.applyFile(ly); err != nil {
 			return err
 		}
 	}
@@ -91,7 +87,21 @@ func (l *loader) locksRules(path string) bool {
 	return err == nil && len(data) <= maxFile && json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &s) == nil && s.Only == true
 }
 
-func on(b *bool) bool { return b != nil && *b }
+// switchedOn reports whether a file has a switch on.
+func (ly *layer) switchedOn(path string) bool {
+	at := ly.said
+	for word := range strings.SplitSeq(path, ".") {
+		if at == nil {
+			return false
+		}
+		i := slices.IndexFunc(at.kids, func(k *written) bool { return k.word == word })
+		if i < 0 {
+			return false
+		}
+		at = at.kids[i]
+	}
+	return string(at.raw) == "true"
+}
 
 // managedFolder returns the files of the managed folder in the order of their
 // names; hidden ones do not count.

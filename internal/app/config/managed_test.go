@@ -60,7 +60,7 @@ func TestManagedOnly(t *testing.T) {
 		`{"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["Read"]}, "sandbox": {"managedOnly": true, "write": ["/admin"]}}`,
 	} {
 		src := machine{files: map[string]string{userFile: user, adminFile: admin}}.sources()
-		src.Flags.Permissions = &Permissions{Allow: []string{"Write"}, Deny: []string{"Edit"}}
+		src.Flags = Values{"permissions.allow": []string{"Write"}, "permissions.deny": []string{"Edit"}}
 		c, err := Load(src)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestNoBypass(t *testing.T) {
 	const off = `{"permissions": {"disableBypassPermissionsMode": "disable"}}`
 	for _, file := range []string{userFile, projectFile, adminFile} {
 		src := machine{files: map[string]string{file: off}}.sources()
-		src.Flags.PermissionMode = new("bypassPermissions")
+		src.Flags = Values{"permissions.defaultMode": "bypassPermissions"}
 		c, err := Load(src)
 		if err != nil || c.Mode != agent.ModeDefault || !c.NoBypass || len(c.Notes) != 1 ||
 			!strings.HasPrefix(c.Notes[0].Text, "mode bypassPermissions is switched off by ") || !strings.Contains(c.Notes[0].Text, file) {

@@ -16,18 +16,24 @@ import (
 // Profile is what a kind of work has of its own. A nil field is as in the profile
 // that it rests on, and in the end as in the settings for all work.
 type Profile struct {
-	Base         *string     `json:"base,omitempty"` // of a profile that is not built in
-	Model        *string     `json:"model,omitempty"`
-	Fallback     *string     `json:"fallbackModel,omitempty"` // names, separated by commas
-	Effort       *string     `json:"effort,omitempty"`
-	Steps        *int        `json:"steps,omitempty"`
-	Mode         *string     `json:"mode,omitempty"`
-	Plan         *string     `json:"plan,omitempty"` // as plan.mode
-	Budget       *FileBudget `json:"budget,omitempty"`
-	Verification *bool       `json:"verification,omitempty"` // the agent is to prove what it did
-	Tools        *[]string   `json:"tools,omitempty"`        // names, group:NAME, read-only or all
-	Prompt       *string     `json:"prompt,omitempty"`       // in the place of what dure says of itself and of how to work
-	Append       *string     `json:"append,omitempty"`       // behind it
+	Base         *string        `json:"base,omitempty"` // of a profile that is not built in
+	Model        *string        `json:"model,omitempty"`
+	Fallback     *string        `json:"fallbackModel,omitempty"` // names, separated by commas
+	Effort       *string        `json:"effort,omitempty"`
+	Steps        *int           `json:"steps,omitempty"`
+	Mode         *string        `json:"mode,omitempty"`
+	Plan         *string        `json:"plan,omitempty"` // as plan.mode
+	Budget       *ProfileBudget `json:"budget,omitempty"`
+	Verification *bool          `json:"verification,omitempty"` // the agent is to prove what it did
+	Tools        *[]string      `json:"tools,omitempty"`        // names, group:NAME, read-only or all
+	Prompt       *string        `json:"prompt,omitempty"`       // in the place of what dure says of itself and of how to work
+	Append       *string        `json:"append,omitempty"`       // behind it
+}
+
+// ProfileBudget is [Budget] as far as a profile says.
+type ProfileBudget struct {
+	Dollars *float64 `json:"usd"`
+	Tokens  *int64   `json:"tokens"`
 }
 
 // Investment is how the user invests.
@@ -175,18 +181,21 @@ var profileName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 // profiles applies what kinds of work have of their own. Whether those that are named
 // exist is known when all layers have spoken, see [loader.checkProfiles].
-func (l *loader) profiles(ly layer, s Settings) error {
-	if v := s.Profile; v != nil {
-		l.set(ly, "profile", l.cfg.Profile != *v)
-		l.cfg.Profile = *v
-		l.said["profile"] = ly
+func (l *loader) profiles(e entry) error {
+	var all map[string]Profile
+	if _, err := e.decode(&all); err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
+	ly := e.ly
+	if !ly.own() {
+		all = l.restrictProfiles(ly, all)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		key := "profiles." + name
 		if !profileName().MatchString(name) {
 			return ly.problem(ly.where(key), fmt.Sprintf("a profile is called %q", clip(name, maxText)), "Use small letters, digits and hyphens, at most 32 of them.")
 		}
-		p := s.Profiles[name]
+		p := all[name]
 		if p.Model != nil && *p.Model == "" {
 			p.Model = nil
 		}
@@ -203,35 +212,38 @@ func (l *loader) profiles(ly layer, s Settings) error {
 		l.cfg.Profiles[name] = p.over(l.cfg.Profiles[name])
 		l.said[key] = ly
 	}
-	return l.person(ly, s)
+	return nil
 }
+
+// sayProfile keeps who has named the profile: whether there is one is known later.
+func (l *loader) sayProfile(e entry, _ bool) { l.said["profile"] = e.ly }
 
 // profile checks one.
 func (l *loader) profile(ly layer, key string, p Profile) error {
 	if p.Model != nil && !isName(*p.Model) {
-		return l.invalid(ly, key+".model", *p.Model, []string{"the name of a model"})
+		return l.invalid(ly, key+".model", *p.Model, "the name of a model")
 	}
 	if p.Fallback != nil && slices.ContainsFunc(names(*p.Fallback), func(n string) bool { return !isName(n) }) {
-		return l.invalid(ly, key+".fallbackModel", *p.Fallback, []string{"names of models, separated by commas"})
+		return l.invalid(ly, key+".fallbackModel", *p.Fallback, "names of models, separated by commas")
 	}
 	if p.Effort != nil && !slices.Contains(efforts, *p.Effort) {
-		return l.invalid(ly, key+".effort", *p.Effort, efforts)
+		return l.invalid(ly, key+".effort", *p.Effort, strings.Join(efforts, ", "))
 	}
 	if p.Steps != nil && *p.Steps < 0 {
-		return l.invalid(ly, key+".steps", fmt.Sprint(*p.Steps), []string{"0", "a positive number"})
+		return l.invalid(ly, key+".steps", fmt.Sprint(*p.Steps), "0, a positive number")
 	}
 	if p.Mode != nil && !slices.Contains(modes, *p.Mode) {
-		return l.invalid(ly, key+".mode", *p.Mode, modes)
+		return l.invalid(ly, key+".mode", *p.Mode, strings.Join(modes, ", "))
 	}
 	if p.Plan != nil && !slices.Contains(planModes, *p.Plan) {
-		return l.invalid(ly, key+".plan", *p.Plan, planModes)
+		return l.invalid(ly, key+".plan", *p.Plan, strings.Join(planModes, ", "))
 	}
 	if b := p.Budget; b != nil {
 		if d := b.Dollars; d != nil && !(*d >= 0 && *d <= maxDollars) {
-			return l.invalid(ly, key+".budget.usd", fmt.Sprint(*d), []string{"0", "an amount of US dollars"})
+			return l.invalid(ly, key+".budget.usd", fmt.Sprint(*d), "0, an amount of US dollars")
 		}
 		if n := b.Tokens; n != nil && *n < 0 {
-			return l.invalid(ly, key+".budget.tokens", fmt.Sprint(*n), []string{"0", "a positive number"})
+			return l.invalid(ly, key+".budget.tokens", fmt.Sprint(*n), "0, a positive number")
 		}
 	}
 	if p.Tools != nil {
@@ -252,41 +264,48 @@ func (l *loader) profile(ly layer, key string, p Profile) error {
 // efforts are the values of effort.
 var efforts = []string{"low", "medium", "high"}
 
-// person applies what is told of the user.
-func (l *loader) person(ly layer, s Settings) error {
-	if p := s.User; p != nil {
-		if len(p.Name) > maxText || strings.ContainsFunc(p.Name, unicode.IsControl) {
-			return l.invalid(ly, "user.name", clip(p.Name, maxText), []string{fmt.Sprintf("a line of at most %d bytes", maxText)})
-		}
-		if len(p.About) > maxAbout {
-			return l.invalid(ly, "user.about", clip(p.About, maxText), []string{fmt.Sprintf("a text of at most %d bytes", maxAbout)})
-		}
-		l.set(ly, "user", l.cfg.User != *p)
-		l.cfg.User = *p
+// user applies what is told of the user.
+func (l *loader) user(e entry) error {
+	var p Person
+	if said, err := e.decode(&p); err != nil || !said {
+		return err
 	}
-	if v := s.TaskState; v != nil {
-		l.set(ly, "taskState", l.cfg.NoTaskState == *v)
-		l.cfg.NoTaskState = !*v
+	if len(p.Name) > maxText || strings.ContainsFunc(p.Name, unicode.IsControl) {
+		return l.invalid(e.ly, "user.name", clip(p.Name, maxText), fmt.Sprintf("a line of at most %d bytes", maxText))
 	}
-	v := s.Investment
-	if v == nil {
-		return nil
+	if len(p.About) > maxAbout {
+		return l.invalid(e.ly, "user.about", clip(p.About, maxText), fmt.Sprintf("a text of at most %d bytes", maxAbout))
 	}
-	risks, levels := []string{"conservative", "moderate", "aggressive"}, []string{"retail", "professional", "institutional"}
+	e.set(l.cfg.User != p)
+	l.cfg.User = p
+	return nil
+}
+
+// How users invest.
+var (
+	risks       = []string{"conservative", "moderate", "aggressive"}
+	compliances = []string{"retail", "professional", "institutional"}
+)
+
+func (l *loader) investment(e entry) error {
+	var v *Investment
+	if said, err := e.decode(&v); err != nil || !said {
+		return err
+	}
 	switch {
 	case v.Risk != "" && !slices.Contains(risks, v.Risk):
-		return l.invalid(ly, "investment.riskTolerance", v.Risk, risks)
-	case v.Compliance != "" && !slices.Contains(levels, v.Compliance):
-		return l.invalid(ly, "investment.complianceLevel", v.Compliance, levels)
+		return l.invalid(e.ly, "investment.riskTolerance", v.Risk, strings.Join(risks, ", "))
+	case v.Compliance != "" && !slices.Contains(compliances, v.Compliance):
+		return l.invalid(e.ly, "investment.complianceLevel", v.Compliance, strings.Join(compliances, ", "))
 	case len(v.Markets) > maxMarkets:
-		return ly.problem(ly.where("investment.preferredMarkets"), fmt.Sprintf("there are more than %d markets", maxMarkets), "")
+		return e.ly.problem(e.ly.where("investment.preferredMarkets"), fmt.Sprintf("there are more than %d markets", maxMarkets), "")
 	}
 	for i, m := range v.Markets {
 		if !isName(m) {
-			return l.invalidItem(ly, "investment.preferredMarkets", i, m, "the name of a market")
+			return l.invalidItem(e.ly, "investment.preferredMarkets", i, m, "the name of a market")
 		}
 	}
-	l.set(ly, "investment", true)
+	e.set(true)
 	l.cfg.Investment = v
 	return nil
 }
@@ -304,10 +323,10 @@ func (l *loader) checkProfiles() error {
 			return ly.problem(ly.where(key), fmt.Sprintf("there is no profile %s", name),
 				fmt.Sprintf("Write one of %s, or say on which of them the new one rests: \"base\": \"code\".", strings.Join(slices.Sorted(maps.Keys(builtInProfiles())), ", ")))
 		}
-		return l.invalid(ly, key+".base", *base, slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == name }))
+		return l.invalid(ly, key+".base", *base, strings.Join(slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == name }), ", "))
 	}
 	if !slices.Contains(all, l.cfg.Profile) {
-		return l.invalid(l.said["profile"], "profile", l.cfg.Profile, all)
+		return l.invalid(l.said["profile"], "profile", l.cfg.Profile, strings.Join(all, ", "))
 	}
 	return nil
 }
@@ -315,9 +334,9 @@ func (l *loader) checkProfiles() error {
 // restrictProfiles takes out of profiles what a repository may not decide: which
 // tools there are, which mode holds, what may be spent. It may choose the model and
 // the effort of profiles that exist, and add to prompts when it is trusted.
-func (l *loader) restrictProfiles(ly layer, s *Settings, drop func(key string)) {
-	own := s.Profiles
-	s.Profiles = nil
+func (l *loader) restrictProfiles(ly layer, own map[string]Profile) map[string]Profile {
+	drop := func(key string) { l.inert(ly, key, ly.where(key), Foreign, "") }
+	taken := map[string]Profile{}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		p, key := own[name], "profiles."+name
 		if _, known := builtInProfiles()[name]; !known && l.cfg.Profiles[name].Base == nil {
@@ -338,18 +357,8 @@ func (l *loader) restrictProfiles(ly layer, s *Settings, drop func(key string)) 
 			kept.Append = nil
 		}
 		if kept != (Profile{}) {
-			if s.Profiles == nil {
-				s.Profiles = map[string]Profile{}
-			}
-			s.Profiles[name] = kept
+			taken[name] = kept
 		}
 	}
-	if s.User != nil {
-		drop("user")
-		s.User = nil
-	}
-	if s.Investment != nil {
-		drop("investment")
-		s.Investment = nil
-	}
+	return taken
 }

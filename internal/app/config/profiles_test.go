@@ -21,7 +21,7 @@ func TestWork(t *testing.T) {
     "deep": {"base": "review", "effort": "medium", "plan": "off"},
     "chat": {"mode": "bypassPermissions"}
   }}`
-	load := func(flags Settings, env map[string]string, project string) Config {
+	load := func(flags Values, env map[string]string, project string) Config {
 		t.Helper()
 		files := map[string]string{userFile: file}
 		if project != "" {
@@ -35,7 +35,7 @@ func TestWork(t *testing.T) {
 		}
 		return c
 	}
-	c := load(Settings{}, nil, "")
+	c := load(nil, nil, "")
 	code := Work{Profile: agent.Profile{
 		Name: "code", Kind: "code", Model: "opus", Effort: "high", Steps: 9, Mode: agent.ModeAcceptEdits, Plan: agent.PlanAlways, Dollars: 2, Tokens: 5, Verify: true,
 	}, Append: "Prefer tabs."}
@@ -54,19 +54,19 @@ func TestWork(t *testing.T) {
 		t.Error(d)
 	}
 
-	c = load(Settings{Effort: new("low"), PermissionMode: new("dontAsk")}, nil, "")
+	c = load(Values{"effort": "low", "permissions.defaultMode": "dontAsk"}, nil, "")
 	if w, _ := c.Work("code"); w.Effort != "low" || w.Mode != agent.ModeDontAsk {
 		t.Errorf("flags: %+v", w)
 	}
-	c = load(Settings{}, nil, `{"maxSteps": 3, "budget": {"usd": 0.5}}`)
+	c = load(nil, nil, `{"maxSteps": 3, "budget": {"usd": 0.5}}`)
 	if w, _ := c.Work("code"); w.Steps != 3 || w.Dollars != .5 || w.Tokens != 5 {
 		t.Errorf("a repository tightens: %+v", w)
 	}
-	c = load(Settings{}, nil, `{"plan": {"mode": "always"}}`)
+	c = load(nil, nil, `{"plan": {"mode": "always"}}`)
 	if w, _ := c.Work("deep"); w.Plan != agent.PlanAlways {
 		t.Errorf("a repository has more planned: %+v", w)
 	}
-	c = load(Settings{}, nil, `{"permissions": {"disableBypassPermissionsMode": "disable"}}`)
+	c = load(nil, nil, `{"permissions": {"disableBypassPermissionsMode": "disable"}}`)
 	if w, _ := c.Work("chat"); w.Mode == agent.ModeBypass {
 		t.Errorf("bypass is switched off: %+v", w)
 	}

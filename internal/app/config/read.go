@@ -32,7 +32,8 @@ type layer struct {
 	lines   *lines
 	compat  bool     // it is a file of a .claude folder
 	outside bool     // it is in a folder above the project's, which the user's trust is not about
-	said    *written // what a file says, as we spell it; nil = it is no file
+	said    *written // as we spell it; nil = it says nothing
+	root    jsonc.Value
 }
 
 // positions are where things begin in a file: the number of bytes up to and
@@ -55,54 +56,47 @@ func (p positions) item(key string, i int) int64 {
 }
 
 // read decodes a settings file and says which of its keys mean nothing.
-func (ly *layer) read(data []byte) (s Settings, unknown []string, err error) {
+func (ly *layer) read(data []byte) (unknown []string, err error) {
 	if len(data) > maxFile {
-		return s, nil, ly.problem(0, fmt.Sprintf("it is larger than %d bytes", maxFile), "Settings are small: is this the right file?")
+		return nil, ly.problem(0, fmt.Sprintf("it is larger than %d bytes", maxFile), "Settings are small: is this the right file?")
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	ly.data, ly.lines = data, starts(data)
 	plain, err := jsonc.Plain(data)
 	if err != nil {
-		return s, nil, ly.decodeProblem(err)
+		return nil, ly.decodeProblem(err)
 	}
 	if len(bytes.TrimSpace(plain)) == 0 {
-		return s, nil, nil
+		return nil, nil
 	}
 	root, err := jsonc.Parse(plain)
 	if err == nil && root.Kind != '{' {
-		err = json.Unmarshal(plain, &s)
+		err = json.Unmarshal(plain, &struct{}{})
 	}
 	if err != nil {
-		return Settings{}, nil, ly.decodeProblem(err)
+		return nil, ly.decodeProblem(err)
 	}
 	f := spell(plain, root)
 	ly.positions = f.positions
 	if key := f.twice; key != "" { // encoding/json would let the last one count: a denial in the first is lost
-		return Settings{}, nil, ly.problem(ly.where(key), fmt.Sprintf("the key %s stands there twice", key), "")
+		return nil, ly.problem(ly.where(key), fmt.Sprintf("the key %s stands there twice", key), "")
 	}
 	if key := f.shape; key != "" { // what is in it is for others to read
-		return Settings{}, nil, ly.problem(ly.where(key), key+" has to be an object", "")
+		return nil, ly.problem(ly.where(key), key+" has to be an object", "")
 	}
 	for _, key := range slices.Sorted(maps.Keys(ly.items)) {
 		if len(ly.items[key]) > maxItems {
-			return Settings{}, nil, ly.problem(ly.where(key), fmt.Sprintf("%s has more than %d entries", key, maxItems), "")
+			return nil, ly.problem(ly.where(key), fmt.Sprintf("%s has more than %d entries", key, maxItems), "")
 		}
 	}
-	ly.said = &f.root
-	if err := json.Unmarshal(f.out.Bytes(), &s); err != nil {
-		if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			te.Offset = f.source(te.Offset)
-			te.Field = field(root, te.Field, int(te.Offset))
-		}
-		return Settings{}, nil, ly.decodeProblem(err)
-	}
+	ly.said, ly.root = &f.root, root
 	for _, o := range f.odd[:min(len(f.odd), maxUnknown)] {
 		unknown = append(unknown, ly.unknown(o.path, o.at))
 	}
 	if more := len(f.odd) - maxUnknown; more > 0 {
 		unknown = append(unknown, fmt.Sprintf("%s: %d more keys mean nothing here", ly.place(0), more))
 	}
-	return s, unknown, nil
+	return unknown, nil
 }
 
 // field is the key of a value that ends at an offset, as a file of ours spells it.

@@ -37,13 +37,16 @@ const wishes = `{
 // of it the user's trust would put in force, the rest nothing would.
 func TestTrustPermits(t *testing.T) {
 	skipWindows(t)
-	foreign := []string{
+	all := []string{
+		"3:15 permissions.allow untrusted Bash(npm test)",
+		"3:33 permissions.allow untrusted Read(//etc/**)",
+		"4:15 permissions.rules untrusted Write",
+		"6:31 permissions.additionalDirectories untrusted ../other",
+		"6:43 permissions.additionalDirectories untrusted /",
+		"7:18 permissions.safeVars untrusted CI",
 		"8:5 permissions.defaultMode repository ",
 		"11:3 baseUrl repository ",
 		"12:3 models repository ",
-		"19:14 memory.enabled repository ",
-		"19:32 memory.user repository ",
-		"19:67 memory.outside repository ",
 		"13:29 scrubEnv repository HTTPS_PROXY",
 		"13:44 scrubEnv repository npm_config_ignore_scripts",
 		"13:73 scrubEnv repository *",
@@ -51,21 +54,15 @@ func TestTrustPermits(t *testing.T) {
 		"15:20 sandbox.write repository ",
 		"15:36 sandbox.allowRead repository ",
 		"15:109 sandbox.env repository ",
-		"17:5 sandbox.limits repository ",
 		"16:17 sandbox.network.allow repository ",
 		"16:59 sandbox.network.allowPrivate repository ",
+		"17:5 sandbox.limits repository ",
+		"19:14 memory.enabled repository ",
+		"19:32 memory.user repository ",
+		"19:61 memory.excludes untrusted x",
+		"19:67 memory.outside repository ",
 	}
-	untrusted := []string{
-		"6:31 permissions.additionalDirectories untrusted ../other",
-		"6:43 permissions.additionalDirectories untrusted /",
-		"7:18 permissions.safeVars untrusted CI",
-	}
-	excludes := "19:61 memory.excludes untrusted x"
-	rules := []string{
-		"3:15 permissions.allow untrusted Bash(npm test)",
-		"3:33 permissions.allow untrusted Read(//etc/**)",
-		"4:15 permissions.rules untrusted Write",
-	}
+	foreign := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return strings.Contains(s, " untrusted ") })
 	denied := []string{"deny Write(x) @4:55", "ask WebFetch @5:13"}
 	for _, tt := range []struct {
 		trusted bool
@@ -74,7 +71,7 @@ func TestTrustPermits(t *testing.T) {
 		vars    []string
 		inert   []string
 	}{
-		{false, denied, nil, nil, slices.Concat(untrusted, foreign[:6], []string{excludes}, foreign[6:], rules)},
+		{false, denied, nil, nil, all},
 		{true, append(denied[:2:2], "allow Bash(npm test) @3:15", "allow Read(//etc/**) @3:33", "allow Write @4:15"), []string{"/other", "/"}, []string{"CI"}, foreign},
 	} {
 		for _, file := range []string{projectFile, localFile} {

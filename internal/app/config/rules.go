@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -61,38 +62,102 @@ func (c Config) Rules() []Rule {
 	return append(append(append(all, c.Deny...), c.Ask...), c.Allow...)
 }
 
-// lists are the lists of rules of a layer.
-func (p Permissions) lists() []ruleList {
-	return []ruleList{
-		{"permissions.allow", agent.Allow, p.AllowList, p.Allow},
-		{"permissions.deny", agent.Deny, p.DenyList, p.Deny},
-		{"permissions.ask", agent.AskUser, p.AskList, p.Ask},
-		{"permissions.rules", agent.Pass, p.Rules, nil},
-	}
-}
-
-type ruleList struct {
-	key     string
-	verdict agent.Verdict // of all of it; Pass = each rule says its own
-	entries []json.RawMessage
-	texts   []string // of the command line
-}
-
-// rules adds the rules of a layer.
-func (l *loader) rules(ly layer, s Settings) error {
-	for _, list := range s.Permissions.lists() {
-		for _, text := range list.texts {
-			r := Rule{Text: strings.TrimSpace(text), Verdict: list.verdict, Origin: l.origin(ly, list.key), Dir: l.src.Workdir}
+// ruleList takes a list of rules; Pass = each says itself what it does.
+func (l *loader) ruleList(verdict agent.Verdict) func(entry) error {
+	return func(e entry) error {
+		var entries []json.RawMessage
+		if said, err := e.decode(&entries); err != nil || !said {
+			return err
+		}
+		for i, raw := range entries {
+			if e.ly.kind != Flags {
+				if err := l.rule(e, verdict, e.ly.item(e.path, i), raw); err != nil {
+					return err
+				}
+				continue
+			}
+			var text string
+			_ = json.Unmarshal(raw, &text) // those of the command line are texts
+			r := Rule{Text: strings.TrimSpace(text), Verdict: verdict, Origin: l.origin(e.ly, e.path), Dir: l.src.Workdir}
 			if err := checkText(r.Text); err != nil {
-				return l.invalid(ly, list.key, text, []string{"a rule such as Bash"})
+				return e.invalid(text, "a rule such as Bash")
 			}
 			l.add(r)
 		}
-		for i, raw := range list.entries {
-			if err := l.rule(ly, list, ly.item(list.key, i), raw); err != nil {
-				return err
-			}
+		return nil
+	}
+}
+
+// tools denies tools as wholes, which takes them from the model.
+func (l *loader) tools(e entry) error {
+	var names []string
+	if said, err := e.decode(&names); err != nil || !said {
+		return err
+	}
+	for i, name := range names {
+		if name == "" || len(name) > maxText || strings.ContainsAny(name, "()*") || strings.ContainsFunc(name, unicode.IsControl) {
+			return e.invalidItem(i, name, "the name of a tool")
 		}
+		at := e.ly.item(e.path, i)
+		r := Rule{Text: name, Verdict: agent.Deny, Reason: "the settings switch it off", Origin: Origin{e.ly.kind, e.ly.place(at)}, File: e.ly.path, Dir: l.base(e.ly)}
+		r.Line, r.Column = e.ly.position(at)
+		l.add(r)
+		e.set(false)
+	}
+	return nil
+}
+
+// mode applies permissions.defaultMode. One that asks less is left to repositories that are
+// trusted, and the one that asks nothing to none.
+func (l *loader) mode(e entry) error {
+	var mode string
+	if said, err := e.decode(&mode); err != nil || !said {
+		return err
+	}
+	if mode == "manual" {
+		mode = string(agent.ModeDefault)
+	}
+	if !e.ly.own() && loosens(mode, l.cfg.Mode) {
+		if agent.Mode(mode) == agent.ModeBypass {
+			e.drop()
+			return nil
+		}
+		if !l.permits(e.ly) {
+			l.inert(e.ly, e.path, e.ly.where(e.path), Untrusted, "")
+			return nil
+		}
+	}
+	if !slices.Contains(modes, mode) {
+		return e.invalid(mode, strings.Join(modes, ", "))
+	}
+	e.set(string(l.cfg.Mode) != mode)
+	l.cfg.Mode = agent.Mode(mode)
+	return nil
+}
+
+// noBypass applies permissions.disableBypassPermissionsMode.
+func (l *loader) noBypass(e entry) error {
+	var v string
+	if said, err := e.decode(&v); err != nil || !said {
+		return err
+	}
+	if v != "disable" {
+		return e.invalid(v, "disable")
+	}
+	e.set(false)
+	l.cfg.NoBypass = true
+	return nil
+}
+
+// administrators takes a switch that counts in the administrator's settings, where it is
+// looked for before anything is applied.
+func administrators(e entry) error {
+	var v bool
+	if _, err := e.decode(&v); err != nil {
+		return err
+	}
+	if v && e.ly.kind != Managed {
+		e.l.note("warn", fmt.Sprintf("%s: %s is for administrators", e.ly.place(e.ly.where(e.path)), e.path))
 	}
 	return nil
 }
@@ -100,8 +165,9 @@ func (l *loader) rules(ly layer, s Settings) error {
 // rule adds one entry of a file. One that cannot be read is left out where it
 // would allow; where it would deny or ask, the user's own file has to be mended,
 // and what a repository says is handed on as it is.
-func (l *loader) rule(ly layer, list ruleList, at int64, raw json.RawMessage) error {
-	r, err := readRule(raw, list.verdict)
+func (l *loader) rule(e entry, verdict agent.Verdict, at int64, raw json.RawMessage) error {
+	ly := e.ly
+	r, err := readRule(raw, verdict)
 	if err != nil {
 		text := fmt.Sprintf("the rule %s cannot be read: %s", clip(string(raw), maxText), err)
 		r.Malformed, r.Text = true, clip(string(raw), maxRule)
@@ -120,7 +186,7 @@ func (l *loader) rule(ly layer, list ruleList, at int64, raw json.RawMessage) er
 	r.Line, r.Column = ly.position(at)
 	r.Dir = l.base(ly)
 	if r.Verdict == agent.Allow && !l.permits(ly) {
-		l.inert(ly, list.key, at, Untrusted, r.Text)
+		l.inert(ly, e.path, at, Untrusted, r.Text)
 		return nil
 	}
 	l.add(r)

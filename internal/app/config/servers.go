@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 )
 
@@ -29,95 +28,38 @@ type RawServers struct {
 	JSON   Secret
 }
 
-// FileMCP is [MCP] as a file writes it.
-type FileMCP struct {
-	Servers         json.RawMessage    `json:"mcpServers"`
-	AllProject      *bool              `json:"enableAllProjectMcpServers"`
-	EnabledServers  []string           `json:"enabledMcpjsonServers"`
-	DisabledServers []string           `json:"disabledMcpjsonServers"`
-	AllowedServers  *[]json.RawMessage `json:"allowedMcpServers"`
-	DeniedServers   []json.RawMessage  `json:"deniedMcpServers"`
-	ManagedServers  *bool              `json:"allowManagedMcpServersOnly"`
-}
-
 // maxServerList bounds each list about servers.
 const maxServerList = 1000
 
 // servers adds those of a layer.
-func (l *loader) servers(ly layer, s Settings) error {
-	m, to := s.FileMCP, &l.cfg.MCP
-	if len(m.Servers) > 0 && string(m.Servers) != "null" {
-		line, _ := ly.position(ly.where("mcpServers"))
-		to.Sources = append(to.Sources, RawServers{Layer: ly.kind, File: ly.path, Line: line, Theirs: ly.compat, JSON: Secret(m.Servers)})
-		l.set(ly, "mcpServers", false)
+func (l *loader) servers(e entry) error {
+	raw := e.said.raw
+	if string(raw) == "null" || e.refused() {
+		return nil
 	}
-	if v := m.AllProject; v != nil {
-		l.set(ly, "enableAllProjectMcpServers", to.AllProject != *v)
-		to.AllProject = *v
-	}
-	for _, list := range []struct {
-		key    string
-		values []string
-		to     *[]string
-	}{{"enabledMcpjsonServers", m.EnabledServers, &to.Enabled}, {"disabledMcpjsonServers", m.DisabledServers, &to.Disabled}} {
-		for i, v := range list.values {
-			if v == "" || len(v) > maxText || i >= maxServerList {
-				return l.invalidItem(ly, list.key, i, v, fmt.Sprintf("the name of a server, and one of at most %d", maxServerList))
-			}
-		}
-		if len(list.values) > 0 {
-			l.set(ly, list.key, false)
-			*list.to = union(*list.to, list.values)
-		}
-	}
-	if len(m.DeniedServers) > 0 {
-		l.set(ly, "deniedMcpServers", false)
-		to.Denied = append(slices.Clone(to.Denied), m.DeniedServers...)
-	}
-	return l.managedServers(ly, m)
-}
-
-// managedServers applies what is the administrator's alone.
-func (l *loader) managedServers(ly layer, m FileMCP) error {
+	line, _ := e.ly.position(e.ly.where(e.path))
 	to := &l.cfg.MCP
-	for _, f := range []struct {
-		key   string
-		given bool
-		apply func()
-	}{
-		{"allowedMcpServers", m.AllowedServers != nil, func() { to.Allowed = m.AllowedServers }},
-		{"allowManagedMcpServersOnly", m.ManagedServers != nil, func() { to.ManagedOnly = *m.ManagedServers }},
-	} {
-		switch {
-		case !f.given:
-		case ly.kind != Managed:
-			l.inert(ly, f.key, ly.where(f.key), Locked, "")
-		default:
-			l.set(ly, f.key, false)
-			f.apply()
-		}
-	}
+	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: Secret(raw)})
+	e.set(false)
 	return nil
 }
 
-// restrictServers takes out what only a trusted folder may say about servers, and what none
-// may: no repository approves what it brings itself.
-func (l *loader) restrictServers(ly layer, s *Settings) {
-	m := &s.FileMCP
-	own := func(key string, given bool) {
-		switch {
-		case !given:
-		case ly.compat: // another agent keeps its user's answers there
-			l.leave(Inert{Key: key, Origin: Origin{ly.kind, ly.place(ly.where(key))}, Why: Foreign})
-		default:
-			l.inert(ly, key, ly.where(key), Foreign, "")
-		}
+func (l *loader) allowedServers(e entry) error {
+	var all []json.RawMessage
+	if said, err := e.decode(&all); err != nil || !said || e.refused() {
+		return err
 	}
-	own("enableAllProjectMcpServers", m.AllProject != nil)
-	own("enabledMcpjsonServers", m.EnabledServers != nil)
-	m.AllProject, m.EnabledServers = nil, nil
-	if len(m.Servers) > 0 && !l.permits(ly) {
-		l.inert(ly, "mcpServers", ly.where("mcpServers"), Untrusted, "")
-		m.Servers = nil
+	e.set(false)
+	l.cfg.MCP.Allowed = &all
+	return nil
+}
+
+func (l *loader) deniedServers(e entry) error {
+	var all []json.RawMessage
+	if _, err := e.decode(&all); err != nil || len(all) == 0 {
+		return err
 	}
+	e.set(false)
+	l.cfg.MCP.Denied = append(slices.Clone(l.cfg.MCP.Denied), all...)
+	return nil
 }

@@ -33,13 +33,13 @@ func TestServers(t *testing.T) {
 			"untrusted",
 			map[string]string{projectFile: some},
 			false,
-			`all false on [] off [b] denied 1 allowed false only false; enableAllProjectMcpServers repository, enabledMcpjsonServers repository, mcpServers untrusted, allowedMcpServers managed, allowManagedMcpServersOnly managed`,
+			`all false on [] off [b] denied 1 allowed false only false; mcpServers untrusted, enabledMcpjsonServers repository, enableAllProjectMcpServers repository, allowedMcpServers managed, allowManagedMcpServersOnly managed`,
 		},
 		{
 			"trusted",
 			map[string]string{projectFile: some},
 			true,
-			`project:2 all false on [] off [b] denied 1 allowed false only false; enableAllProjectMcpServers repository, enabledMcpjsonServers repository, allowedMcpServers managed, allowManagedMcpServersOnly managed`,
+			`project:2 all false on [] off [b] denied 1 allowed false only false; enabledMcpjsonServers repository, enableAllProjectMcpServers repository, allowedMcpServers managed, allowManagedMcpServersOnly managed`,
 		},
 		{"managed", map[string]string{adminFile: some}, false, `managed:2 all true on [a] off [b] denied 1 allowed true only true`},
 	} {

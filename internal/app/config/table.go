@@ -23,6 +23,8 @@ type Key struct {
 	Live    bool // a change holds from the next call on, and not only from the next start
 	Secret  bool // the value is not shown
 	Means   [2]string
+
+	take func(entry) error // applies a value; nil = it counts as part of another, or not at all
 }
 
 // Type is what a value has to be.
@@ -103,7 +105,22 @@ func Find(name string) (k Key, path, nearest string) {
 type branch struct {
 	word  string // as we spell it; * = any
 	key   *Key
+	row   int                // of the key
+	whole func(entry) error  // of an object whose members are taken together: that of a stronger layer replaces it
 	below map[string]*branch // by their folded words
+}
+
+// all reports whether the same layers may set all keys of an object.
+func (b *branch) all(who Who) bool {
+	if b.key != nil {
+		return b.key.Who == who
+	}
+	for _, below := range b.below {
+		if !below.all(who) {
+			return false
+		}
+	}
+	return true
 }
 
 // child returns what a key of an object is; word is how we spell it.
@@ -127,7 +144,7 @@ func SameKey(a, b string) bool { return a == b || fold(a) == fold(b) }
 // tree is the table by words.
 var tree = sync.OnceValue(func() *branch {
 	root := &branch{}
-	all := table()
+	all := new(loader).rows()
 	for i := range all {
 		at := root
 		for part := range strings.SplitSeq(all[i].Path, ".") {
@@ -141,7 +158,10 @@ var tree = sync.OnceValue(func() *branch {
 			}
 			at = next
 		}
-		at.key = &all[i]
+		at.key, at.row = &all[i], i
+	}
+	for word, take := range wholes {
+		root.below[fold(word)].whole = take
 	}
 	return root
 })
@@ -175,7 +195,28 @@ func nearestTo(path string) string {
 
 // table is the table.
 var table = sync.OnceValue(func() []Key {
-	all := slices.Concat(modelKeys(), talkKeys(), accessKeys(), extendKeys(), otherKeys())
+	all := new(loader).rows()
 	slices.SortFunc(all, func(a, b Key) int { return cmp.Compare(a.Path, b.Path) })
 	return all
 })
+
+// rows are the keys, whose values go into what l loads.
+func (l *loader) rows() []Key {
+	if l.table == nil {
+		for _, r := range slices.Concat(l.modelKeys(), l.talkKeys(), l.accessKeys(), l.extendKeys(), l.otherKeys()) {
+			l.table = append(l.table, r.key())
+		}
+	}
+	return l.table
+}
+
+// wholes are the objects whose members are taken together, by their names.
+var wholes = map[string]func(entry) error{
+	"providers":  func(e entry) error { return e.l.providers(e) },
+	"profiles":   func(e entry) error { return e.l.profiles(e) },
+	"user":       func(e entry) error { return e.l.user(e) },
+	"investment": func(e entry) error { return e.l.investment(e) },
+	"search":     func(e entry) error { return e.l.search(e) },
+	"updates":    func(e entry) error { return e.l.updates(e) },
+	"lanes":      func(e entry) error { return e.l.lanes(e) },
+}

@@ -43,27 +43,6 @@ type Collector struct {
 	Queue, Batch int
 }
 
-// FileTelemetry is [Telemetry] as a file writes it.
-type FileTelemetry struct {
-	Enabled     *bool             `json:"enabled"`
-	Signals     *string           `json:"signals"`
-	Endpoint    *string           `json:"endpoint"`
-	Protocol    *string           `json:"protocol"`
-	Headers     map[string]string `json:"headers"`
-	Compression *string           `json:"compression"`
-	Timeout     *string           `json:"timeout"`
-	Insecure    *bool             `json:"insecure"`
-	Content     *string           `json:"content"`
-	Service     *string           `json:"service"`
-	Resource    map[string]string `json:"resource"`
-	Temporality *string           `json:"temporality"`
-	Sample      *float64          `json:"sample"`
-	Exit        *string           `json:"exit"`
-	CA          *string           `json:"ca"`
-	Cert        *string           `json:"cert"`
-	CertKey     *string           `json:"certKey"`
-}
-
 // The values of settings of telemetry.
 var (
 	telemetrySignals   = []string{"traces", "metrics", "logs"}
@@ -123,128 +102,62 @@ type sending struct {
 	timeout               time.Duration
 }
 
-// telemetry applies what a layer says about telemetry.
-func (l *loader) telemetry(ly layer, s Settings) error {
-	t := s.Telemetry
-	if t == nil {
-		return nil
+// signals applies which signals are sent.
+func (l *loader) signals(e entry) error {
+	var v string
+	if said, err := e.decode(&v); err != nil || !said {
+		return err
 	}
-	to := &l.watched
-	for _, f := range []struct {
-		key  string
-		from *bool
-		to   *bool
-	}{{"telemetry.enabled", t.Enabled, &to.on}, {"telemetry.insecure", t.Insecure, &to.insecure}} {
-		if f.from != nil {
-			l.set(ly, f.key, *f.to != *f.from)
-			*f.to = *f.from
-		}
+	signals, ok := signalsOf(v)
+	if !ok {
+		return e.invalid(v, "traces, metrics and logs, or some of them, separated by commas")
 	}
-	if v := t.Signals; v != nil {
-		signals, ok := signalsOf(*v)
-		if !ok {
-			return l.invalid(ly, "telemetry.signals", *v, []string{"traces, metrics and logs, or some of them, separated by commas"})
-		}
-		l.set(ly, "telemetry.signals", !maps.Equal(to.signals, signals))
-		to.signals = signals
-	}
-	if v := t.Endpoint; v != nil {
-		u, ok := endpoint(*v)
-		if !ok {
-			return l.invalid(ly, "telemetry.endpoint", shownURL(*v), []string{"an address such as https://host:4318"})
-		}
-		if to.general.url != u && l.cfg.Origins["telemetry.headers"].Layer != ly.kind {
-			to.general.headers = nil // they were meant for another address
-		}
-		l.set(ly, "telemetry.endpoint", to.general.url != u)
-		to.general.url = u
-	}
-	for _, f := range []struct {
-		key   string
-		from  *string
-		to    *string
-		among []string
-	}{
-		{"telemetry.protocol", t.Protocol, &to.general.protocol, telemetryProtocols},
-		{"telemetry.compression", t.Compression, &to.general.packed, telemetryPacked},
-		{"telemetry.content", t.Content, &to.content, telemetryContents},
-		{"telemetry.temporality", t.Temporality, &to.counts, telemetryCounts},
-		{"telemetry.service", t.Service, &to.service, nil},
-	} {
-		if f.from == nil {
-			continue
-		}
-		if f.among == nil && !isName(*f.from) || f.among != nil && !slices.Contains(f.among, *f.from) {
-			return l.invalid(ly, f.key, clip(*f.from, maxText), f.among)
-		}
-		l.set(ly, f.key, *f.to != *f.from)
-		*f.to = *f.from
-	}
-	if v := t.Sample; v != nil {
-		if !(*v >= 0 && *v <= 1) {
-			return l.invalid(ly, "telemetry.sample", fmt.Sprint(*v), []string{"a number from 0 to 1"})
-		}
-		l.set(ly, "telemetry.sample", to.sample != *v)
-		to.sample = *v
-	}
-	return l.telemetryRest(ly, t)
+	e.set(!maps.Equal(l.watched.signals, signals))
+	l.watched.signals = signals
+	return nil
 }
 
-func (l *loader) telemetryRest(ly layer, t *FileTelemetry) error {
+// movedCollector forgets headers that were meant for another address.
+func (l *loader) movedCollector(e entry, differs bool) {
+	if differs && l.cfg.Origins["telemetry.headers"].Layer != e.ly.kind {
+		l.watched.general.headers = nil
+	}
+}
+
+func (l *loader) telemetryHeaders(e entry) error {
+	var all map[string]string
+	if said, err := e.decode(&all); err != nil || !said {
+		return err
+	}
+	to := &l.watched.general
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if to.headers == nil {
+			to.headers = map[string]Secret{}
+		}
+		if !isHeader(name, all[name]) || len(to.headers) >= maxTelemetryPairs {
+			return e.invalid(clip(name, maxText), fmt.Sprintf("at most %d headers, whose values are texts of one line, and none that the protocol uses itself", maxTelemetryPairs))
+		}
+		e.set(false)
+		to.headers[name] = Secret(all[name])
+	}
+	return nil
+}
+
+func (l *loader) telemetryResource(e entry) error {
+	var all map[string]string
+	if said, err := e.decode(&all); err != nil || !said {
+		return err
+	}
 	to := &l.watched
-	for _, f := range []struct {
-		key   string
-		value *string
-		to    *time.Duration
-		least time.Duration
-		most  time.Duration
-	}{
-		{"telemetry.timeout", t.Timeout, &to.general.timeout, 100 * time.Millisecond, maxTelemetryWait},
-		{"telemetry.exit", t.Exit, &to.exit, 0, maxTelemetryExit},
-	} {
-		if f.value == nil {
-			continue
-		}
-		d, err := time.ParseDuration(*f.value)
-		if err != nil || d < f.least || d > f.most {
-			return l.invalid(ly, f.key, clip(*f.value, maxText), []string{fmt.Sprintf("a time from %v to %v", f.least, f.most)})
-		}
-		l.set(ly, f.key, *f.to != d)
-		*f.to = d
-	}
-	for _, f := range []struct {
-		key  string
-		from *string
-		to   *string
-	}{{"telemetry.ca", t.CA, &to.ca}, {"telemetry.cert", t.Cert, &to.cert}, {"telemetry.certKey", t.CertKey, &to.certKey}} {
-		if f.from != nil {
-			path := ""
-			if *f.from != "" {
-				path = l.absolute(*f.from)
-			}
-			l.set(ly, f.key, *f.to != path)
-			*f.to = path
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Headers)) {
-		if to.general.headers == nil {
-			to.general.headers = map[string]Secret{}
-		}
-		if !isHeader(name, t.Headers[name]) || len(to.general.headers) >= maxTelemetryPairs {
-			return l.invalid(ly, "telemetry.headers", clip(name, maxText), []string{fmt.Sprintf("at most %d headers, whose values are texts of one line, and none that the protocol uses itself", maxTelemetryPairs)})
-		}
-		l.set(ly, "telemetry.headers", false)
-		to.general.headers[name] = Secret(t.Headers[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Resource)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if to.resource == nil {
 			to.resource = map[string]string{}
 		}
-		if !isName(name) || len(t.Resource[name]) > maxTelemetryValue || len(to.resource) >= maxTelemetryPairs {
-			return l.invalid(ly, "telemetry.resource", clip(name, maxText), []string{fmt.Sprintf("at most %d attributes", maxTelemetryPairs)})
+		if !isName(name) || len(all[name]) > maxTelemetryValue || len(to.resource) >= maxTelemetryPairs {
+			return e.invalid(clip(name, maxText), fmt.Sprintf("at most %d attributes", maxTelemetryPairs))
 		}
-		l.set(ly, "telemetry.resource", false)
-		to.resource[name] = t.Resource[name]
+		e.set(false)
+		to.resource[name] = all[name]
 	}
 	return nil
 }

@@ -24,12 +24,12 @@ func (l *loader) telemetryVariables() {
 		if !l.watched.on && l.watched.signals == nil { // each signal is asked for by its exporter
 			l.watched.signals = map[string]bool{}
 		}
-		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", FileTelemetry{Enabled: new(true)})
+		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", Values{"telemetry.enabled": true})
 	default:
-		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", FileTelemetry{Enabled: new(false)})
+		l.saidByVariable("CLAUDE_CODE_ENABLE_TELEMETRY", Values{"telemetry.enabled": false})
 	}
 	if strings.EqualFold(l.telemetryVariable("telemetry.enabled", "OTEL_SDK_DISABLED"), "true") {
-		l.saidByVariable("OTEL_SDK_DISABLED", FileTelemetry{Enabled: new(false)})
+		l.saidByVariable("OTEL_SDK_DISABLED", Values{"telemetry.enabled": false})
 	}
 	if !l.watched.on {
 		return
@@ -56,8 +56,8 @@ func (l *loader) telemetryVariable(key, name string) string {
 }
 
 // saidByVariable applies what a variable says.
-func (l *loader) saidByVariable(name string, t FileTelemetry) {
-	if err := l.apply(layer{kind: Environment, path: name}, Settings{Telemetry: &t}); err != nil {
+func (l *loader) saidByVariable(name string, v Values) {
+	if err := l.apply(layer{kind: Environment, path: name, said: v.written()}); err != nil {
 		l.brokenBy(err)
 	}
 }
@@ -73,7 +73,7 @@ func (l *loader) brokenBy(err error) {
 }
 
 func (l *loader) brokenVariable(name, value string, among ...string) {
-	l.brokenBy(l.invalid(layer{kind: Environment, path: name}, "", value, among))
+	l.brokenBy(l.invalid(layer{kind: Environment, path: name}, "", value, strings.Join(among, ", ")))
 }
 
 // exporters reads which signals are sent. Of several exporters that a variable names the
@@ -101,62 +101,50 @@ func (l *loader) exporters() {
 
 // generalVariables reads what holds for all signals.
 func (l *loader) generalVariables() {
+	same := func(v string) (any, bool) { return v, true }
+	inMillis := func(v string) (any, bool) { return millis(v), true }
+	pairs := func(v string) (any, bool) { all, ok := pairsOf(v); return all, ok }
 	for _, v := range []struct {
 		key, name string
-		to        func(v string) (FileTelemetry, bool)
+		read      func(v string) (any, bool)
 	}{
-		{"telemetry.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", func(v string) (t FileTelemetry, ok bool) {
-			t.Endpoint = &v
-			return t, true
-		}},
-		{"telemetry.headers", "OTEL_EXPORTER_OTLP_HEADERS", func(v string) (t FileTelemetry, ok bool) {
-			t.Headers, ok = pairsOf(v)
-			return t, ok
-		}},
-		{"telemetry.protocol", "OTEL_EXPORTER_OTLP_PROTOCOL", func(v string) (t FileTelemetry, ok bool) { t.Protocol = &v; return t, true }},
-		{"telemetry.compression", "OTEL_EXPORTER_OTLP_COMPRESSION", func(v string) (t FileTelemetry, ok bool) { t.Compression = &v; return t, true }},
-		{"telemetry.timeout", "OTEL_EXPORTER_OTLP_TIMEOUT", func(v string) (t FileTelemetry, ok bool) { t.Timeout = millis(v); return t, true }},
-		{"telemetry.exit", "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", func(v string) (t FileTelemetry, ok bool) { t.Exit = millis(v); return t, true }},
-		{"telemetry.ca", "OTEL_EXPORTER_OTLP_CERTIFICATE", func(v string) (t FileTelemetry, ok bool) { t.CA = &v; return t, true }},
-		{"telemetry.cert", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", func(v string) (t FileTelemetry, ok bool) { t.Cert = &v; return t, true }},
-		{"telemetry.certKey", "OTEL_EXPORTER_OTLP_CLIENT_KEY", func(v string) (t FileTelemetry, ok bool) { t.CertKey = &v; return t, true }},
-		{"telemetry.insecure", "OTEL_EXPORTER_OTLP_INSECURE", func(v string) (t FileTelemetry, ok bool) {
-			b, err := strconv.ParseBool(v)
-			t.Insecure = &b
-			return t, err == nil
-		}},
-		{"telemetry.service", "OTEL_SERVICE_NAME", func(v string) (t FileTelemetry, ok bool) { t.Service = &v; return t, true }},
-		{"telemetry.resource", "OTEL_RESOURCE_ATTRIBUTES", func(v string) (t FileTelemetry, ok bool) {
-			t.Resource, ok = pairsOf(v)
-			if name := t.Resource["service.name"]; name != "" && l.watched.service == "" {
-				t.Service = &name
-			}
-			return t, ok
-		}},
-		{"telemetry.temporality", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", func(v string) (t FileTelemetry, ok bool) {
-			v = strings.ToLower(v)
-			if v == "lowmemory" {
+		{"telemetry.endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", same},
+		{"telemetry.headers", "OTEL_EXPORTER_OTLP_HEADERS", pairs},
+		{"telemetry.protocol", "OTEL_EXPORTER_OTLP_PROTOCOL", same},
+		{"telemetry.compression", "OTEL_EXPORTER_OTLP_COMPRESSION", same},
+		{"telemetry.timeout", "OTEL_EXPORTER_OTLP_TIMEOUT", inMillis},
+		{"telemetry.exit", "CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", inMillis},
+		{"telemetry.ca", "OTEL_EXPORTER_OTLP_CERTIFICATE", same},
+		{"telemetry.cert", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", same},
+		{"telemetry.certKey", "OTEL_EXPORTER_OTLP_CLIENT_KEY", same},
+		{"telemetry.insecure", "OTEL_EXPORTER_OTLP_INSECURE", func(v string) (any, bool) { b, err := strconv.ParseBool(v); return b, err == nil }},
+		{"telemetry.service", "OTEL_SERVICE_NAME", same},
+		{"telemetry.resource", "OTEL_RESOURCE_ATTRIBUTES", pairs},
+		{"telemetry.temporality", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", func(v string) (any, bool) {
+			if v = strings.ToLower(v); v == "lowmemory" {
 				v = "delta"
 			}
-			t.Temporality = &v
-			return t, true
+			return v, true
 		}},
-		{"telemetry.content", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", func(v string) (t FileTelemetry, ok bool) {
-			v, ok = captures[strings.ToLower(v)]
-			t.Content = &v
-			return t, ok
+		{"telemetry.content", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", func(v string) (any, bool) {
+			v, ok := captures[strings.ToLower(v)]
+			return v, ok
 		}},
 	} {
 		value := l.telemetryVariable(v.key, v.name)
 		if value == "" {
 			continue
 		}
-		t, ok := v.to(value)
+		said, ok := v.read(value)
 		if !ok {
 			l.brokenVariable(v.name, hidden, "what the page about telemetry says")
 			continue
 		}
-		l.saidByVariable(v.name, t)
+		all := Values{v.key: said}
+		if of, ok := said.(map[string]string); ok && v.key == "telemetry.resource" && of["service.name"] != "" && l.watched.service == "" {
+			all["telemetry.service"] = of["service.name"]
+		}
+		l.saidByVariable(v.name, all)
 	}
 	l.samplers()
 	l.contentSwitches()
@@ -241,7 +229,7 @@ func (l *loader) samplers() {
 		return
 	}
 	l.watched.always = !based
-	l.saidByVariable(name, FileTelemetry{Sample: &ratio})
+	l.saidByVariable(name, Values{"telemetry.sample": ratio})
 }
 
 // waitingVariables reads how long records wait, and how many.
@@ -314,7 +302,7 @@ func (l *loader) signalVariables(signal string) {
 		}
 	}
 	if v := l.telemetryVariable("telemetry.timeout", prefix+"TIMEOUT"); v != "" {
-		d, err := time.ParseDuration(*millis(v))
+		d, err := time.ParseDuration(millis(v))
 		if err != nil || d <= 0 || d > maxTelemetryWait {
 			l.brokenVariable(prefix+"TIMEOUT", clip(v, maxText), fmt.Sprintf("a number from 1 to %d", maxTelemetryWait.Milliseconds()))
 		}
@@ -346,7 +334,7 @@ func (l *loader) ownCertificates(prefix string) {
 }
 
 // millis reads a number of milliseconds as a time.
-func millis(v string) *string { return new(cmp.Or(v, "0") + "ms") }
+func millis(v string) string { return cmp.Or(v, "0") + "ms" }
 
 // pairsOf reads NAME=VALUE, separated by commas, with values escaped as in addresses: how
 // headers and attributes stand in variables.
