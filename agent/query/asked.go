@@ -81,6 +81,7 @@ var queries = map[string]asked{
 	"files":            ask[FindFiles, []string](admins),
 	"files.export":     ask[ExportFiles, ExportedFiles](guarded),
 	"hooks":            ask[ListHooks, HookReport](admins),
+	"hooks.try":        ask[TryHooks, HookTrial](guarded),
 	"lessons":          ask[ListLessons, []Lesson](admins),
 	"lessons.add":      ask[AddLesson, Lesson](guarded),
 	"lessons.delete":   ask[DeleteLessons, int](guarded),

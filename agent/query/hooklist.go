@@ -60,6 +60,16 @@ type HooksOff struct {
 	Changed []string `json:"changed,omitempty"`
 }
 
+// TryHooks fires an event in the working folder without a session, and asks for a [HookTrial].
+type TryHooks struct {
+	Event string `json:"event"`
+	Told  string `json:"told,omitempty"`   // what hooks are told: a JSON object; "" = nothing more than is usual
+	Dry   bool   `json:"dryRun,omitempty"` // no hook runs
+}
+
+// Query returns the name of the query on the wire.
+func (TryHooks) Query() string { return "hooks.try" }
+
 // HookTrial is what hooks of an event do, tried without a session.
 type HookTrial struct {
 	Event  string          `json:"event"`

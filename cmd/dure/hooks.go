@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
+	"dure/internal/extend/hooks"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -30,7 +32,7 @@ func (p *program) hooksCommand() *cobra.Command {
 	cmd := list("hooks", text.HelpHooks)
 	events := p.command("events", text.HelpHooksEvents, 0, func(_ context.Context, c *cli.CLI, _ []string, asJSON bool) error {
 		var all []cli.HookEvent
-		for _, e := range app.HookEvents() {
+		for _, e := range hooks.Events() {
 			row := cli.HookEvent{Event: string(e), Matches: e.MatchedField(), Blocks: e.Blocks()}
 			for _, t := range e.Types() {
 				row.Types = append(row.Types, string(t))
@@ -52,7 +54,7 @@ func (p *program) hooksCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := p.opened.TryHooks(ctx, event, told, dry)
+		r, err := client.Query[query.HookTrial](ctx, p.opened.Client(), query.TryHooks{Event: event, Told: string(told), Dry: dry})
 		if err != nil {
 			return err
 		}
@@ -66,7 +68,7 @@ func (p *program) hooksCommand() *cobra.Command {
 
 // hookEvents are the names of the events.
 func hookEvents() (names []string) {
-	for _, e := range app.HookEvents() {
+	for _, e := range hooks.Events() {
 		names = append(names, string(e))
 	}
 	return names
@@ -77,7 +79,7 @@ func (p *program) hookEvent(word string) (string, error) {
 	if word == "" {
 		return "", nil
 	}
-	if e, ok := app.HookEvent(word); ok {
+	if e, ok := hooks.EventOf(word); ok {
 		return string(e), nil
 	}
 	names := hookEvents()
@@ -100,7 +102,7 @@ func (p *program) toldHooks(ctx context.Context) ([]byte, error) {
 	}
 	read := make(chan input, 1)
 	go func() { // ends with the input, which for a terminal is the end of the process
-		data, err := io.ReadAll(io.LimitReader(p.in, app.MaxTold+1))
+		data, err := io.ReadAll(io.LimitReader(p.in, hooks.MaxTold+1))
 		read <- input{data, err}
 	}()
 	select {

@@ -124,8 +124,8 @@ func (a *App) connectOwn(b serverPlace, as swarm.Definition, cat *catalog.Catalo
 		return nil
 	}
 	c := a.newConnected(b)
-	if top := a.hookedOf(b.Parent).first(); top != nil { // who is asked what agents need
-		c.asks, c.person, c.record = top.b.Open.Approver, top.b.Reach, top.b.Record
+	if top := a.hooks.Of(b.Parent).Top(); top != nil { // who is asked what agents need
+		c.asks, c.person, c.record = top.Open.Approver, top.Reach, top.Record
 	}
 	c.prefix, c.awaits, c.catalogs[b.ID] = prefix, true, cat
 	c.set = mcp.New(c.config(list))

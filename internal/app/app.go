@@ -21,6 +21,7 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/base/keys"
 	"dure/internal/extend/exthost"
+	"dure/internal/extend/hooks/run"
 	"dure/internal/extend/inbound/schedules"
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/swarm"
@@ -165,6 +166,7 @@ type App struct {
 	removal   *removal.Extension
 	imports   *imports.Extension
 	schedules *schedules.Extension
+	hooks     *run.Extension
 	verify    *verify.Extension
 	lessons   *reflexion.Extension
 	memory    *instruct.Extension
@@ -186,7 +188,6 @@ type App struct {
 	served  map[string]agent.Model // by name
 	found   *[]chat.Found          // servers on this machine, once they have been looked for
 	readers map[string]*mentions   // of the sessions that are open, by ID
-	hooked  map[string]*hooked     // of the sessions that are open, by ID
 	reach   map[string]agent.Reach // of the sessions that are open, by ID
 
 	held   held // by files, in folders that are trusted
@@ -216,7 +217,9 @@ func New(o Options) (*App, error) {
 	if err := checkRules(&cfg, files); err != nil {
 		return nil, err
 	}
-	noteHooks(&cfg)
+	for _, mistake := range run.Mistakes(cfg.Hooks, config.PlaceOf) {
+		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: mistake})
+	}
 	noteFolders(&cfg, o.UserHome)
 	noteTools(&cfg, o.Flags)
 	noteKey(&cfg, o.Environ)

@@ -49,10 +49,9 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
-	var hk *hooked // nothing runs before it is there
 	offers, who := a.offers(cat, work, b)
 	tracker, known := deciding.tracks(b.Files), a.newSkills(b, project, work.Name, deciding.pol)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return hk.left() }})
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -73,11 +72,9 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		all.abandon()
 		return session.Parts{}, err
 	}
-	hk = a.hooksOf(b, box, deciding.pol, find, workdir)
-	deciding.heeds(hk)
-	all.hooks, all.named = hk, a.newMentions(b, ws, deciding.pol, tracker, grd)
-	a.addToSkills(known, all.named, hk, who.has, a.skillChild(b, known, deciding.pol, types, as))
-	all.typed = a.newTyped(b, workdir, cat, ws, known, hk, find, deciding, grd)
+	deciding.heeds()
+	all.named, all.child = a.newMentions(b, ws, deciding.pol, tracker, grd), a.skillChild(b, known, deciding.pol, types, as)
+	all.typed = a.newTyped(b, workdir, cat, ws, known, find, deciding, grd)
 	points, err := all.list(ctx)
 	if err != nil {
 		return session.Parts{}, err

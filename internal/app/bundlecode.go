@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/base/hosts"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/oauth"
@@ -257,7 +258,7 @@ func (a *App) post(ctx context.Context, q exthost.Request) (exthost.Response, er
 		req.Header.Set("Authorization", q.Authorization)
 	}
 	by := a.transport.Clone()
-	by.DialContext, by.DisableKeepAlives = dialer(true), true
+	by.DialContext, by.DisableKeepAlives = hosts.Dialer(true), true
 	client := &http.Client{
 		Transport:     signInWay{a, by},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

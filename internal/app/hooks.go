@@ -1,141 +1,95 @@
 package app
 
 import (
-	"fmt"
-	"net/url"
-	"regexp"
-	"slices"
-	"strings"
+	"cmp"
+	"context"
+	"encoding/json"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
+	"dure/internal/extend/hooks/run"
+	"dure/internal/frontend/text"
+	"dure/internal/knowledge/memory/instruct"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
-// A hookSource is the value of "hooks" of one place, and whose word it is.
-type hookSource struct {
-	hooks.Source
-	JSON []byte
-
-	// Managed says that the administrator has switched it on: it runs where only his
-	// hooks do.
-	Managed bool
-}
-
-// HookFault is something in the definition of hooks that does not count.
-type HookFault struct {
-	File string `json:"file,omitempty"`
-	hooks.Fault
-}
-
-// String says it to people: where, what, and what to do.
-func (f HookFault) String() string {
-	text := config.PlaceOf(f.File, f.At) + ": " + strings.TrimPrefix(f.At, "/") + ": " + f.Message
-	if f.Fix != "" {
-		text += "; " + f.Fix
-	}
-	return text
-}
-
-// hookLayers are the layers of settings as hooks name them.
-var hookLayers = map[config.Layer]string{
-	config.Managed: "managed", config.User: "user", config.Project: "project", config.Local: "local",
-	config.Inline: "flags", config.Flags: "flags", config.Environment: "flags",
-}
-
-// hookSources returns where the hooks of sessions stand, as the settings have it: the
-// administrator's first. What is not to run is not among them.
-func hookSources(cfg config.Config, more ...hookSource) []hookSource {
-	h := cfg.Hooks
-	var all []hookSource
-	for _, s := range h.Sources {
-		all = append(all, hookSource{
-			Source: hooks.Source{Layer: hookLayers[s.Layer], File: s.File, Theirs: s.Theirs}, JSON: s.JSON, Managed: s.Layer == config.Managed,
-		})
-	}
-	return slices.DeleteFunc(append(all, more...), func(s hookSource) bool {
-		return h.ManagedOff || (h.Off || h.ManagedOnly && s.Layer != hooks.HostLayer) && !s.Managed
+func (a *App) newHooks() *run.Extension {
+	cfg, say := &a.cfg, text.For(a.cfg.Language)
+	dialect := catalog.Dialect(cfg.Dialect)
+	return run.New(run.Config{
+		Settings: cfg.Hooks, More: a.moreHooks, Off: a.hooksOff, Place: config.PlaceOf, ReadFile: config.ReadFile,
+		Current: func() (hooks.Settings, int) { now, _, version := a.permissions.current(); return now.Hooks, version },
+		Changes: a.permissions.changes,
+		Workdir: a.opts.Workdir, Home: cfg.Home, UserHome: a.opts.UserHome, Managed: cfg.Memory.Managed,
+		Mode: cfg.Mode, Effort: cfg.Effort, Version: a.opts.Version, Dialect: dialect, Logger: a.opts.Logger,
+		Env: a.commandEnv, Getenv: getenv(a.opts.Environ), Temp: a.temp, Transport: a.transport, Network: string(cfg.Network.Mode), Hosts: cfg.Network.AllowHosts,
+		Project: func(workdir string) string { root := a.projectOf(workdir); return cmp.Or(gitTop(root), root) },
+		LogPath: func(session string) string { return a.store.LogPath(session) },
+		Redact:  a.patterns.Redact, Elsewhere: func(session string) bool { return a.upper.works(session) }, Call: a.opts.Host.callback(),
+		Fits: func(workdir string) func(string, agent.Proposal) bool {
+			return policy.Fits(workdir, a.opts.UserHome, catalog.New(catalog.Config{Dialect: dialect}).Canonical)
+		},
+		Tool:   func(session, server, tool string) (string, bool) { return a.serversOf(session).toolOf(server, tool) },
+		Server: func(session, tool string) (name, source string) { return a.serversOf(session).serverOf(tool) },
+		Loads:  map[string]string{instruct.FromMemory: "session_start", instruct.FromRules: "path_glob_match"},
+		Asks:   func(tool string) string { return say.Say(text.HookAsks, "tool", tool) }, Idle: func() string { return say.Say(text.HookIdle) },
+		Explain: func(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
+			x, err := a.Explain(ctx, tool, input)
+			return x.Proposal, err
+		},
+		Confine: func() (*sandbox.Box, func(string) string, error) {
+			ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: cfg.AddDirs})
+			if err != nil {
+				return nil, nil, workspace.Problem(a.opts.Workdir, err)
+			}
+			box, _ := a.newBox(ws, a.opts.Workdir, nil)
+			return box, finder(ws), nil
+		},
 	})
 }
 
-// readHooks reads the hooks of sources. What cannot be read is left out and told.
-func readHooks(sources []hookSource) (all []hooks.Hook, faults []HookFault) {
-	for _, s := range sources {
-		list, bad := hooks.Parse(s.JSON, s.Source)
-		all = append(all, list...)
-		for _, f := range bad {
-			faults = append(faults, HookFault{s.String(), f})
+// forHooks is what a session has for its hooks.
+func (s *assembly) forHooks() run.Place {
+	p := run.Place{Box: s.box, Find: finder(s.ws), Policy: s.deciding.pol, Refresh: s.deciding.refresh, Reread: func() { s.app.rereadSkills(s.known) }}
+	if as := s.as; as.Place.Trusted {
+		p.Own = hooks.Defined{JSON: as.Hooks, Source: hooks.Source{
+			Layer: "agent", Name: as.Name, File: as.Path, Root: as.Place.Root, Data: as.Place.Data, Options: as.Place.Options,
+		}}
+	}
+	return p
+}
+
+// hooksOff are the files whose hooks are not read.
+func (a *App) hooksOff() (off []query.HooksOff) {
+	for _, i := range a.cfg.Inert {
+		if i.Key != "hooks" {
+			continue
 		}
-	}
-	return all, faults
-}
-
-// maxHookNotes is how many of the mistakes in hooks are told one by one.
-const maxHookNotes = 20
-
-// noteHooks tells what is wrong with the hooks of the settings.
-func noteHooks(cfg *config.Config) {
-	_, faults := readHooks(hookSources(*cfg))
-	for i, f := range faults {
-		if i == maxHookNotes {
-			cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: fmt.Sprintf("%d more mistakes in hooks", len(faults)-i)})
-			return
+		o := query.HooksOff{Source: i.Origin.Where, Why: string(i.Why)}
+		if f, err := a.Folder(a.opts.Workdir); err == nil && i.Why == config.Untrusted && f.Stale() != nil {
+			o.Why, o.Changed = "changed", f.Stale()
 		}
-		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: f.String()})
+		off = append(off, o)
 	}
+	return off
 }
 
-// A hookReach says which addresses hooks may ask.
-type hookReach struct {
-	only  []*regexp.Regexp // nil = any
-	named map[string]bool  // host:port of private addresses that the user has named himself
-}
-
-// reachOf returns what the settings, and the hooks of the user's own, let hooks ask.
-func reachOf(cfg config.Hooks, all []hooks.Hook) hookReach {
-	r := hookReach{named: map[string]bool{}}
-	if cfg.URLs != nil {
-		r.only = []*regexp.Regexp{}
-	}
-	for _, p := range cfg.URLs {
-		parts := strings.Split(p, "*")
-		for i := range parts {
-			parts[i] = regexp.QuoteMeta(parts[i])
+// changes begins to look at the files of the settings, see [run.Config.Changes].
+func (p *permissions) changes() func() ([]run.Change, func()) {
+	last, _ := config.Changed(p.source(), config.Stamp{})
+	return func() (changed []run.Change, take func()) {
+		now, different := config.Changed(p.source(), last)
+		if !different {
+			return nil, nil
 		}
-		r.only = append(r.only, regexp.MustCompile("^"+strings.Join(parts, ".*")+"$"))
-	}
-	for _, p := range cfg.OwnURLs {
-		r.name(strings.TrimRight(strings.SplitN(p, "*", 2)[0], "?#"), strings.Contains(p, "*"))
-	}
-	for _, h := range all {
-		switch h.Source.Layer {
-		case "managed", "user", "flags", "host":
-			r.name(h.URL, false)
+		for _, f := range now.Since(last) {
+			changed = append(changed, run.Change{Layer: string(f.Layer), Path: f.Path})
 		}
+		return changed, func() { last = now }
 	}
-	return r
-}
-
-// name permits the host of an address. Of a pattern its beginning has to say more than
-// the host: http://10.0.0.1* would fit 10.0.0.100 as well.
-func (r hookReach) name(raw string, pattern bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || pattern && !strings.HasPrefix(u.Path, "/") {
-		return
-	}
-	r.named[portOf(u)] = true
-}
-
-// allows reports whether the settings let hooks ask an address.
-func (r hookReach) allows(raw string) bool {
-	return r.only == nil || slices.ContainsFunc(r.only, func(re *regexp.Regexp) bool { return re.MatchString(raw) })
-}
-
-// portOf is the host and port that an address leads to.
-func portOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
-	}
-	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + " " + port
 }

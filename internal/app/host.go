@@ -70,11 +70,11 @@ type HostQuestion struct {
 const HostProtocol = mcp.EmbeddedProtocol
 
 // sources are the hooks of the host.
-func (h *Host) sources() []hookSource {
+func (h *Host) sources() []hooks.Defined {
 	if h == nil || len(h.Hooks) == 0 {
 		return nil
 	}
-	return []hookSource{{Source: hooks.Source{Layer: hooks.HostLayer, Theirs: true}, JSON: h.Hooks}}
+	return []hooks.Defined{{Source: hooks.Source{Layer: hooks.HostLayer, Theirs: true}, JSON: h.Hooks}}
 }
 
 // callback is what has callbacks answer; nil = there is nothing.

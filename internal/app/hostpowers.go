@@ -322,11 +322,11 @@ func (d *decider) thinks() (int, bool) {
 
 // ReloadSkills reads the skills of a session again, and what can be typed.
 func (a *App) ReloadSkills(session string) error {
-	h := a.hookedOf(session)
-	if h == nil || h.reread == nil {
+	h := a.hooks.Of(session)
+	if h == nil {
 		return notOpen(session)
 	}
-	h.reread()
+	h.Reread()
 	return nil
 }
 

@@ -48,9 +48,10 @@ func (a *App) extend() error {
 	})
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
 	a.mirror = a.newMirror()
+	a.hooks = a.newHooks()
 	a.answers = map[string]plug.Answer{}
 	a.schedules = a.newSchedules()
-	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.lessons, a.memory, a.schedules}, a.archives(), a.opts.More) {
+	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks}, a.archives(), a.opts.More) {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				name := one.Query.Query()
@@ -111,7 +112,7 @@ type assembly struct {
 	servers  [2]*connected // of all sessions, and of this one
 	known    *use.Skills
 	named    *mentions
-	hooks    *hooked
+	child    func(kind string) (agent.Child, error) // what a session of a type of agents is opened with
 	typed    *typed
 	deciding *decider
 	bounds   []plug.Stage // of its type
@@ -133,6 +134,8 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		}
 		return plug.Attached{Name: x.Name(), Points: p}
 	}
+	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
+	a.addToSkills(b.ID, s.known, s.named, s.who.has, s.child)
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		attach(a.mirror),
@@ -153,7 +156,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		{Name: "skills", Points: s.known.Points()},
 		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
-		{Name: "hooks", Points: s.hooks.points(s.as, s.deciding.refresh)},
+		hooks,
 		{Name: "bundle", Points: s.set.code.inner(b)},
 		{Name: "commands", Points: s.typed.points()},
 		{Name: "policy", Points: plug.Points{

@@ -245,7 +245,7 @@ func (a *App) pluginFolders(workdir string) (reads, writes []string) {
 
 // moreHooks returns the hooks of plugins, and of the embedding program. Secrets reach those
 // of plugins in their environment alone.
-func (a *App) moreHooks(workdir string) (all []hookSource) {
+func (a *App) moreHooks(workdir string) (all []hooks.Defined) {
 	all = a.opts.Host.sources()
 	for _, p := range a.pluginsIn(workdir) {
 		options := maps.Clone(p.Options)
@@ -255,7 +255,7 @@ func (a *App) moreHooks(workdir string) (all []hookSource) {
 			for _, text := range told {
 				a.opts.Logger.Warn("hooks of a plugin", "plugin", p.ID, "file", h.File, "problem", text)
 			}
-			all = append(all, hookSource{
+			all = append(all, hooks.Defined{
 				Source: hooks.Source{
 					Layer: "plugin", Name: p.ID, File: filepath.Join(p.Root, filepath.FromSlash(cmp.Or(h.File, "plugin.json"))),
 					Root: p.Root, Data: p.Data, Options: options,

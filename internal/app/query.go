@@ -34,8 +34,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.promptReport(q)
 	case query.ListAgents:
 		return a.listAgents(q), nil
-	case query.ListHooks:
-		return a.listHooks(q)
 	case query.Mentions:
 		m, err := a.mentionsOf(q.Session)
 		if err != nil {

@@ -261,9 +261,9 @@ func (d *decider) settings() (config.Config, []policy.File, int) {
 }
 
 // heeds has settings wait for what hooks say of them, in a session that works for none.
-func (d *decider) heeds(hk *hooked) {
+func (d *decider) heeds() {
 	if d.from == nil {
-		d.look = func() { hk.unheld(d.refresh) }
+		d.look = func() { d.app.hooks.Of(d.session).Unheld(d.refresh) }
 	}
 }
 

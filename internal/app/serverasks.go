@@ -33,10 +33,6 @@ const sampling = "sampling/createMessage"
 // own server, which call tools themselves, have another.
 const serverOrigin = "server:"
 
-// ofServer reports whether a call only puts a question of a server to the person: the hooks
-// are told of the question, and not of the tool that shows it.
-func ofServer(p agent.Proposal) bool { return strings.HasPrefix(p.Origin, serverOrigin) }
-
 // userQuestion is a question as the tool for them takes it.
 type userQuestion struct {
 	Question string       `json:"question"`
@@ -106,30 +102,71 @@ func (c *connected) elicit(ctx context.Context, q mcp.Elicitation) (mcp.Reply, e
 	}
 	server := q.Server
 	q.Server = c.prefix + server // another one may have its name
-	h := c.app.hookedOf(c.session)
-	if c.inTurn(h, q.Server) {
-		return mcp.Reply{Action: mcp.Decline}, nil
+	fields := map[string]any{"mcp_server_name": q.Server, "message": q.Message, "mode": "form"}
+	if q.URL != "" {
+		fields["url"], fields["mode"] = q.URL, "url"
+	} else {
+		fields["requested_schema"] = q.Schema
 	}
-	if r, decided, err := h.eliciting(ctx, q); decided || err != nil {
-		return r, err
+	if q.ID != "" {
+		fields["elicitation_id"] = q.ID
 	}
-	if r, put, err := c.toHost(ctx, h, q, server); put || err != nil {
+	if r, err := c.app.hooks.Of(c.session).Eliciting(ctx, q.Server, fields); r.Action != "" || err != nil {
+		return mcp.Reply(r), err
+	}
+	if r, put, err := c.toHost(ctx, q, server); put || err != nil {
 		return r, err
 	}
 	if !c.asks || !c.mayPut(server) {
 		return mcp.Reply{Action: mcp.Decline}, nil
 	}
-	h.elicits(q)
+	c.puts(q)
 	r, err := c.answered(ctx, q)
 	c.wasPut(server, err == nil && r.Action == mcp.Accept)
 	if err != nil {
 		return r, err
 	}
-	return h.elicited(ctx, q, r)
+	return c.elicited(ctx, q, r)
+}
+
+// puts tells the hooks that a question of a server waits for the person.
+func (c *connected) puts(q mcp.Elicitation) {
+	kind := "elicitation_dialog"
+	if q.URL != "" {
+		kind = "elicitation_url_dialog"
+	}
+	c.app.hooks.Of(c.session).Notify(kind, text.For(c.app.cfg.Language).Say(text.HookElicits, "server", q.Server))
+}
+
+// elicited tells the hooks what the person has answered, before the server is. They may put
+// another answer in its place, or decline.
+func (c *connected) elicited(ctx context.Context, q mcp.Elicitation, r mcp.Reply) (mcp.Reply, error) {
+	h, fields := c.app.hooks.Of(c.session), map[string]any{"mcp_server_name": q.Server, "action": r.Action, "mode": "form"}
+	if q.URL != "" {
+		fields["mode"] = "url"
+	}
+	if r.Content != nil {
+		fields["content"] = r.Content
+	}
+	if q.ID != "" {
+		fields["elicitation_id"] = q.ID
+	}
+	other, err := h.Answering(ctx, q.Server, fields)
+	if err != nil {
+		return r, err
+	}
+	if other.Action == mcp.Accept && other.Content == nil {
+		other.Content = r.Content
+	}
+	if other.Action != "" {
+		r = mcp.Reply(other)
+	}
+	h.Notify("elicitation_response", text.For(c.app.cfg.Language).Say(text.HookElicited, "server", q.Server, "action", r.Action))
+	return r, nil
 }
 
 // toHost puts a question of a server to the embedding program, if that takes such.
-func (c *connected) toHost(ctx context.Context, h *hooked, q mcp.Elicitation, server string) (mcp.Reply, bool, error) {
+func (c *connected) toHost(ctx context.Context, q mcp.Elicitation, server string) (mcp.Reply, bool, error) {
 	host := c.app.opts.Host
 	if host == nil || host.Elicit == nil {
 		return mcp.Reply{}, false, nil
@@ -137,13 +174,13 @@ func (c *connected) toHost(ctx context.Context, h *hooked, q mcp.Elicitation, se
 	if !c.mayPut(server) {
 		return mcp.Reply{Action: mcp.Decline}, true, nil
 	}
-	h.elicits(q)
+	c.puts(q)
 	r, _, err := host.elicits(ctx, q)
 	c.wasPut(server, err == nil && r.Action == mcp.Accept)
 	if err != nil {
 		return r, true, err
 	}
-	r, err = h.elicited(ctx, q, r)
+	r, err = c.elicited(ctx, q, r)
 	return r, true, err
 }
 
@@ -410,9 +447,7 @@ func (c *connected) sampler() func(context.Context, string, agent.Question) (age
 
 // finished tells the hooks that what a person does at an address of a server is finished.
 func (c *connected) finished(server string) {
-	if h := c.app.hookedOf(c.session); h != nil {
-		h.tell(notification("elicitation_complete", text.For(c.app.cfg.Language).Say(text.HookElicitDone, "server", c.prefix+server)))
-	}
+	c.app.hooks.Of(c.session).Notify("elicitation_complete", text.For(c.app.cfg.Language).Say(text.HookElicitDone, "server", c.prefix+server))
 }
 
 // maySample decides on a question to the model as on a call of a tool of the server. What a

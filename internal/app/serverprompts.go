@@ -176,7 +176,7 @@ func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text str
 	}
 	args, err := promptArguments(p, line)
 	if err == nil {
-		err = t.hooks.expanding(ctx, "mcp_prompt", p.Command, line, "mcp", q.Text)
+		err = t.app.hooks.Of(t.b.ID).Expanding(ctx, "mcp_prompt", p.Command, line, "mcp", q.Text)
 	}
 	var said string
 	if err == nil {

@@ -60,7 +60,6 @@ type connected struct {
 	over     bool                         // guarded by mu
 	catalogs map[string]*catalog.Catalog  // by session; guarded by mu
 	withheld map[string]map[string]string // tools that say something else than before, with their prints; by server; guarded by mu
-	hooking  map[string]int               // calls of hooks that run, by server; guarded by mu
 	sampled  map[string]int               // questions to the model, by server; guarded by mu
 	granted  map[string]bool              // servers that may ask the model; guarded by mu
 	news     map[string]*serverNews       // what people were told and asked, by server; guarded by mu
@@ -92,7 +91,7 @@ type serverPlace struct {
 func (a *App) newConnected(b serverPlace) *connected {
 	return &connected{
 		app: a, workdir: b.workdir, session: b.ID, asks: b.Open.Approver, reach: b.Reach, person: b.Reach, record: b.Record, pol: b.pol, box: b.box, ws: b.ws, begun: make(chan struct{}),
-		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, hooking: map[string]int{}, granted: map[string]bool{}, news: map[string]*serverNews{},
+		catalogs: map[string]*catalog.Catalog{}, withheld: map[string]map[string]string{}, sampled: map[string]int{}, granted: map[string]bool{}, news: map[string]*serverNews{},
 	}
 }
 

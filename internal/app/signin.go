@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"dure/agent"
+	"dure/internal/base/hosts"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/extend/oauth"
 	"dure/internal/frontend/text"
@@ -33,7 +34,7 @@ func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("User-Agent", "dure/"+w.app.opts.Version)
 	via, err := w.by.Proxy(r)
 	if err == nil && via != nil { // it looks names up itself: what can be known here is checked
-		err = lookedUp(r.Context(), r.URL.Hostname(), true)
+		err = hosts.LookedUp(r.Context(), r.URL.Hostname(), true)
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
 // newDesk makes what signs in. It touches nothing before it is needed.
 func (a *App) newDesk() (*oauth.Desk, error) {
 	by := a.transport.Clone()
-	by.DialContext = dialer(true)
+	by.DialContext = hosts.Dialer(true)
 	by.DisableKeepAlives = true
 	say := text.For(a.cfg.Language)
 	d, err := oauth.New(oauth.Config{

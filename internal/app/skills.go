@@ -90,13 +90,13 @@ func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Pol
 }
 
 // addToSkills gives the skills of a session what is made after them: what reads files that
-// texts name, the hooks of the session, which may be nil, which tools it has, and what a
+// texts name, the hooks of the session, which tools it has, and what a
 // session of a type of agents is opened with.
-func (a *App) addToSkills(k *use.Skills, named *mentions, hk *hooked, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
+func (a *App) addToSkills(session string, k *use.Skills, named *mentions, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
 	tool := k.Tool().Spec()
 	late := use.Late{Offered: func() bool { return wanted == nil || wanted(tool) }, ChildOf: childOf, Without: neverChild}
-	if hk != nil {
-		late.Hooks, hk.reread = hk, func() { a.rereadSkills(k) }
+	if h := a.hooks.Of(session); h != nil {
+		late.Hooks = h
 	}
 	if named != nil {
 		late.Named = func(ctx context.Context, text string) string {

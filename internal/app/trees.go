@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/extend/hooks"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
@@ -99,31 +97,9 @@ func (a *App) isolation(c toolConfig) swarm.Isolation {
 		Trees: a.trees(), Dir: c.ws.Root(), Session: c.ID,
 		From: a.cfg.Worktree.From, Links: a.cfg.Worktree.Links, Only: a.cfg.Worktree.Only,
 		Make: func(ctx context.Context, name string) (string, bool, error) {
-			return a.hookedOf(c.ID).makesTree(ctx, name)
+			return a.hooks.Of(c.ID).MakeTree(ctx, name)
 		},
-		Gone: func(ctx context.Context, path string) { a.hookedOf(c.ID).treeGone(ctx, path) },
-	}
-}
-
-// makesTree has hooks make a folder for an agent, if there are any for it.
-func (h *hooked) makesTree(ctx context.Context, name string) (path string, used bool, err error) {
-	if h == nil || !h.set.Has(hooks.WorktreeCreate) {
-		return "", false, nil
-	}
-	out := h.set.Fire(ctx, hooks.Moment{Event: hooks.WorktreeCreate, Fields: map[string]any{"name": name}})
-	switch {
-	case out.Block || out.Stop:
-		return "", true, errors.New(reason(out))
-	case out.Path == "":
-		return "", true, errors.New("no hook has said where it is")
-	}
-	return out.Path, true, nil
-}
-
-// treeGone tells hooks of a work tree that was removed.
-func (h *hooked) treeGone(ctx context.Context, path string) {
-	if h != nil && h.set.Has(hooks.WorktreeRemove) {
-		h.set.Fire(ctx, hooks.Moment{Event: hooks.WorktreeRemove, Fields: map[string]any{"worktree_path": path}})
+		Gone: func(ctx context.Context, path string) { a.hooks.Of(c.ID).TreeGone(ctx, path) },
 	}
 }
 

@@ -40,7 +40,6 @@ type typed struct {
 
 	find  func(program string) string
 	known *use.Skills // puts in force what commands hold for the turn
-	hooks *hooked     // are asked before a command becomes a prompt; nil = there are none
 
 	deciding *decider // on the calls of the session
 	served   *served  // the prompts of servers
@@ -58,8 +57,8 @@ type allowance struct {
 	trust.Lender
 }
 
-func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, hk *hooked, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
-	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, hooks: hk, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
+func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
+	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
 // points are what typed commands add to a session: behind the hooks, which see what was typed.
@@ -134,7 +133,7 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 		if off := c.Info().Off; off != "" {
 			return "", commands.Without(c, errors.New(off))
 		}
-		if err := t.hooks.expanding(ctx, "slash_command", c.Name, arguments, string(c.Place.Scope), q.Text); err != nil {
+		if err := t.app.hooks.Of(t.b.ID).Expanding(ctx, "slash_command", c.Name, arguments, string(c.Place.Scope), q.Text); err != nil {
 			return "", commands.Without(c, err)
 		}
 	}

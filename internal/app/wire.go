@@ -64,9 +64,6 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if _, ok := q.(query.ListPlugins); ok {
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(query.ListHooks); ok && list.Session == "" {
-		return w.query(ctx, q)
-	}
 	if list, ok := q.(query.ListRules); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}

@@ -148,7 +148,7 @@ func (a *App) workerJob(j session.Apart) (workerJob, error) {
 		return workerJob{}, errors.New("agents have no processes of their own where nothing is kept")
 	case a.opts.Flags.Code != nil:
 		return workerJob{}, errors.New("agents of a bundle have no processes of their own")
-	case len(a.hookedOf(j.Parent).guards()) > 0:
+	case a.hooks.Of(j.Parent).Guards():
 		return workerJob{}, errors.New("agents have no processes of their own where hooks of a type of agents hold")
 	}
 	job := workerJob{

@@ -58,6 +58,7 @@ var ours = map[string]string{
 	"dure/internal/state/journal":           "keeps the logs",
 	"dure/internal/state/checkpoint":        "keeps what the workspace looks like; puts files back when its user says so",
 	"dure/internal/base/keys":               "keeps keys where the user wants them",
+	"dure/internal/extend/hooks/run":        "asks the servers that hooks name, and has a file for the environment that they leave",
 	"dure/internal/extend/launch":           "keeps the snippets and links that its user writes",
 	"dure/internal/frontend/mcpserve":       "listens on this machine for the agents that its user lets in",
 	"dure/internal/frontend/auth":           "listens on this machine for those whom its user lets in",

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/extend/hooks"
 )
 
 // Sources is where settings come from.
@@ -117,7 +118,7 @@ type Config struct {
 	Lanes        map[string]Lane // by name
 	Telemetry    Telemetry
 
-	Hooks Hooks
+	Hooks hooks.Settings
 	MCP   MCP
 
 	NoCheckpoints bool // files are not kept, and cannot be put back

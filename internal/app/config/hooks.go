@@ -2,52 +2,29 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dure/internal/base/jsonc"
+	"dure/internal/extend/hooks"
 )
-
-// Hooks are the hooks of all layers as their files have them, and what holds for all of
-// them. What they mean is for others to say.
-type Hooks struct {
-	Sources []RawHooks // the administrator's first, then the weaker layers before the stronger
-
-	Off         bool // no hooks but the administrator's run
-	ManagedOff  bool // nor do those
-	ManagedOnly bool // only the administrator's, and those of plugins that he has switched on
-
-	// URLs are patterns of addresses that hooks may ask, and OwnURLs those of them that
-	// no repository has named; nil = any.
-	URLs, OwnURLs []string
-
-	// Vars are variables of the environment that headers of hooks may have, as far as a
-	// hook asks for them; nil = any.
-	Vars []string
-
-	// Leave are variables that hooks may leave behind for later commands although they
-	// decide which programs run: PATH and the like.
-	Leave []string
-}
-
-// RawHooks is the value of "hooks" in one source.
-type RawHooks struct {
-	Layer  Layer
-	File   string // "" = it is in no file
-	Theirs bool   // the file is one of a .claude folder
-	JSON   json.RawMessage
-}
 
 // maxHookList bounds each list about hooks.
 const maxHookList = 1000
 
 // hooks adds those of a layer.
 func (l *loader) hooks(e entry) error {
-	if raw := e.said.raw; string(raw) != "null" && !e.refused() {
-		l.cfg.Hooks.Sources = append(l.cfg.Hooks.Sources, RawHooks{Layer: e.ly.kind, File: e.ly.path, Theirs: e.ly.compat, JSON: slices.Clone(raw)})
+	raw, name := e.said.raw, string(e.ly.kind)
+	switch e.ly.kind {
+	case Inline, Flags, Environment:
+		name = "flags" // as hooks know them
+	}
+	if string(raw) != "null" && !e.refused() {
+		l.cfg.Hooks.Sources = append(l.cfg.Hooks.Sources, hooks.Defined{
+			Source: hooks.Source{Layer: name, File: e.ly.path, Theirs: e.ly.compat}, JSON: slices.Clone(raw), Managed: e.ly.kind == Managed,
+		})
 	}
 	return nil
 }
@@ -87,9 +64,9 @@ func (l *loader) hookList(to, own *[]string) func(entry) error {
 
 // finishHooks puts the administrator's hooks before all others.
 func (l *loader) finishHooks() {
-	slices.SortStableFunc(l.cfg.Hooks.Sources, func(a, b RawHooks) int {
+	slices.SortStableFunc(l.cfg.Hooks.Sources, func(a, b hooks.Defined) int {
 		rank := map[bool]int{true: 0, false: 1}
-		return rank[a.Layer == Managed] - rank[b.Layer == Managed]
+		return rank[a.Managed] - rank[b.Managed]
 	})
 }
 

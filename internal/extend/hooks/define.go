@@ -110,9 +110,10 @@ type Hook struct {
 // A Fault is something in a source that does not count, or counts for other than its
 // writer may think.
 type Fault struct {
-	At      string `json:"at"` // JSON pointer
-	Message string `json:"message"`
-	Fix     string `json:"fix,omitempty"`
+	Source  string // its file, or what it belongs to
+	At      string // JSON pointer
+	Message string
+	Fix     string
 }
 
 // Parse reads the value of "hooks" in settings. What cannot be read is left out and
@@ -172,7 +173,7 @@ type parser struct {
 }
 
 func (p *parser) fault(at, fix, format string, args ...any) {
-	p.faults = append(p.faults, Fault{At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
+	p.faults = append(p.faults, Fault{Source: p.from.String(), At: at, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // event reads what stands behind an event: groups with matchers, or hooks without such,
@@ -360,7 +361,7 @@ func (p *parser) add(h Hook) {
 func Check(hooks []Hook) (faults []Fault) {
 	for _, h := range hooks {
 		if _, err := h.matches(""); err != nil {
-			faults = append(faults, Fault{At: h.At, Message: fmt.Sprintf("the matcher %q fails: %s", h.Matcher, err.Error()), Fix: "mend the regular expression"})
+			faults = append(faults, Fault{Source: h.Source.String(), At: h.At, Message: fmt.Sprintf("the matcher %q fails: %s", h.Matcher, err.Error()), Fix: "mend the regular expression"})
 		}
 	}
 	return faults

@@ -11,6 +11,9 @@ import (
 	"dure/agent"
 )
 
+// MaxTold is how much may be written down for a trial of hooks, in bytes.
+const MaxTold = 4 << 20
+
 // A Trial is what a hook of an event would do, or why it would not run.
 type Trial struct {
 	Hook   Hook

@@ -153,7 +153,11 @@ func (p *Policy) Revoke(rules []string, layer Layer) (int, error) {
 }
 
 // Grantable returns why [Policy.Grant] would refuse rules; nil = it would not.
-func (p *Policy) Grantable(rules []string, layer Layer) error {
+func (p *Policy) Grantable(rules []string, remember string) error {
+	layer := Session
+	if remember == agent.RememberAlways {
+		layer = Local
+	}
 	_, err := p.state.Load().with(rules, layer)
 	return err
 }

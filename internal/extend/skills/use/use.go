@@ -5,6 +5,7 @@ package use
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync"
@@ -30,7 +31,7 @@ type Hooks interface {
 
 	// AddOfSkill puts the hooks of a skill in force, until they are removed or, if they are
 	// to last, the session is over. It returns what is wrong with them.
-	AddOfSkill(key string, s skills.Skill) (lasts bool, faults []string)
+	AddOfSkill(key, name, file, dir string, defined json.RawMessage) (lasts bool, faults []string)
 	Remove(key string)
 }
 
@@ -219,7 +220,7 @@ func (k *Skills) addHooks(run string, s skills.Skill) []string {
 	if why := k.hookless(s.Name, s.File); why != "" {
 		return []string{why}
 	}
-	lasts, faults := k.Hooks.AddOfSkill(run, s)
+	lasts, faults := k.Hooks.AddOfSkill(run, s.Name, s.File, s.Dir, s.Hooks)
 	if !lasts {
 		k.mu.Lock()
 		k.hooking = append(k.hooking, run)

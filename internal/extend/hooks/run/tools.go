@@ -1,4 +1,4 @@
-package app
+package run
 
 import (
 	"context"
@@ -14,13 +14,16 @@ import (
 	"dure/internal/kernel/plug"
 )
 
-// maxHookError is how much of an error hooks are told, in bytes: its beginning and its
+// todoTool keeps the list of tasks.
+const todoTool = "todo__write"
+
+// maxError is how much of an error hooks are told, in bytes: its beginning and its
 // end.
-const maxHookError = 10_000
+const maxError = 10_000
 
 // after asks the hooks about a result. They may put another output in its place, say
 // something beside it, and stop the turn.
-func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, took time.Duration) (agent.Result, bool) {
+func (h *Session) after(ctx context.Context, p agent.Proposal, r agent.Result, took time.Duration) (agent.Result, bool) {
 	if unheard(p) {
 		return r, false
 	}
@@ -31,7 +34,7 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 	e, more := hooks.PostToolUse, map[string]any{"duration_ms": took.Milliseconds()}
 	if r.Failed() {
 		e = hooks.PostToolUseFailure
-		more["error"], more["is_interrupt"] = middle(failureOf(r), maxHookError), r.Error != nil && r.Error.Code == agent.ErrAborted
+		more["error"], more["is_interrupt"] = middle(failureOf(r), maxError), r.Error != nil && r.Error.Code == agent.ErrAborted
 	} else {
 		more["tool_response"] = response(r)
 	}
@@ -47,7 +50,7 @@ func (h *hooked) after(ctx context.Context, p agent.Proposal, r agent.Result, to
 	if out.Output != nil && e == hooks.PostToolUse {
 		changed, ok := replaced(r, out.Output)
 		if !ok {
-			h.note("warn", "the output that a hook has put in the place of "+h.dialect.Name(p.Call.Tool)+"'s is of another form, and does not count")
+			h.note("warn", "the output that a hook has put in the place of "+h.c.Dialect.Name(p.Call.Tool)+"'s is of another form, and does not count")
 		} else {
 			r = changed
 		}
@@ -154,14 +157,14 @@ func shownOf(output json.RawMessage) string {
 
 // batch tells the hooks how all calls of an answer came out, and reports whether they
 // stop the turn.
-func (h *hooked) batch(ctx context.Context, made []agent.Call, all []agent.CallFinished) bool {
+func (h *Session) batch(ctx context.Context, made []agent.Call, all []agent.CallFinished) bool {
 	if !h.set.Has(hooks.PostToolBatch) {
 		return false
 	}
 	calls := make([]map[string]any, len(all))
 	for i, c := range all {
 		calls[i] = map[string]any{
-			"tool_name": h.dialect.Name(c.Tool), "tool_use_id": c.Result.ID,
+			"tool_name": h.c.Dialect.Name(c.Tool), "tool_use_id": c.Result.ID,
 			"tool_input": h.absolute(made[i].Input), "tool_response": c.Result.Text,
 		}
 	}
@@ -170,7 +173,7 @@ func (h *hooked) batch(ctx context.Context, made []agent.Call, all []agent.CallF
 }
 
 // wrap asks the hooks about tasks that are about to be noted, or noted as done.
-func (h *hooked) wrap(t agent.Tool, next plug.Run) plug.Run {
+func (h *Session) wrap(t agent.Tool, next plug.Run) plug.Run {
 	if t.Spec().Name != todoTool {
 		return next
 	}
@@ -221,10 +224,7 @@ func lastTasks(past []agent.Message) map[string]string {
 }
 
 // noted remembers the list of tasks.
-func (h *hooked) noted(now map[string]string) {
-	if h == nil {
-		return
-	}
+func (h *Session) noted(now map[string]string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tasks = now
@@ -232,7 +232,7 @@ func (h *hooked) noted(now map[string]string) {
 
 // noting fires what a new list of tasks stands for. Of a list of which one task is
 // forbidden nothing is taken over: the model is told, and mends it.
-func (h *hooked) noting(ctx context.Context, now map[string]string) (agent.Result, bool) {
+func (h *Session) noting(ctx context.Context, now map[string]string) (agent.Result, bool) {
 	h.mu.Lock()
 	was := h.tasks
 	h.mu.Unlock()

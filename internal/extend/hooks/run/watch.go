@@ -1,4 +1,4 @@
-package app
+package run
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (p *pace) wait(now time.Time) time.Duration {
 // one goroutine while there is something to watch, which close waits for. It is safe for
 // concurrent use.
 type watch struct {
-	h    *hooked
+	h    *Session
 	wg   sync.WaitGroup
 	wake chan struct{} // there is something new to look at
 
@@ -75,7 +75,7 @@ func lookAt(path string) look {
 	return look{true, i.Size(), i.ModTime(), i.Mode()}
 }
 
-func newWatch(h *hooked) *watch {
+func newWatch(h *Session) *watch {
 	return &watch{h: h, wake: make(chan struct{}, 1), known: map[string]look{}, dirs: map[string]bool{}, dirty: map[string]bool{}}
 }
 
@@ -101,7 +101,7 @@ func (w *watch) files(all []hooks.Hook) {
 		}
 		for name := range strings.SplitSeq(h.Matcher, "|") {
 			if name = strings.TrimSpace(name); name != "" && name != "*" && filepath.IsLocal(name) {
-				w.named = append(w.named, filepath.Join(w.h.workdir, name))
+				w.named = append(w.named, filepath.Join(w.h.b.Workdir, name))
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (w *watch) also(paths []string) {
 	w.asked = nil
 	for _, p := range paths[:min(len(paths), maxWatched)] {
 		if !filepath.IsAbs(p) {
-			p = filepath.Join(w.h.workdir, p)
+			p = filepath.Join(w.h.b.Workdir, p)
 		}
 		w.asked = append(w.asked, filepath.Clean(p))
 	}
@@ -132,7 +132,7 @@ func (w *watch) apply() {
 	if w.w == nil {
 		made, err := fsnotify.NewWatcher()
 		if err != nil {
-			w.h.app.opts.Logger.Warn("watching files for hooks", "error", err)
+			w.h.c.Logger.Warn("watching files for hooks", "error", err)
 			return
 		}
 		w.w = made
@@ -238,7 +238,7 @@ func (w *watch) sights() (all []sight) {
 }
 
 // fileChanged tells the hooks of one file.
-func (h *hooked) fileChanged(ctx context.Context, path, what string) {
+func (h *Session) fileChanged(ctx context.Context, path, what string) {
 	if !h.set.Has(hooks.FileChanged) {
 		return
 	}

@@ -1,4 +1,4 @@
-package app
+package run
 
 import (
 	"bytes"
@@ -10,9 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
-	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
-	"dure/internal/safety/policy"
 )
 
 // maxWords bounds the calls of a turn whose hooks are remembered; with more, the oldest
@@ -95,11 +93,11 @@ func (w *words) heard(c agent.Call) (agent.Decision, bool) {
 }
 
 // stage is that of hooks in the gate.
-func (h *hooked) stage() plug.Stage {
+func (h *Session) stage() plug.Stage {
 	return plug.Stage{
 		Name: "hooks",
 		Waits: func(p agent.Proposal) bool {
-			return !unheard(p) && h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool))
+			return !unheard(p) && h.set.Concerns(hooks.PreToolUse, h.c.Dialect.Name(p.Call.Tool))
 		},
 		Decide: h.decide,
 	}
@@ -107,14 +105,14 @@ func (h *hooked) stage() plug.Stage {
 
 // decide asks the hooks before a call. What they allow is looked at by the rules that
 // follow; what they deny is denied.
-func (h *hooked) decide(ctx context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
+func (h *Session) decide(ctx context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
 	if unheard(p) {
 		return agent.Decision{}, nil
 	}
 	if d, known := h.words.word(p.Call); known {
 		return d, nil
 	}
-	if !h.set.Concerns(hooks.PreToolUse, h.dialect.Name(p.Call.Tool)) {
+	if !h.set.Concerns(hooks.PreToolUse, h.c.Dialect.Name(p.Call.Tool)) {
 		return agent.Decision{}, nil
 	}
 	out := h.set.Fire(ctx, h.about(hooks.PreToolUse, p, nil))
@@ -156,15 +154,15 @@ func wordOf(out hooks.Outcome) agent.Decision {
 }
 
 // about is what hooks are told of a call.
-func (h *hooked) about(e hooks.Event, p agent.Proposal, more map[string]any) hooks.Moment {
-	name := h.dialect.Name(p.Call.Tool)
+func (h *Session) about(e hooks.Event, p agent.Proposal, more map[string]any) hooks.Moment {
+	name := h.c.Dialect.Name(p.Call.Tool)
 	fields := map[string]any{"tool_name": name, "tool_input": h.absolute(p.Call.Input)}
 	if e != hooks.PermissionRequest {
 		fields["tool_use_id"] = p.Call.ID
 	}
 	if strings.HasPrefix(p.Call.Tool, "mcp__") {
-		if server := h.app.serversOf(h.b.ID).serverOf(p.Call.Tool); server != nil {
-			fields["mcp_server"] = server
+		if name, source := h.c.Server(h.b.ID, p.Call.Tool); name != "" {
+			fields["mcp_server"] = map[string]string{"name": name, "source": source}
 		}
 	}
 	for k, v := range more {
@@ -177,7 +175,7 @@ func (h *hooked) about(e hooks.Event, p agent.Proposal, more map[string]any) hoo
 var pathFields = []string{"file_path", "notebook_path"}
 
 // absolute returns an input in which the file that it names is absolute.
-func (h *hooked) absolute(input json.RawMessage) json.RawMessage {
+func (h *Session) absolute(input json.RawMessage) json.RawMessage {
 	if len(input) == 0 {
 		return json.RawMessage("{}")
 	}
@@ -194,10 +192,10 @@ func (h *hooked) absolute(input json.RawMessage) json.RawMessage {
 		if json.Unmarshal(fields[name], &path) != nil || path == "" || filepath.IsAbs(path) && filepath.Clean(path) == path {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(path, "~/"); ok && h.app.opts.UserHome != "" {
-			path = filepath.Join(h.app.opts.UserHome, rest)
+		if rest, ok := strings.CutPrefix(path, "~/"); ok && h.c.UserHome != "" {
+			path = filepath.Join(h.c.UserHome, rest)
 		} else if !filepath.IsAbs(path) {
-			path = filepath.Join(h.workdir, path)
+			path = filepath.Join(h.b.Workdir, path)
 		}
 		data, err := json.Marshal(filepath.Clean(path))
 		if err == nil {
@@ -216,7 +214,7 @@ func (h *hooked) absolute(input json.RawMessage) json.RawMessage {
 
 // asking asks the hooks in the place of a person. What only a person may decide, they do
 // not: what no mode allows, and what leaves the confinement.
-func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
+func (h *Session) asking(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
 	said, changed := h.words.heard(p.Call)
 	switch {
 	case changed && !onlyPerson(d):
@@ -228,8 +226,8 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 			return said, decided
 		}
 	}
-	if top := h.first(); top.b.Open.Approver && !ofServer(p) { // who is asked what agents need
-		h.tell(notification("permission_prompt", text.For(h.app.cfg.Language).Say(text.HookAsks, "tool", h.dialect.Name(p.Call.Tool))))
+	if h.Top().Open.Approver && !ofServer(p) { // who is asked what agents need
+		h.Notify("permission_prompt", h.c.Asks(h.c.Dialect.Name(p.Call.Tool)))
 	}
 	return agent.Decision{}, false
 }
@@ -238,9 +236,9 @@ func (h *hooked) asking(ctx context.Context, p agent.Proposal, d agent.Decision)
 func onlyPerson(d agent.Decision) bool { return d.By == "floor" || d.By == "confinement" }
 
 // speaking asks the hooks for a decision that is a person's.
-func (h *hooked) speaking(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
+func (h *Session) speaking(ctx context.Context, p agent.Proposal, d agent.Decision) (agent.Decision, bool) {
 	var suggested []map[string]any
-	for _, c := range h.pol.Suggest(p) {
+	for _, c := range h.Policy.Suggest(p) {
 		suggested = append(suggested, map[string]any{"type": "addRules", "behavior": "allow", "destination": c.Remember, "rules": c.Rules})
 	}
 	more := map[string]any{}
@@ -272,17 +270,16 @@ func (h *hooked) speaking(ctx context.Context, p agent.Proposal, d agent.Decisio
 
 // wished has hold what hooks that have allowed a call want to hold beyond it: in the way,
 // and no further, in which a person's answer would. What cannot hold is told.
-func (h *hooked) wished(ctx context.Context, p agent.Proposal, out hooks.Outcome) {
+func (h *Session) wished(ctx context.Context, p agent.Proposal, out hooks.Outcome) {
 	w := out.Wishes()
 	for _, g := range []struct {
 		remember string
-		layer    policy.Layer
 		rules    []string
-	}{{agent.RememberSession, policy.Session, w.Session}, {agent.RememberAlways, policy.Local, w.Always}} {
+	}{{agent.RememberSession, w.Session}, {agent.RememberAlways, w.Always}} {
 		if len(g.rules) == 0 {
 			continue
 		}
-		err := h.pol.Grantable(g.rules, g.layer)
+		err := h.Policy.Grantable(g.rules, g.remember)
 		if err == nil {
 			err = h.b.Granted(agent.RulesGranted{Remember: g.remember, Rules: g.rules, By: by(out), Call: p.Call.ID})
 		}
@@ -290,7 +287,7 @@ func (h *hooked) wished(ctx context.Context, p agent.Proposal, out hooks.Outcome
 			w.Left = append(w.Left, err.Error())
 		}
 	}
-	if w.Mode != "" && w.Mode != h.pol.Mode() {
+	if w.Mode != "" && w.Mode != h.Policy.Mode() {
 		if err := h.b.Choose(ctx, w.Mode, by(out)); err != nil {
 			w.Left = append(w.Left, err.Error())
 		}
@@ -301,8 +298,8 @@ func (h *hooked) wished(ctx context.Context, p agent.Proposal, out hooks.Outcome
 }
 
 // denied tells the hooks of a denial that was none of theirs.
-func (h *hooked) denied(ctx context.Context, p agent.Proposal, d agent.Decision) {
-	if unheard(p) || strings.HasPrefix(d.By, hookOrigin) || !h.set.Has(hooks.PermissionDenied) {
+func (h *Session) denied(ctx context.Context, p agent.Proposal, d agent.Decision) {
+	if unheard(p) || strings.HasPrefix(d.By, originOfHooks) || !h.set.Has(hooks.PermissionDenied) {
 		return
 	}
 	h.set.Fire(ctx, h.about(hooks.PermissionDenied, p, map[string]any{"reason": d.Reason}))

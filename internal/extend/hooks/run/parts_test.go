@@ -1,11 +1,10 @@
-package app
+package run
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,39 +12,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 	"dure/internal/kernel/plug"
-	"dure/internal/safety/policy"
 )
-
-// The administrator's hooks run whatever others have switched off, unless he has himself;
-// where only his run, so do those that he has switched on elsewhere.
-func TestHookSources(t *testing.T) {
-	t.Parallel()
-	raw := func(l config.Layer) config.RawHooks {
-		return config.RawHooks{Layer: l, JSON: json.RawMessage(`{"Stop": "true"}`)}
-	}
-	more := []hookSource{{Source: hooks.Source{Layer: "plugin", Name: "forced"}, Managed: true}, {Source: hooks.Source{Layer: "plugin", Name: "own"}}}
-	for _, tt := range []struct {
-		cfg  config.Hooks
-		want string
-	}{
-		{config.Hooks{}, "managed, user, project, plugin forced, plugin own"},
-		{config.Hooks{Off: true}, "managed, plugin forced"},
-		{config.Hooks{ManagedOnly: true}, "managed, plugin forced"},
-		{config.Hooks{ManagedOff: true}, ""},
-	} {
-		tt.cfg.Sources = []config.RawHooks{raw(config.Managed), raw(config.User), raw(config.Project)}
-		var got []string
-		for _, s := range hookSources(config.Config{Hooks: tt.cfg}, more...) {
-			got = append(got, s.String())
-		}
-		if got := strings.Join(got, ", "); got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.cfg, got, tt.want)
-		}
-	}
-}
 
 // A private address is asked when the user names its host himself: in a hook, or in a
 // pattern whose host is whole.
@@ -53,7 +22,7 @@ func TestHookReach(t *testing.T) {
 	t.Parallel()
 	own := hooks.Hook{Type: hooks.HTTP, URL: "http://localhost:9000/a", Source: hooks.Source{Layer: "user"}}
 	theirs := hooks.Hook{Type: hooks.HTTP, URL: "http://10.0.0.9/", Source: hooks.Source{Layer: "project"}}
-	r := reachOf(config.Hooks{
+	r := reachOf(hooks.Settings{
 		URLs:    []string{"http://10.0.0.1/*", "http://10.0.0.2*", "http://*.lan/", "https://a.example/x?*", "http://localhost*", "http://10.0.0.9/*"},
 		OwnURLs: []string{"http://10.0.0.1/*", "http://10.0.0.2*", "http://*.lan/", "https://a.example/x?*", "http://localhost*"},
 	}, []hooks.Hook{own, theirs})
@@ -80,18 +49,6 @@ func TestHookReach(t *testing.T) {
 		}
 		if a, n := r.allows(tt.url), r.named[portOf(u)]; a != tt.allows || n != tt.named {
 			t.Errorf("%s: allowed %v, named %v", tt.url, a, n)
-		}
-	}
-	for addr, want := range map[string]string{"93.184.216.34": "", "127.0.0.1": "loopback", "192.168.1.1": "private", "169.254.169.254": "metadata", "::1": "loopback", "::ffff:10.0.0.1": "private"} {
-		a := netip.MustParseAddr(addr)
-		if err := mayAsk(a, false); (err == nil) != (want == "") {
-			t.Errorf("%s: %v", addr, err)
-		}
-		if err := mayAsk(a, true); (err == nil) != (want != "metadata") {
-			t.Errorf("%s, named: %v", addr, err)
-		}
-		if err := lookedUp(t.Context(), addr, true); (err == nil) != (want != "metadata") {
-			t.Errorf("%s, named, by a proxy: %v", addr, err)
 		}
 	}
 }
@@ -151,7 +108,7 @@ func TestHooksBehindCallsOfHooks(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	all, _ := hooks.Parse([]byte(`{"PostToolUse": [{"type": "prompt", "prompt": "well?"}]}`), hooks.Source{Layer: "user"})
-	h := &hooked{set: hooks.New(hooks.Config{
+	h := &Session{c: &Config{}, set: hooks.New(hooks.Config{
 		Hooks: all, Facts: func() hooks.Facts { return hooks.Facts{} }, NewID: func() string { return "r" },
 		Record: func(...agent.Body) error { ran++; return nil },
 	})}
@@ -185,26 +142,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// Who waits in vain for another program to be done with the settings is told so.
-func TestSettingsAreChangedElsewhere(t *testing.T) {
-	t.Parallel()
-	a := &App{cfg: config.Config{Data: t.TempDir()}}
-	unlock, err := a.lockSettings(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.lockSettings(t.Context(), 50*time.Millisecond); err == nil || err.Error() != "another program is changing settings" {
-		t.Errorf("the second one: %v", err)
-	}
-	unlock()
-	if unlock, err = a.lockSettings(t.Context(), time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	unlock()
-}
-
 // hooksCalling returns the hooks of a session, all of which call a tool.
-func hooksCalling(t *testing.T, events string, call func()) *hooked {
+func hooksCalling(t *testing.T, events string, call func()) *Session {
 	t.Helper()
 	defined := map[string]any{}
 	for e := range strings.FieldsSeq(events) {
@@ -218,7 +157,7 @@ func hooksCalling(t *testing.T, events string, call func()) *hooked {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	h := &hooked{app: &App{}, b: plug.Session{Open: agent.Open{Approver: true}}}
+	h := &Session{c: &Config{Asks: func(string) string { return "" }, Idle: func() string { return "" }}, b: plug.Session{Open: agent.Open{Approver: true}}}
 	h.life, h.end = context.WithCancel(context.Background())
 	h.set = hooks.New(hooks.Config{
 		Hooks: all, Facts: func() hooks.Facts { return hooks.Facts{} }, NewID: func() string { return "r" },
@@ -234,14 +173,14 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		does func(h *hooked)
+		does func(h *Session)
 		want int
 	}{
-		{"it waits", func(*hooked) {}, 1},
-		{"a turn begins", func(h *hooked) { h.busy(true) }, 0},
-		{"a turn is over soon", func(h *hooked) { h.busy(true); h.busy(false); h.ended(h.life, agent.TurnEnded{}) }, 1},
-		{"the end is told when the next turn runs", func(h *hooked) { h.busy(true); h.ended(h.life, agent.TurnEnded{}) }, 0},
-		{"the session is over", func(h *hooked) { h.close() }, 0},
+		{"it waits", func(*Session) {}, 1},
+		{"a turn begins", func(h *Session) { h.busy(true) }, 0},
+		{"a turn is over soon", func(h *Session) { h.busy(true); h.busy(false); h.ended(h.life, agent.TurnEnded{}) }, 1},
+		{"the end is told when the next turn runs", func(h *Session) { h.busy(true); h.ended(h.life, agent.TurnEnded{}) }, 0},
+		{"the session is over", func(h *Session) { h.close() }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -273,7 +212,7 @@ func TestHooksNobodyWaitsFor(t *testing.T) {
 	for name, ask := range map[string]func() error{
 		"switching":  func() error { return h.switching(ctx, "a", "b") },
 		"skill":      func() error { return h.BeforeSkill(ctx, "s", "", "") },
-		"expanding":  func() error { return h.expanding(ctx, "slash_command", "c", "", "", "") },
+		"expanding":  func() error { return h.Expanding(ctx, "slash_command", "c", "", "", "") },
 		"compacting": func() error { _, err := h.compacting(ctx, plug.TriggerManual, ""); return err },
 		"noting": func() error {
 			ran := errors.New("it ran")
@@ -293,41 +232,6 @@ type todos struct{ agent.Tool }
 
 func (todos) Spec() agent.Spec { return agent.Spec{Name: todoTool} }
 
-// A session that works for another one gets no mode that lets more happen unasked.
-func TestModesOfMembers(t *testing.T) {
-	t.Parallel()
-	var m members
-	pol := func(mode agent.Mode) *policy.Policy {
-		p, err := policy.New(policy.Config{
-			Mode: mode, Dir: "/w", Canonical: func(name string) (string, bool) { return name, true },
-			Resolve: func(p string) (string, string, error) { return p, p, nil }, Inside: func(string) bool { return true },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	top, child := pol(agent.ModeDefault), pol(agent.ModeDefault)
-	for _, err := range []error{m.join("top", &member{pol: top}), m.join("child", &member{parent: "top", pol: child})} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	set := m.mode("child", child.SetMode)
-	if err := set(agent.ModeAcceptEdits); err == nil || child.Mode() != agent.ModeDefault {
-		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
-	}
-	if err := set(agent.ModePlan); err != nil || child.Mode() != agent.ModePlan {
-		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
-	}
-	if err := m.mode("top", top.SetMode)(agent.ModeAcceptEdits); err != nil || child.Mode() != agent.ModePlan {
-		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
-	}
-	if err := set(agent.ModeAcceptEdits); err != nil || child.Mode() != agent.ModeAcceptEdits {
-		t.Errorf("the child has the mode %s: %v", child.Mode(), err)
-	}
-}
-
 // A hook that changes what it is told of is told of that, and not without end.
 func TestPaceOfChanges(t *testing.T) {
 	t.Parallel()
@@ -345,29 +249,6 @@ func TestPaceOfChanges(t *testing.T) {
 	}
 }
 
-// What a rule says of a call that cannot be read, its name decides.
-func TestRulesOfUnreadableCalls(t *testing.T) {
-	t.Parallel()
-	h := &hooked{app: &App{}, workdir: "/w", dialect: "claude"}
-	for _, tt := range []struct {
-		rule, tool string
-		want       bool
-	}{
-		{"Bash(rm *)", "bash__exec", true},
-		{"bash__exec", "bash__exec", true},
-		{"*", "bash__exec", true},
-		{"Read", "bash__exec", false},
-		{"mcp__a__*", "mcp__a__b", true},
-		{"mcp__a", "mcp__a__b", true},
-		{"mcp__c__*", "mcp__a__b", false},
-	} {
-		p := agent.Proposal{Call: agent.Call{Tool: tt.tool, Input: json.RawMessage(`{}`)}, Effects: agent.Effects{Unreadable: "nobody knows"}}
-		if got := h.rule(tt.rule, p); got != tt.want {
-			t.Errorf("%s fits %s: %v", tt.rule, tt.tool, got)
-		}
-	}
-}
-
 // Hooks are told that a person is asked what an agent needs, and not where there is none.
 func TestWhoIsAskedForAgents(t *testing.T) {
 	t.Parallel()
@@ -375,7 +256,7 @@ func TestWhoIsAskedForAgents(t *testing.T) {
 		told := 0
 		h := hooksCalling(t, "Notification", func() { told++ })
 		h.child, h.b.Open = true, agent.Open{}
-		h.parent = &hooked{b: plug.Session{Open: agent.Open{Approver: approver}}}
+		h.parent = &Session{b: plug.Session{Open: agent.Open{Approver: approver}}}
 		if d, decided := h.asking(t.Context(), agent.Proposal{Call: agent.Call{Tool: "bash__exec"}}, agent.Decision{}); decided {
 			t.Errorf("decided %+v", d)
 		}

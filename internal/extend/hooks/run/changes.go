@@ -1,11 +1,10 @@
-package app
+package run
 
 import (
 	"context"
 	"maps"
 	"sync"
 
-	"dure/internal/app/config"
 	"dure/internal/extend/hooks"
 )
 
@@ -15,52 +14,55 @@ import (
 // They are asked again when that file changes again. What the administrator changes is
 // taken over all the same.
 type settingsWatch struct {
-	mu      sync.Mutex
-	begun   bool
-	stamp   config.Stamp
-	held    map[string]bool // files whose change is not taken over
-	refresh func()          // takes rules over
+	mu   sync.Mutex
+	look func() ([]Change, func()) // see [Config.Changes]; nil = it has not begun
+	held map[string]bool           // files whose change is not taken over
 }
 
-// changeSources are the layers of settings as hooks know them.
-var changeSources = map[config.Layer]string{
-	config.User: "user_settings", config.Project: "project_settings", config.Local: "local_settings",
-	config.Inline: "user_settings", config.Managed: "policy_settings",
+// Change is a file of settings that has changed.
+type Change struct{ Layer, Path string }
+
+// settingsOf names the settings of a layer for hooks.
+func settingsOf(layer string) string {
+	switch layer {
+	case "managed":
+		return "policy_settings"
+	case "project", "local":
+		return layer + "_settings"
+	}
+	return "user_settings"
 }
 
 // start looks at the files for the first time.
-func (c *settingsWatch) start(h *hooked) {
+func (c *settingsWatch) start(h *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun {
-		c.begun = true
-		c.stamp, _ = config.Changed(h.app.permissions.source(), config.Stamp{})
+	if c.look == nil {
+		c.look = h.c.Changes()
 	}
 }
 
-// look asks the hooks about what has changed, and takes it over.
-func (c *settingsWatch) look(ctx context.Context, h *hooked) {
+// ask asks the hooks about what has changed, and takes it over.
+func (c *settingsWatch) ask(ctx context.Context, h *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !h.set.Has(hooks.ConfigChange) {
 		h.refresh()
 		return
 	}
-	stamp, changed := config.Changed(h.app.permissions.source(), c.stamp)
-	if !changed {
+	changed, take := c.look()
+	if take == nil {
 		return
 	}
 	admin := false
-	for _, f := range stamp.Since(c.stamp) {
-		out := h.set.Fire(ctx, hooks.Moment{Event: hooks.ConfigChange, Match: changeSources[f.Layer], Fields: map[string]any{
-			"source": changeSources[f.Layer], "file_path": f.Path,
-		}})
+	for _, f := range changed {
+		out := h.set.Fire(ctx, configChange(settingsOf(f.Layer), f.Path))
 		if ctx.Err() != nil {
 			return // nobody has answered: it is asked about again
 		}
 		delete(c.held, f.Path)
 		switch {
-		case f.Layer == config.Managed:
+		case f.Layer == "managed":
 			admin = true
 		case out.Block || out.Stop:
 			if c.held == nil {
@@ -70,13 +72,13 @@ func (c *settingsWatch) look(ctx context.Context, h *hooked) {
 			h.note("warn", by(out)+" keeps a change of "+f.Path+" from this session")
 		}
 	}
-	c.stamp = stamp
+	take()
 	if admin {
 		clear(c.held)
 	}
 	if len(c.held) == 0 {
 		h.refresh()
-		c.refresh()
+		h.Refresh()
 	}
 }
 
@@ -88,4 +90,9 @@ func (c *settingsWatch) holds() map[string]bool {
 		return nil
 	}
 	return maps.Clone(c.held)
+}
+
+// configChange is the moment at which a file of settings or instructions has changed.
+func configChange(source, path string) hooks.Moment {
+	return hooks.Moment{Event: hooks.ConfigChange, Match: source, Fields: map[string]any{"source": source, "file_path": path}}
 }
