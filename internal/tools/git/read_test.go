@@ -152,7 +152,14 @@ func TestReadPlan(t *testing.T) {
 	b.plain("worktree", "add", "-q", "../tree")
 	other := filepath.Join(filepath.Dir(b.top), "other")
 	b.put(".git/objects/info/alternates", "# borrowed\n"+other+"\n../../..\n")
-	prooftest.Link(t, os.Symlink(other, filepath.Join(b.top, ".git", "objects", "ff")))
+	var borrowing string // a folder that has no objects: which ones have, depends on the time
+	for n := 255; ; n-- {
+		borrowing = fmt.Sprintf("%02x", n)
+		if _, err := os.Lstat(filepath.Join(b.top, ".git", "objects", borrowing)); err != nil {
+			break
+		}
+	}
+	prooftest.Link(t, os.Symlink(other, filepath.Join(b.top, ".git", "objects", borrowing)))
 	plan := func(workdir string, input in) agent.Effects {
 		e, err := b.reading.Plan(t.Context(), agent.ToolContext{Workdir: workdir}, b.call(input))
 		if err != nil {
@@ -163,7 +170,7 @@ func TestReadPlan(t *testing.T) {
 		}
 		return e
 	}
-	borrowed := []string{"…/other", "…", "…/repo/.git/objects/ff"}
+	borrowed := []string{"…/other", "…", "…/repo/.git/objects/" + borrowing}
 	for name, tt := range map[string]struct {
 		got, want []string
 	}{
