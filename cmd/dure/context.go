@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/internal/app/eval"
 	"dure/internal/frontend/text"
 )
 
 func (p *program) contextCommand() *cobra.Command {
 	return p.group("context", text.HelpContext,
-		p.filter("eval", text.HelpContextEval, func(ctx context.Context) error { return app.ShortenLines(ctx, p.in, p.out) }))
+		p.filter("eval", text.HelpContextEval, func(ctx context.Context) error { return eval.Shorten(ctx, p.in, p.out) }))
 }

@@ -14,33 +14,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/cmd/dure/demo"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
+	"dure/internal/models/script"
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	keep, wire := false, app.Wires[0]
+	keep, wire := false, script.Wires[0]
 	cmd := &cobra.Command{
 		Use: "demo", Short: p.text.Say(text.HelpDemo), Args: p.atMost(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), keep, wire) },
 	}
-	cmd.Flags().StringVar(&wire, "wire", wire, p.text.Say(text.FlagWire, "list", strings.Join(app.Wires, ", ")))
+	cmd.Flags().StringVar(&wire, "wire", wire, p.text.Say(text.FlagWire, "list", strings.Join(script.Wires, ", ")))
 	cmd.Flags().BoolVar(&keep, "keep", false, p.text.Say(text.FlagKeep))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	p.jsonFlag(cmd)
-	complete(cmd, "wire", values(app.Wires...))
+	complete(cmd, "wire", values(script.Wires...))
 	return cmd
 }
 
 // demo lets the scripted model mend the sample, and then looks whether it did.
 func (p *program) demo(ctx context.Context, keep bool, wire string) (err error) {
-	if !slices.Contains(app.Wires, wire) {
-		want := p.text.Say(text.WantOneOf, "list", strings.Join(app.Wires, ", "))
+	if !slices.Contains(script.Wires, wire) {
+		want := p.text.Say(text.WantOneOf, "list", strings.Join(script.Wires, ", "))
 		return p.usage(p.text.Say(text.BadValue, "flag", "--wire", "value", wire, "wanted", want), "")
 	}
 	home, _ := os.UserHomeDir() // settings say what is missing without it
-	d, err := app.NewDemo(app.Options{
+	d, err := demo.New(app.Options{
 		Environ: os.Environ(), UserHome: home, Language: p.text.Language(), Version: version,
 	}, wire)
 	if err != nil {
@@ -87,7 +89,7 @@ func (p *program) demo(ctx context.Context, keep bool, wire string) (err error) 
 }
 
 // demoTurn shows the turn as line mode does, with nobody typing.
-func (p *program) demoTurn(ctx context.Context, d *app.Demo) error {
+func (p *program) demoTurn(ctx context.Context, d *demo.Demo) error {
 	t := p.terminal()
 	t.In, t.Raw, t.Echo = strings.NewReader(""), nil, false
 	if p.asJSON {
@@ -101,7 +103,7 @@ func (p *program) demoTurn(ctx context.Context, d *app.Demo) error {
 func (p *program) say(k text.Key, args ...any) { fmt.Fprintln(p.out, p.text.Say(k, args...)) }
 
 // demoIntro says what is going to be seen.
-func (p *program) demoIntro(d *app.Demo) {
+func (p *program) demoIntro(d *demo.Demo) {
 	p.say(text.DemoIntro, "dir", d.Dir)
 	p.say(text.DemoModel, "url", d.URL)
 	p.say(text.DemoMode)
@@ -112,7 +114,7 @@ func (p *program) demoIntro(d *app.Demo) {
 }
 
 // demoObject writes what came of it for programs.
-func (p *program) demoObject(d *app.Demo, r app.DemoReport) error {
+func (p *program) demoObject(d *demo.Demo, r demo.Report) error {
 	e := json.NewEncoder(p.out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -130,7 +132,7 @@ func (p *program) demoObject(d *app.Demo, r app.DemoReport) error {
 }
 
 // demoReport shows what came of it.
-func (p *program) demoReport(r app.DemoReport) {
+func (p *program) demoReport(r demo.Report) {
 	fmt.Fprintln(p.out)
 	if r.Diff == "" {
 		p.say(text.DemoUnchanged)

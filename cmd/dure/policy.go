@@ -15,6 +15,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/app/eval"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -52,7 +53,7 @@ func (p *program) filter(use string, short text.Key, run func(context.Context) e
 }
 
 func (p *program) guardCommand() *cobra.Command {
-	return p.filter("guard", text.HelpGuard, func(ctx context.Context) error { return app.GuardLines(ctx, p.in, p.out) })
+	return p.filter("guard", text.HelpGuard, func(ctx context.Context) error { return eval.Guard(ctx, p.in, p.out) })
 }
 
 func (p *program) evalCommand() *cobra.Command {
@@ -62,7 +63,7 @@ func (p *program) evalCommand() *cobra.Command {
 		if err != nil {
 			return p.usage(p.text.Say(text.BadValue, "flag", "--cwd", "value", cwd, "wanted", p.text.Say(text.WantFolder)), "")
 		}
-		v := app.Evaluator{Dir: dir, Home: home}
+		v := app.NewEvaluator(dir, home)
 		return v.Run(ctx, p.in, p.out)
 	})
 	cmd.Flags().StringVar(&cwd, "cwd", "", p.text.Say(text.FlagCwd))

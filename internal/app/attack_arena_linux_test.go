@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"dure/internal/app/eval"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
 )
@@ -29,7 +30,7 @@ type arena struct {
 	pass   pass
 	layout []item // all of it
 	app    *App
-	places Evaluator
+	places *eval.Evaluator
 	boxes  map[string]*sandbox.Box // by what rules deny
 	agent  post                    // the socket of an agent
 }
@@ -67,7 +68,7 @@ func newArena(t *testing.T, base string, p pass, missing []string) *arena {
 	if p.mechanism == "" {
 		return a
 	}
-	a.places = Evaluator{Dir: a.workspace, Home: a.home}
+	a.places = NewEvaluator(a.workspace, a.home)
 	settings := `{"sandbox":{"limits":{"processes":500,"fileSize":"16MiB","memory":"4GiB"}}}`
 	if p.proxy {
 		settings = `{"sandbox":{"limits":{"processes":500,"fileSize":"16MiB","memory":"4GiB"},"network":{"allow":["allowed.example"]}}}`
@@ -269,12 +270,12 @@ func removeTree(dir string) error {
 }
 
 // denied returns the paths that the rules of a case deny to read and to change.
-func (a *arena) denied(rules EvalRules) (reads, edits []string, err error) {
-	place, err := a.places.place(a.workspace, nil, a.home)
+func (a *arena) denied(rules eval.Rules) (reads, edits []string, err error) {
+	place, err := a.places.Place(a.workspace, nil, a.home)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := place.config(a.workspace, a.home)
+	cfg := place.Config(a.workspace, a.home)
 	cfg.Deny = rules.Deny
 	pol, err := policy.New(cfg)
 	if err != nil {

@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/app/eval"
 )
 
 // A policyCase is a line of testdata/policy: a case of dure policy eval, the verdict
 // that is right, and why.
 type policyCase struct {
-	EvalCase
+	eval.Case
 	Expect agent.Verdict `json:"expect"`
 	Why    string        `json:"why"`
 }

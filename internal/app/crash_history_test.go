@@ -14,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/models/script"
 	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )
@@ -29,7 +30,7 @@ func TestCrashHistory(t *testing.T) {
 	}
 	crashCase{
 		start: func(dir string, n int) (*crashRun, error) {
-			return newStoryRun(dir, files, app.Wires[n%len(app.Wires)])
+			return newStoryRun(dir, files, script.Wires[n%len(script.Wires)])
 		},
 		check: (*crashRun).checkStory,
 	}.run(t, 300)

@@ -27,12 +27,12 @@ func newDecide(tb testing.TB) func(command string) agent.Decision {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	v := Evaluator{Dir: dir, Home: home}
-	place, err := v.place(dir, nil, home)
+	v := NewEvaluator(dir, home)
+	place, err := v.Place(dir, nil, home)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := place.config(dir, home)
+	cfg := place.Config(dir, home)
 	cfg.Allow = []string{"Bash(go test *)", "Bash(npm run *)", "Bash(rg *)", "Bash(make *)", "Read(~/notes/**)"}
 	cfg.Ask = []string{"Bash(git push *)", "Bash(npm publish *)"}
 	cfg.Deny = []string{"Bash(rm -rf *)", "Bash(curl *)", "Read(//etc/shadow)", "Edit(.env)"}

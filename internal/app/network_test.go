@@ -138,7 +138,7 @@ func TestEveryRouteToEveryProvider(t *testing.T) {
 		{"HTTP proxy", "https://example.com", connectProxy(t, addr, &used), 1},
 		{"SOCKS proxy", "https://example.com", socksProxy(t, addr, &used), 1},
 	}
-	for _, wire := range Wires {
+	for _, wire := range script.Wires {
 		for _, route := range routes {
 			t.Run(wire+"/"+route.name, func(t *testing.T) {
 				used.Store(0)

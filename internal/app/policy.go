@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/app/eval"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
@@ -29,18 +30,18 @@ func (a *App) Explain(ctx context.Context, tool string, input json.RawMessage) (
 	if err != nil {
 		return Explanation{}, workspace.Problem(a.opts.Workdir, err)
 	}
-	v := Evaluator{Dir: a.opts.Workdir, Home: a.opts.UserHome}
-	place, err := v.place(a.opts.Workdir, a.cfg.AddDirs, a.opts.UserHome)
+	v := NewEvaluator(a.opts.Workdir, a.opts.UserHome)
+	place, err := v.Place(a.opts.Workdir, a.cfg.AddDirs, a.opts.UserHome)
 	if err != nil {
 		return Explanation{}, err
 	}
-	prop, err := place.propose(ctx, EvalCase{Tool: tool, Input: input}, a.opts.Workdir)
+	prop, err := place.Propose(ctx, eval.Case{Tool: tool, Input: input}, a.opts.Workdir)
 	if err != nil {
 		return Explanation{}, &agent.Problem{
 			Code: agent.ProblemUsage, Message: fmt.Sprintf("the call cannot be decided on: %v", err), Fix: "check the name of the tool and its input", Err: err,
 		}
 	}
-	deciding, err := a.newDecider(place.cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)
+	deciding, err := a.newDecider(place.Catalog, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -98,17 +99,17 @@ func TestPolicy(ctx context.Context, policyFile, casesFile, dir, home string) (P
 	if err != nil {
 		return PolicyReport{}, policyProblem(err)
 	}
-	v := Evaluator{Dir: dir, Home: home}
-	place, err := v.place(dir, nil, home)
+	v := NewEvaluator(dir, home)
+	place, err := v.Place(dir, nil, home)
 	if err != nil {
 		return PolicyReport{}, err
 	}
-	rep, err := policy.Test(file.Apply(place.config(dir, home)), list, func(c policy.Case) (agent.Proposal, error) {
+	rep, err := policy.Test(file.Apply(place.Config(dir, home)), list, func(c policy.Case) (agent.Proposal, error) {
 		at := dir
 		if c.Cwd != "" {
 			at = c.Cwd
 		}
-		return place.propose(ctx, EvalCase{Tool: c.Tool, Input: c.Input}, at)
+		return place.Propose(ctx, eval.Case{Tool: c.Tool, Input: c.Input}, at)
 	})
 	if err != nil {
 		return PolicyReport{}, policyProblem(err)
@@ -230,32 +231,4 @@ func readPolicy(path string) ([]byte, error) {
 
 func policyProblem(err error) error {
 	return &agent.Problem{Code: agent.ProblemSettings, Message: err.Error(), Fix: "mend the policy", Err: err}
-}
-
-// Guarded is a text as it would be shown to a model.
-type Guarded struct {
-	ID       json.RawMessage `json:"id"`
-	Text     string          `json:"text"`
-	Redacted []string        `json:"redacted"` // what was masked, by kind
-	Changed  bool            `json:"changed"`
-}
-
-// guardLine guards one line of JSON: {"id","text","group"}.
-func guardLine(line []byte) (Guarded, error) {
-	var in struct {
-		ID    json.RawMessage `json:"id"`
-		Text  *string         `json:"text"`
-		Group string          `json:"group"`
-	}
-	if err := json.Unmarshal(line, &in); err != nil {
-		return Guarded{ID: known(in.ID)}, fmt.Errorf("reading a text to guard: %w", err)
-	}
-	if in.Text == nil {
-		return Guarded{ID: known(in.ID)}, errors.New("reading a text to guard: there is no text in it")
-	}
-	out, kinds := guard.Eval(*in.Text, in.Group)
-	if kinds == nil {
-		kinds = []string{}
-	}
-	return Guarded{known(in.ID), out, kinds, out != *in.Text}, nil
 }

@@ -13,11 +13,11 @@ import (
 func TestPolicyDecides(t *testing.T) {
 	t.Parallel()
 	tree := newPolicyTree(t)
-	evaluator := Evaluator{Dir: tree.workspace, Home: tree.home}
+	evaluator := NewEvaluator(tree.workspace, tree.home)
 	for _, f := range policyCorpora {
 		unsafe, broken, needless := 0, 0, 0
 		for _, c := range readPolicyCases(t, f.name, tree.place) {
-			got := evaluator.Decide(t.Context(), c.EvalCase)
+			got := evaluator.Decide(t.Context(), c.Case)
 			if got.Verdict == c.Expect {
 				continue
 			}

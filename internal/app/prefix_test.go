@@ -27,7 +27,7 @@ func TestPrefix(t *testing.T) {
 	var all prefixShare
 	var mu sync.Mutex // guards all
 	t.Run("wires", func(t *testing.T) {
-		for _, wire := range app.Wires {
+		for _, wire := range script.Wires {
 			t.Run(wire, func(t *testing.T) {
 				t.Parallel()
 				p := recordPrefixes(t, wire)

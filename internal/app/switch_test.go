@@ -34,12 +34,12 @@ func TestAModelOfEveryKindInOneSession(t *testing.T) {
 	}})
 	w.write("a.txt", "hello\n")
 	var providers []string
-	for _, wire := range app.Wires {
+	for _, wire := range script.Wires {
 		providers = append(providers, fmt.Sprintf(`%q:{"type":%q,"baseUrl":%q}`, "on-"+wire, wire, w.model.URL()))
 	}
 	k := w.talk(app.Flags{Skip: true, Settings: `{"providers":{` + strings.Join(providers, ",") + `}}`}, agent.Open{Model: "on-anthropic/script"})
 	for round := range 2 {
-		for _, wire := range app.Wires {
+		for _, wire := range script.Wires {
 			k.send(agent.Change{Model: "on-" + wire + "/script"})
 			if end := k.answer("Look again.", nil); end.Reason != agent.EndDone {
 				t.Fatalf("round %d, %s: %+v", round, wire, end)
@@ -50,7 +50,7 @@ func TestAModelOfEveryKindInOneSession(t *testing.T) {
 	for _, r := range all[agent.ModelRequested](k.seen) {
 		asked = append(asked, r.Model)
 	}
-	if asked = slices.Compact(asked); len(asked) != 2*len(app.Wires) {
+	if asked = slices.Compact(asked); len(asked) != 2*len(script.Wires) {
 		t.Errorf("asked %q", asked)
 	}
 	k.sound()

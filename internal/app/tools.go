@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/app/eval"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
@@ -227,4 +228,21 @@ func usualShell(find func(program string) string) string {
 		return ""
 	}
 	return find("bash")
+}
+
+// NewEvaluator returns what decides on calls that nobody makes.
+func NewEvaluator(dir, home string) *eval.Evaluator {
+	return &eval.Evaluator{Dir: dir, Home: home, Tools: planners}
+}
+
+// planners returns the built-in tools, of which nothing but their plans is used.
+func planners(ws *workspace.Workspace, home string) []agent.Tool {
+	box := sandbox.New(sandbox.Config{})
+	reads := reader(home, "")
+	list := files.Files{Workspace: ws, Home: home}.Tools()
+	list = append(list, shell.New(shell.Config{Box: box, Reads: reads}).Tools()...)
+	list = append(list, code.New(code.Config{Workspace: ws, Box: box, Reads: reads}).Tools()...)
+	list = append(list, git.New(git.Config{Box: box, Root: ws.Root()}).Tools()...)
+	list = append(list, web.New(web.Config{}).Tools()...)
+	return append(list, new(builtin.Todos).Tool(), builtin.Ask())
 }

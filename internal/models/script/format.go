@@ -15,6 +15,9 @@ import (
 // A Format is the wire format of one API.
 type Format string
 
+// Wires are the protocols of the formats, as the settings of providers name them.
+var Wires = []string{"anthropic", "chat", "responses", "gemini"}
+
 // The formats, with the ends of the paths by which requests are recognised.
 const (
 	Messages  Format = "messages"  // /messages: Anthropic Messages

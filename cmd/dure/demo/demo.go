@@ -1,4 +1,7 @@
-package app
+// Package demo shows the program at work in a sample repository with a failing test, with a
+// scripted model. Only the model is made up: what it says goes over the wire, and everything
+// else is the program itself. The model's server is its only goroutine.
+package demo
 
 import (
 	"bytes"
@@ -18,6 +21,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
+	"dure/internal/app"
 	"dure/internal/app/config"
 	"dure/internal/frontend/text"
 	"dure/internal/models/script"
@@ -27,7 +31,7 @@ import (
 // The samples. Their files end in .txt, so that no tool takes them for a part
 // of this module.
 //
-//go:embed demo
+//go:embed go sh
 var samples embed.FS
 
 // sample is a small repository with a failing test.
@@ -53,11 +57,9 @@ var shSample = sample{
 	new: "\t\techo $(($1 / $2 + (i < $1 % $2)))\n",
 }
 
-// Demo is a session with a scripted model in a sample repository. Only the
-// model is made up: what it says goes over the wire, and everything else is the
-// program itself.
+// Demo is a session with a scripted model in a sample repository.
 type Demo struct {
-	*App
+	*app.App
 	Dir    string // the sample, in the system's folder for temporary files
 	URL    string // of the scripted model
 	Task   string
@@ -70,15 +72,12 @@ type Demo struct {
 	server *script.Server
 }
 
-// Wires are the formats that the scripted model speaks.
-var Wires = []string{"anthropic", "chat", "responses", "gemini"}
-
-// NewDemo writes the sample and starts the scripted model, which is spoken to in
-// one of the formats of Wires. o is completed with what leads to both; the
+// New writes the sample and starts the scripted model, which is spoken to in
+// one of the formats of [script.Wires]. o is completed with what leads to both; the
 // caller closes the demo.
-func NewDemo(o Options, wire string) (*Demo, error) {
+func New(o app.Options, wire string) (*Demo, error) {
 	t := text.For(o.Language)
-	d := &Demo{Task: t.Say(text.DemoTask), text: t, sample: shSample, env: demoEnv(o.Environ)}
+	d := &Demo{Task: t.Say(text.DemoTask), text: t, sample: shSample, env: environment(o.Environ)}
 	if sandbox.Find("go") != "" {
 		d.sample, d.WithGo = goSample, true
 	} else if sandbox.Find("sh") == "" {
@@ -98,7 +97,7 @@ func NewDemo(o Options, wire string) (*Demo, error) {
 	return d, nil
 }
 
-func (d *Demo) start(o Options, wire string) (err error) {
+func (d *Demo) start(o app.Options, wire string) (err error) {
 	if err = d.write(); err != nil {
 		return fmt.Errorf("writing the sample: %w", err)
 	}
@@ -109,21 +108,21 @@ func (d *Demo) start(o Options, wire string) (err error) {
 	d.URL = d.server.URL()
 	o.Workdir, o.Environ = d.Dir, d.env
 	o.Flags.BaseURL, o.Flags.Model, o.Flags.Dialect = d.URL, "script", "claude"
-	if wire != Wires[0] {
+	if wire != script.Wires[0] {
 		o.Flags.BaseURL, o.Flags.Model = "", "demo/script"
 		o.Flags.Providers = map[string]config.Provider{"demo": {Type: wire, BaseURL: d.URL}}
 	}
 	o.Flags.NoReflexion = true // its task is no task
 	o.Flags.Mode, o.Flags.Allow = string(agent.ModeAcceptEdits), []string{"Bash"}
-	if d.App, err = New(o); err != nil {
+	if d.App, err = app.New(o); err != nil {
 		return errors.Join(err, d.server.Close())
 	}
 	return nil
 }
 
-// demoEnv is the environment of the demo: no key leaves the machine, and the
+// environment is the environment of the demo: no key leaves the machine, and the
 // sample's test needs no network and no settings of the user's modules.
-func demoEnv(environ []string) []string {
+func environment(environ []string) []string {
 	return append(slices.Clone(environ),
 		"ANTHROPIC_API_KEY=demo", "ANTHROPIC_AUTH_TOKEN=", "ANTHROPIC_MODEL=", "DURE_MODEL=",
 		"GOFLAGS=-vet=off", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local", "GO111MODULE=on",
@@ -131,7 +130,7 @@ func demoEnv(environ []string) []string {
 }
 
 func (d *Demo) write() error {
-	root := "demo/" + d.sample.name
+	root := d.sample.name
 	files, err := samples.ReadDir(root)
 	if err != nil {
 		return err
@@ -158,9 +157,9 @@ func (d *Demo) Close() error { return errors.Join(d.App.Close(), d.server.Close(
 // Remove deletes the sample.
 func (d *Demo) Remove() error { return os.RemoveAll(d.Dir) }
 
-// DemoReport is what came of a demo, looked up afterwards and outside the
+// Report is what came of a demo, looked up afterwards and outside the
 // session.
-type DemoReport struct {
+type Report struct {
 	Diff    string // of the file with the mistake; "" = it is as it was
 	Passes  bool
 	Output  string // of the test, when it fails
@@ -171,12 +170,12 @@ type DemoReport struct {
 }
 
 // OK reports whether the demo did what it shows.
-func (r DemoReport) OK() bool {
+func (r Report) OK() bool {
 	return r.Diff != "" && r.Passes && r.Seals.OK && r.Replay.OK
 }
 
 // Report looks at the sample and the log.
-func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
+func (d *Demo) Report(ctx context.Context) (r Report, err error) {
 	after, err := os.ReadFile(filepath.Join(d.Dir, d.sample.file))
 	if err != nil {
 		return r, fmt.Errorf("reading the sample: %w", err)
@@ -201,7 +200,7 @@ func (d *Demo) Report(ctx context.Context) (r DemoReport, err error) {
 
 // runTest runs the sample's test outside the session.
 func (d *Demo) runTest(ctx context.Context) (passes bool, output string, err error) {
-	box := sandbox.New(sandbox.Config{Temp: d.temp()})
+	box := sandbox.New(sandbox.Config{})
 	var out bytes.Buffer
 	const limit = time.Minute
 	exit, err := box.Run(ctx, sandbox.Cmd{Argv: d.sample.command, Dir: d.Dir, Env: d.env, Out: &out, Timeout: limit})

@@ -1,4 +1,4 @@
-package app
+package demo
 
 import (
 	"os"
@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/app"
+	"dure/internal/models/script"
 	"dure/internal/prooftest"
 	"dure/internal/safety/sandbox"
 )
 
 // runDemo plays the demo to the end of its turn and reports on it.
-func runDemo(t *testing.T, wire string, change func(*Demo)) DemoReport {
+func runDemo(t *testing.T, wire string, change func(*Demo)) Report {
 	t.Helper()
 	home, err := os.UserHomeDir() // where the compiler keeps what it has made
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := NewDemo(Options{
+	d, err := New(app.Options{
 		Environ:  append(os.Environ(), "DURE_HOME="+filepath.Join(t.TempDir(), "dure"), "DURE_DURABILITY=os"),
 		UserHome: home, Version: "test",
 	}, wire)
@@ -74,7 +76,7 @@ func need(t *testing.T, program string) {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	need(t, "go")
-	for _, wire := range prooftest.Sample(t, Wires, len(Wires), nil) {
+	for _, wire := range prooftest.Sample(t, script.Wires, len(script.Wires), nil) {
 		t.Run(wire, func(t *testing.T) { testDemo(t, wire) })
 	}
 }
@@ -93,7 +95,7 @@ func testDemo(t *testing.T, wire string) {
 func TestDemoFails(t *testing.T) {
 	t.Parallel()
 	need(t, "go")
-	r := runDemo(t, Wires[0], func(d *Demo) {
+	r := runDemo(t, script.Wires[0], func(d *Demo) {
 		other := []byte("package till\n\nfunc Split(total, n int) []int { return nil }\n")
 		if err := os.WriteFile(filepath.Join(d.Dir, d.sample.file), other, 0o600); err != nil {
 			t.Fatal(err)
@@ -109,7 +111,7 @@ func TestDemoFails(t *testing.T) {
 func TestShellSample(t *testing.T) {
 	t.Parallel()
 	need(t, "sh")
-	d := &Demo{Dir: t.TempDir(), sample: shSample, env: os.Environ(), App: &App{opts: Options{Flags: Flags{Scratch: true}}}}
+	d := &Demo{Dir: t.TempDir(), sample: shSample, env: os.Environ()}
 	if err := d.write(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package app
+// Package eval decides on calls that nobody makes, and guards and shortens texts that are in
+// no session: a line of JSON in, a line out. It runs nothing and starts no goroutines.
+package eval
 
 import (
 	"bufio"
@@ -15,24 +17,18 @@ import (
 	"dure/agent"
 	"dure/internal/kernel/loop"
 	"dure/internal/knowledge/compact"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
-	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
-	"dure/internal/tools/code"
-	"dure/internal/tools/files"
-	"dure/internal/tools/git"
-	"dure/internal/tools/shell"
-	"dure/internal/tools/web"
 )
 
-// EvalCase is a call that is to be decided on, with the rules to go by.
-type EvalCase struct {
+// Case is a call that is to be decided on, with the rules to go by.
+type Case struct {
 	ID    json.RawMessage `json:"id"` // goes back as it came
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	Rules EvalRules       `json:"rules"`
+	Rules Rules           `json:"rules"`
 	Mode  string          `json:"mode"` // "" = default
 
 	Cwd   string   `json:"cwd"` // workspace, current folder and place of the rules; "" = that of the evaluator
@@ -40,15 +36,15 @@ type EvalCase struct {
 	Home  string   `json:"home"` // "" = that of the evaluator
 }
 
-// EvalRules are rules as settings have them.
-type EvalRules struct {
+// Rules are rules as settings have them.
+type Rules struct {
 	Allow []string `json:"allow"`
 	Deny  []string `json:"deny"`
 	Ask   []string `json:"ask"`
 }
 
-// EvalVerdict is what was decided: allow, ask or deny.
-type EvalVerdict struct {
+// Verdict is what was decided: allow, ask or deny.
+type Verdict struct {
 	ID      json.RawMessage `json:"id"`
 	Verdict agent.Verdict   `json:"verdict"`
 	By      string          `json:"by"`
@@ -63,21 +59,24 @@ type Evaluator struct {
 	Dir  string // absolute; the folder of cases that name none
 	Home string // "" = none is known
 
-	places map[string]*evalPlace
+	// Tools returns the built-in tools, of which nothing but their plans is used.
+	Tools func(ws *workspace.Workspace, home string) []agent.Tool
+
+	places map[string]*Place
 }
 
 // The limits of an evaluation.
 const (
-	maxEvalLine   = 16 << 20 // bytes of one case
-	maxEvalPlaces = 64       // that are kept at hand
+	maxLine   = 16 << 20 // bytes of one case
+	maxPlaces = 64       // that are kept at hand
 )
 
-// evalPlace is what cases with one folder have in common.
-type evalPlace struct {
-	ws    *workspace.Workspace
-	extra []string
-	cat   *catalog.Catalog
-	step  *catalog.Step
+// Place is what cases with one folder have in common.
+type Place struct {
+	ws      *workspace.Workspace
+	extra   []string
+	Catalog *catalog.Catalog
+	step    *catalog.Step
 }
 
 // Run decides on the cases of in, one a line, and writes a verdict for each, in
@@ -85,19 +84,19 @@ type evalPlace struct {
 // and writing.
 func (v *Evaluator) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	return eachLine(ctx, in, out, func(line []byte) any {
-		var c EvalCase
+		var c Case
 		if err := json.Unmarshal(line, &c); err != nil {
 			var id struct{ ID json.RawMessage }
 			_ = json.Unmarshal(line, &id) // of what is wrong, the name may be right
-			return EvalVerdict{ID: known(id.ID), Verdict: agent.Deny, By: "input", Reason: "the case cannot be read: " + err.Error()}
+			return Verdict{ID: known(id.ID), Verdict: agent.Deny, By: "input", Reason: "the case cannot be read: " + err.Error()}
 		}
 		return v.Decide(ctx, c)
 	})
 }
 
-// GuardLines guards the texts of in, one a line, and writes what is left of each, in
+// Guard guards the texts of in, one a line, and writes what is left of each, in
 // their order. A line that is none is answered with an error.
-func GuardLines(ctx context.Context, in io.Reader, out io.Writer) error {
+func Guard(ctx context.Context, in io.Reader, out io.Writer) error {
 	return eachLine(ctx, in, out, func(line []byte) any {
 		g, err := guardLine(line)
 		if err != nil {
@@ -107,9 +106,37 @@ func GuardLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	})
 }
 
-// ShortenLines shortens the conversations of in, a case a line, and writes to out what
+// Guarded is a text as it would be shown to a model.
+type Guarded struct {
+	ID       json.RawMessage `json:"id"`
+	Text     string          `json:"text"`
+	Redacted []string        `json:"redacted"` // what was masked, by kind
+	Changed  bool            `json:"changed"`
+}
+
+// guardLine guards one line of JSON: {"id","text","group"}.
+func guardLine(line []byte) (Guarded, error) {
+	var in struct {
+		ID    json.RawMessage `json:"id"`
+		Text  *string         `json:"text"`
+		Group string          `json:"group"`
+	}
+	if err := json.Unmarshal(line, &in); err != nil {
+		return Guarded{ID: known(in.ID)}, fmt.Errorf("reading a text to guard: %w", err)
+	}
+	if in.Text == nil {
+		return Guarded{ID: known(in.ID)}, errors.New("reading a text to guard: there is no text in it")
+	}
+	out, kinds := guard.Eval(*in.Text, in.Group)
+	if kinds == nil {
+		kinds = []string{}
+	}
+	return Guarded{known(in.ID), out, kinds, out != *in.Text}, nil
+}
+
+// Shorten shortens the conversations of in, a case a line, and writes to out what
 // became of each, see [compact.Case] and [compact.Verdict].
-func ShortenLines(ctx context.Context, in io.Reader, out io.Writer) error {
+func Shorten(ctx context.Context, in io.Reader, out io.Writer) error {
 	return eachLine(ctx, in, out, func(line []byte) any { return compact.Evaluate(ctx, line) })
 }
 
@@ -145,7 +172,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
-		if room := maxEvalLine - len(line); room > 0 {
+		if room := maxLine - len(line); room > 0 {
 			line = append(line, part[:min(len(part), room)]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -155,12 +182,12 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 // Decide decides on one case.
-func (v *Evaluator) Decide(ctx context.Context, c EvalCase) EvalVerdict {
+func (v *Evaluator) Decide(ctx context.Context, c Case) Verdict {
 	d, err := v.decide(ctx, c)
 	if err != nil {
 		d = agent.Decision{Verdict: agent.Deny, By: "input", Reason: err.Error()}
 	}
-	return EvalVerdict{ID: known(c.ID), Verdict: d.Verdict, By: d.By, Reason: d.Reason}
+	return Verdict{ID: known(c.ID), Verdict: d.Verdict, By: d.By, Reason: d.Reason}
 }
 
 func known(id json.RawMessage) json.RawMessage {
@@ -172,7 +199,7 @@ func known(id json.RawMessage) json.RawMessage {
 
 // decide takes a case through what every call goes through before it runs. An
 // error is a call that would not have come to the gate.
-func (v *Evaluator) decide(ctx context.Context, c EvalCase) (agent.Decision, error) {
+func (v *Evaluator) decide(ctx context.Context, c Case) (agent.Decision, error) {
 	dir := c.Cwd
 	switch {
 	case dir == "":
@@ -184,11 +211,11 @@ func (v *Evaluator) decide(ctx context.Context, c EvalCase) (agent.Decision, err
 	if home == "" {
 		home = v.Home
 	}
-	place, err := v.place(dir, c.Extra, home)
+	place, err := v.Place(dir, c.Extra, home)
 	if err != nil {
 		return agent.Decision{}, err
 	}
-	prop, err := place.propose(ctx, c, dir)
+	prop, err := place.Propose(ctx, c, dir)
 	if err != nil {
 		return agent.Decision{}, err
 	}
@@ -196,7 +223,7 @@ func (v *Evaluator) decide(ctx context.Context, c EvalCase) (agent.Decision, err
 	if mode == "manual" { // another name for it
 		mode = string(agent.ModeDefault)
 	}
-	cfg := place.config(dir, home)
+	cfg := place.Config(dir, home)
 	cfg.Mode, cfg.Allow, cfg.Deny, cfg.Ask = agent.Mode(mode), c.Rules.Allow, c.Rules.Deny, c.Rules.Ask
 	pol, err := policy.New(cfg)
 	if err != nil {
@@ -205,8 +232,8 @@ func (v *Evaluator) decide(ctx context.Context, c EvalCase) (agent.Decision, err
 	return pol.Decide(prop), nil
 }
 
-// place returns what cases in a folder have in common.
-func (v *Evaluator) place(dir string, extra []string, home string) (*evalPlace, error) {
+// Place returns what cases in a folder have in common.
+func (v *Evaluator) Place(dir string, extra []string, home string) (*Place, error) {
 	key := strings.Join(append([]string{dir, home}, extra...), "\x00")
 	if p, ok := v.places[key]; ok {
 		return p, nil
@@ -225,38 +252,26 @@ func (v *Evaluator) place(dir string, extra []string, home string) (*evalPlace, 
 	if err != nil {
 		return nil, err
 	}
-	p := &evalPlace{ws: ws, extra: abs, cat: catalog.New(catalog.Config{})}
-	for _, t := range planners(ws, home) {
-		if err := p.cat.Register(t, catalog.BuiltIn, ""); err != nil {
+	p := &Place{ws: ws, extra: abs, Catalog: catalog.New(catalog.Config{})}
+	for _, t := range v.Tools(ws, home) {
+		if err := p.Catalog.Register(t, catalog.BuiltIn, ""); err != nil {
 			return nil, err
 		}
 	}
-	p.step = p.cat.Step(nil)
-	if len(v.places) >= maxEvalPlaces || v.places == nil {
-		v.places = map[string]*evalPlace{}
+	p.step = p.Catalog.Step(nil)
+	if len(v.places) >= maxPlaces || v.places == nil {
+		v.places = map[string]*Place{}
 	}
 	v.places[key] = p
 	return p, nil
 }
 
-// config is a policy without rules.
-func (p *evalPlace) config(dir, home string) policy.Config {
+// Config is a policy without rules.
+func (p *Place) Config(dir, home string) policy.Config {
 	return policy.Config{
-		Canonical: p.cat.Canonical, Resolve: p.ws.Resolve, Inside: p.ws.Inside, Key: p.ws.Key,
+		Canonical: p.Catalog.Canonical, Resolve: p.ws.Resolve, Inside: p.ws.Inside, Key: p.ws.Key,
 		Dir: dir, Extra: p.extra, Home: home, PowerShell: runtime.GOOS == "windows",
 	}
-}
-
-// planners returns the built-in tools, of which nothing but their plans is used.
-func planners(ws *workspace.Workspace, home string) []agent.Tool {
-	box := sandbox.New(sandbox.Config{})
-	reads := reader(home, "")
-	list := files.Files{Workspace: ws, Home: home}.Tools()
-	list = append(list, shell.New(shell.Config{Box: box, Reads: reads}).Tools()...)
-	list = append(list, code.New(code.Config{Workspace: ws, Box: box, Reads: reads}).Tools()...)
-	list = append(list, git.New(git.Config{Box: box, Root: ws.Root()}).Tools()...)
-	list = append(list, web.New(web.Config{}).Tools()...)
-	return append(list, new(builtin.Todos).Tool(), builtin.Ask())
 }
 
 // usual are inputs that a case may leave out, because no decision depends on
@@ -267,13 +282,13 @@ var usual = map[string]json.RawMessage{
 	"new_source": json.RawMessage(`""`), "pattern": json.RawMessage(`"*"`), "prompt": json.RawMessage(`"a"`),
 }
 
-// propose plans a call.
-func (p *evalPlace) propose(ctx context.Context, c EvalCase, dir string) (agent.Proposal, error) {
+// Propose plans a call.
+func (p *Place) Propose(ctx context.Context, c Case, dir string) (agent.Proposal, error) {
 	call := agent.Call{ID: "call", Tool: c.Tool, Input: c.Input}
 	if len(call.Input) == 0 {
 		call.Input = json.RawMessage(`{}`)
 	}
-	name, _ := p.cat.Canonical(c.Tool)
+	name, _ := p.Catalog.Canonical(c.Tool)
 	tool, ok := p.step.Lookup(name)
 	if !ok {
 		return foreign(call)

@@ -1,4 +1,4 @@
-package app
+package demo
 
 import (
 	"encoding/json"
@@ -53,5 +53,5 @@ func call(tool string, input any) script.Call {
 
 // Open says how to open the demo's session.
 func (d *Demo) Open() agent.Open {
-	return agent.Open{Workdir: d.Dir, Model: d.cfg.Model, Mode: agent.ModeAcceptEdits, Title: d.text.Say(text.DemoTitle)}
+	return agent.Open{Workdir: d.Dir, Model: d.Config().Model, Mode: agent.ModeAcceptEdits, Title: d.text.Say(text.DemoTitle)}
 }
