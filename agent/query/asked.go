@@ -61,6 +61,8 @@ var (
 
 func users(fields ...string) Access { return Access{Users: append([]string{}, fields...)} }
 
+func local(reason string) Access { return Access{Local: reason} }
+
 // AccessTo returns who may ask the query of a name.
 func AccessTo(name string) Access { return queries[name].access }
 
@@ -82,6 +84,7 @@ var queries = map[string]asked{
 	"files.export":     ask[ExportFiles, ExportedFiles](guarded),
 	"hooks":            ask[ListHooks, HookReport](admins),
 	"hooks.try":        ask[TryHooks, HookTrial](guarded),
+	"keys.change":      ask[ChangeKey, KeyChange](local("keys are kept in the keychain of the person at the machine")),
 	"lessons":          ask[ListLessons, []Lesson](admins),
 	"lessons.add":      ask[AddLesson, Lesson](guarded),
 	"lessons.delete":   ask[DeleteLessons, int](guarded),

@@ -14,11 +14,21 @@ type (
 	}
 
 	// ListProviders asks for []ProviderInfo.
-	ListProviders struct{}
+	ListProviders struct {
+		NoKeys bool `json:"no_keys,omitempty"` // without where their keys come from: nothing is asked for them
+	}
 
 	// CheckModel asks a model for one word and returns a ModelCheck.
 	CheckModel struct {
-		Model string `json:"model,omitempty"` // "" = the one that would be asked
+		Model   string `json:"model,omitempty"`   // "" = the one that would be asked
+		Unasked bool   `json:"unasked,omitempty"` // it is only looked whether it could be asked
+	}
+
+	// ChangeKey keeps the key of a provider, and asks for the KeyChange.
+	ChangeKey struct {
+		Provider string `json:"provider"`
+		Key      string `json:"key,omitempty"`  // "" = it is forgotten
+		File     bool   `json:"file,omitempty"` // not in the keychain
 	}
 
 	// UsageReport asks for a UsageSummary over the logs of all sessions.
@@ -75,6 +85,7 @@ type (
 func (ListModels) Query() string    { return "models" }
 func (ListProviders) Query() string { return "providers" }
 func (CheckModel) Query() string    { return "models.check" }
+func (ChangeKey) Query() string     { return "keys.change" }
 func (UsageReport) Query() string   { return "usage" }
 func (ListDecisions) Query() string { return "decisions" }
 func (VerifyReplay) Query() string  { return "replay.verify" }
@@ -186,6 +197,12 @@ type ProviderInfo struct {
 	Model string `json:"model,omitempty"` // the one to take when none is named
 }
 
+// KeyChange is where a key is kept now, or that one was forgotten.
+type KeyChange struct {
+	Place   string `json:"place,omitempty"` // keychain or file
+	Removed bool   `json:"removed,omitempty"`
+}
+
 // ModelCheck is the outcome of asking a model for one word.
 type ModelCheck struct {
 	Model    string             `json:"model"`
@@ -198,18 +215,6 @@ type ModelCheck struct {
 	Cost     *agent.Money       `json:"cost,omitempty"` // nil = unknown
 	Class    agent.FailureClass `json:"class,omitempty"`
 	Error    string             `json:"error,omitempty"`
-}
-
-// Finding is one line of a diagnosis. Detail and Fix are English; front-ends show
-// it in the user's language by Code and Args.
-type Finding struct {
-	Group  string            `json:"group,omitempty"` // configured, reachable, enforced, programs, machine
-	Name   string            `json:"name"`
-	State  string            `json:"state"` // ok, warn, fail
-	Code   string            `json:"code,omitempty"`
-	Detail string            `json:"detail"`
-	Fix    string            `json:"fix,omitempty"`
-	Args   map[string]string `json:"args,omitempty"` // the names involved
 }
 
 // UsageSummary is what models have used, by day, model, project or session.

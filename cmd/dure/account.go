@@ -85,7 +85,7 @@ func (p *program) login(ctx context.Context, c *cli.CLI, args []string, file, as
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return p.usage(p.text.Say(text.LoginBadKey), p.text.Say(text.FixLoginNoKey, "name", provider.Name))
 	}
-	place, err := p.opened.Login(provider.Name, key, file)
+	r, err := client.Query[query.KeyChange](ctx, c.Client, query.ChangeKey{Provider: provider.Name, Key: key, File: file})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (p *program) login(ctx context.Context, c *cli.CLI, args []string, file, as
 	if rest, ok := strings.CutPrefix(provider.Key, "environment ("); ok {
 		shadow = strings.TrimSuffix(rest, ")")
 	}
-	return c.LoggedIn(provider.Name, string(place), shadow, asJSON)
+	return c.LoggedIn(provider.Name, r.Place, shadow, asJSON)
 }
 
 // logout forgets the key of a provider.
@@ -105,11 +105,11 @@ func (p *program) logout(ctx context.Context, c *cli.CLI, args []string, asJSON 
 	if err != nil {
 		return err
 	}
-	removed, err := p.opened.Forget(provider.Name)
+	r, err := client.Query[query.KeyChange](ctx, c.Client, query.ChangeKey{Provider: provider.Name})
 	if err != nil {
 		return err
 	}
-	return c.LoggedOut(provider.Name, removed, asJSON)
+	return c.LoggedOut(provider.Name, r.Removed, asJSON)
 }
 
 // provider returns the provider that a person names.

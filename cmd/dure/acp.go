@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/acp"
@@ -67,7 +68,10 @@ func (p *program) acpCommand() *cobra.Command {
 func (p *program) acpConfig() acp.Config {
 	return acp.Config{
 		Text: p.text, Version: version, Logger: p.opened.Logger(), Login: []string{"--login"},
-		Ready: func(context.Context) error { return p.opened.Ready() },
+		Ready: func(ctx context.Context) error {
+			_, err := client.Query[query.ModelCheck](ctx, p.opened.Client(), query.CheckModel{Unasked: true})
+			return err
+		},
 		Open: func(f acp.Folder) (acp.Place, error) {
 			if f.Dir == "" {
 				return place(p.opened, p.opened.Client(), func() error { return nil }), nil // it is closed with the program

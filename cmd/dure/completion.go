@@ -202,8 +202,13 @@ func (p *program) modelNames(ctx context.Context) (list []cobra.Completion) {
 	return list
 }
 
-func (p *program) providerNames(context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) { list = a.ProviderNames() })
+func (p *program) providerNames(ctx context.Context) (list []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		all, _ := client.Query[[]query.ProviderInfo](ctx, a.Client(), query.ListProviders{NoKeys: true})
+		for _, one := range all {
+			list = append(list, one.Name)
+		}
+	})
 	return list
 }
 

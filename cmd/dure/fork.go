@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -83,7 +85,7 @@ func (p *program) fork(ctx context.Context, c *cli.CLI, name, workdir string, o 
 		o.Mode = p.opened.Config().Mode
 	}
 	if o.Model != "" { // before any file is touched
-		if err := p.opened.CheckModel(o.Model); err != nil {
+		if _, err := client.Query[query.ModelCheck](ctx, c.Client, query.CheckModel{Model: o.Model, Unasked: true}); err != nil {
 			return err
 		}
 	}

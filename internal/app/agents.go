@@ -196,7 +196,7 @@ func (a *App) childFor(c toolConfig, d swarm.Definition, t swarm.Task) (agent.Ch
 	if strings.EqualFold(t.Model, "inherit") {
 		return child, nil
 	}
-	m, err := a.model(t.Model)
+	m, err := a.models.Model(t.Model)
 	if err != nil {
 		return child, err
 	}
@@ -222,7 +222,7 @@ func (a *App) modelOfType(c toolConfig, d swarm.Definition) (string, error) {
 	if name == "" || strings.EqualFold(name, "inherit") {
 		return "", nil
 	}
-	m, err := a.model(name)
+	m, err := a.models.Model(name)
 	if err != nil {
 		return "", err
 	}
@@ -235,7 +235,7 @@ func (a *App) modelOfType(c toolConfig, d swarm.Definition) (string, error) {
 // mayAsk reports whether a model is served by whom the session's own is, or one that the
 // settings name: what files and models say sends a conversation to nobody else.
 func (a *App) mayAsk(c toolConfig, model string) bool {
-	provider := a.servedBy(model)
+	provider := a.models.ServedBy(model)
 	names := append([]string{a.cfg.Model, a.cfg.SmallModel}, a.cfg.Fallback...)
 	if c.Session.Model != nil {
 		names = append(names, c.Session.Model())
@@ -245,7 +245,7 @@ func (a *App) mayAsk(c toolConfig, model string) bool {
 			names = append(names, *p.Model)
 		}
 	}
-	return slices.ContainsFunc(names, func(n string) bool { return n != "" && a.servedBy(n) == provider })
+	return slices.ContainsFunc(names, func(n string) bool { return n != "" && a.models.ServedBy(n) == provider })
 }
 
 // errElsewhere is a model that may not be asked, see [App.mayAsk].
@@ -376,7 +376,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, 
 // modelFor returns the models of a session: the one that is asked where nobody names
 // another is that of its type.
 func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agent.Model, error) {
-	models := a.modelOf(work.Name)
+	models := a.models.For(work.Name)
 	if as.Name == "" {
 		return models
 	}

@@ -30,8 +30,8 @@ import (
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
-	"dure/internal/models/chat"
 	"dure/internal/models/registry"
+	"dure/internal/models/registry/providers"
 	"dure/internal/safety/guard"
 	"dure/internal/state/archive/audit"
 	"dure/internal/state/archive/imports"
@@ -80,7 +80,7 @@ type Flags struct {
 	Thinking       *int        // tokens that an answer may think for; nil = as the effort has it
 	Elsewhere      bool        // the folder is another one than that which Trust, Skip and Mode were said of
 
-	Providers map[string]config.Provider
+	Providers map[string]registry.Setting
 }
 
 // Budget is what a session may use, see the settings of that name.
@@ -150,7 +150,7 @@ type App struct {
 	permissions permissions
 	patterns    *guard.Patterns // secrets of the user's own, and those that are known
 	secrets     *guard.Known    // of sign-ins
-	models      *registry.Catalog
+	models      *providers.Extension
 	http        *http.Client
 
 	transport *http.Transport // of http; web tools clone it
@@ -185,8 +185,6 @@ type App struct {
 	store   *journal.Local // nil until it is opened
 	reg     *session.Registry
 	queues  *session.Lanes
-	served  map[string]agent.Model // by name
-	found   *[]chat.Found          // servers on this machine, once they have been looked for
 	readers map[string]*mentions   // of the sessions that are open, by ID
 	reach   map[string]agent.Reach // of the sessions that are open, by ID
 
@@ -235,8 +233,8 @@ func New(o Options) (*App, error) {
 	a := &App{
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
 		permissions: permissions{src: src, flags: o.Flags, stamp: stamp, cfg: cfg, files: files},
-		models:      registry.New(cfg.Models), served: map[string]agent.Model{}, readers: map[string]*mentions{},
-		http: &http.Client{Transport: t}, transport: t,
+		readers:     map[string]*mentions{},
+		http:        &http.Client{Transport: t}, transport: t,
 	}
 	if o.Flags.Agents != "" {
 		if a.agents, err = swarm.ParseNamed(o.Flags.Agents); err != nil {
@@ -249,13 +247,15 @@ func New(o Options) (*App, error) {
 	if o.Keychain {
 		a.ring = keys.System()
 	}
+	a.models = a.newModels()
 	if err := a.ownChoices(src); err != nil {
 		return nil, err
 	}
+	a.borrowedModel()
+	a.models = a.newModels()
 	if err := a.extend(); err != nil {
 		return nil, err
 	}
-	a.borrowedModel()
 	a.boundTelemetry()
 	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
 	a.shared = sync.OnceValue(func() client.Transport { return client.Share(wire{a}) })

@@ -56,7 +56,7 @@ func (a *App) archives() []plug.Extension {
 				Dialect: a.cfg.Dialect, Profile: a.cfg.Profile, Lane: "main", Version: a.opts.Version, Host: host, PID: os.Getpid(),
 			}
 		},
-		Canonical: canonical, Known: func(model string) bool { _, err := a.info(model); return err == nil },
+		Canonical: canonical, Known: func(model string) bool { _, err := a.models.Info(model); return err == nil },
 		Redact: redact, Mask: guard.MaskJSON, Forget: a.removal.Forget, Logger: a.opts.Logger,
 	})
 	return []plug.Extension{

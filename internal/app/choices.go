@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
+	"dure/internal/models/registry/providers"
 )
 
 // byRepository reports whether the files of the project gave a value.
@@ -60,7 +61,7 @@ func (a *App) ownChoices(src config.Sources) error {
 	}
 	may := a.chosen(own)
 	for _, key := range list {
-		if slices.ContainsFunc(modelsIn(a.cfg, key), func(m string) bool { return !may(a.servedBy(m)) }) {
+		if slices.ContainsFunc(modelsIn(a.cfg, key), func(m string) bool { return !may(a.models.ServedBy(m)) }) {
 			a.take(own, key)
 		}
 	}
@@ -73,8 +74,8 @@ func (a *App) borrowedModel() {
 	if !slices.Contains(a.cfg.Borrowed, a.cfg.Origins["model"].Where) {
 		return
 	}
-	if p, ok := a.provider(a.servedBy(a.cfg.Model)); ok {
-		if _, err := a.keyed(p); p.Local || err == nil {
+	if p, ok := a.models.Find(a.models.ServedBy(a.cfg.Model)); ok {
+		if _, err := a.models.Key(p); p.Local || err == nil {
 			return
 		}
 	}
@@ -107,7 +108,7 @@ func (a *App) chosen(own config.Config) func(provider string) bool {
 	}
 	var list []string
 	for _, name := range names {
-		list = append(list, a.servedBy(name))
+		list = append(list, a.models.ServedBy(name))
 	}
 	if own.Origins["model"].BuiltIn() && own.BaseURL == "" {
 		p, ok := a.firstKeyed()
@@ -123,30 +124,13 @@ func (a *App) chosen(own config.Config) func(provider string) bool {
 }
 
 // firstKeyed is the first provider elsewhere that there is a key for.
-func (a *App) firstKeyed() (provider, bool) {
-	for _, p := range a.providers() {
-		if _, err := a.keyed(p); !p.Local && err == nil {
+func (a *App) firstKeyed() (providers.Provider, bool) {
+	for _, p := range a.models.All() {
+		if _, err := a.models.Key(p); !p.Local && err == nil {
 			return p, true
 		}
 	}
-	return provider{}, false
-}
-
-// servedBy returns the name of the provider whom a model is asked from; "" = it is
-// looked for on this machine.
-func (a *App) servedBy(model string) string {
-	if info, ok := a.models.Lookup(model); ok {
-		return info.Provider
-	}
-	if prefix, _, ok := strings.Cut(model, "/"); ok {
-		if p, ok := a.provider(prefix); ok {
-			return p.Name
-		}
-	}
-	if a.cfg.BaseURL != "" {
-		return "anthropic"
-	}
-	return ""
+	return providers.Provider{}, false
 }
 
 // take takes a setting from own settings, and says so.

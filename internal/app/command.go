@@ -1,11 +1,8 @@
 package app
 
 import (
-	"errors"
 	"slices"
 
-	"dure/agent"
-	"dure/internal/base/keys"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -36,25 +33,4 @@ func (a *App) ToolNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// ProviderNames returns the names of the providers.
-func (a *App) ProviderNames() []string {
-	var names []string
-	for _, p := range a.providers() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// Forget forgets the key of a provider, and reports whether there was one.
-func (a *App) Forget(name string) (removed bool, err error) {
-	err = a.Logout(name)
-	switch {
-	case errors.Is(err, keys.ErrNone):
-		return false, nil
-	case err != nil && agent.ProblemOf(err) == nil:
-		return false, a.keysProblem(err)
-	}
-	return err == nil, err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/base/keys"
 	"dure/internal/frontend/text"
 	"dure/internal/safety/trust"
@@ -37,8 +38,12 @@ func diagnosed(t *testing.T, settings string, ring keys.Ring, environ ...string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })
-	a.ring = ring
-	return a.diagnose(t.Context())
+	a.models.Config.Keys.Ring = ring
+	list, err := client.Query[[]query.Finding](t.Context(), a.Client(), query.Diagnose{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 func codes(list []query.Finding, state string) (found []string) {
@@ -109,7 +114,7 @@ func TestDiagnose(t *testing.T) {
 			if s := fmt.Sprint(f.Detail, f.Fix, f.Args["proxy"], detail, fix); strings.Contains(s, "sk-secret") || strings.Contains(s, "{") {
 				t.Errorf("%s: %s", tt.name, s)
 			}
-			if f.State == bad && f.Fix == "" {
+			if f.State == query.Bad && f.Fix == "" {
 				t.Errorf("%s: %s fails, and nothing says what to do", tt.name, f.Name)
 			}
 		}
@@ -126,9 +131,9 @@ func TestDiagnoseTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		d := &diagnosis{app: a}
-		d.trust()
-		return d.list[0].Code + " " + d.list[0].Args["list"]
+		var l query.Findings
+		a.findTrust(&l)
+		return l.List[0].Code + " " + l.List[0].Args["list"]
 	}
 	put := func(text string) {
 		if err := os.MkdirAll(filepath.Join(dir, ".dure"), 0o700); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
+	"dure/internal/base/hosts"
 	"dure/internal/base/near"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/policy"
@@ -24,7 +25,7 @@ func (a *App) CheckFlags() error {
 			if name = strings.TrimSpace(name); name == "" {
 				continue
 			}
-			if _, err := a.info(name); err != nil {
+			if _, err := a.models.Info(name); err != nil {
 				return err
 			}
 		}
@@ -137,7 +138,7 @@ func flagProblem(what, fix string) error {
 func noteKey(cfg *config.Config, environ []string) {
 	name, _, _ := strings.Cut(cfg.Model, "/")
 	set, ok := cfg.Providers[name]
-	if ok && set.KeyEnv != "" && loopback(set.BaseURL) && slices.Contains(environ, set.KeyEnv+"=") {
+	if ok && set.KeyEnv != "" && hosts.Here(set.BaseURL) && slices.Contains(environ, set.KeyEnv+"=") {
 		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Text: fmt.Sprintf("providers.%s.keyEnv names the variable %s, which is empty", name, set.KeyEnv)})
 	}
 }

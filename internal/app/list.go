@@ -11,6 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
+	"dure/internal/frontend/doctor"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/instruct"
@@ -18,6 +19,7 @@ import (
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/sandbox/machine"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
@@ -39,7 +41,7 @@ func (a *App) extend() error {
 	})
 	a.compact = a.compactions()
 	a.memory = instruct.New(instruct.Config{
-		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Home: a.cfg.Home, Workdir: a.opts.Workdir,
+		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
 		Main: a.projectOf, Project: a.project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
@@ -51,7 +53,11 @@ func (a *App) extend() error {
 	a.hooks = a.newHooks()
 	a.answers = map[string]plug.Answer{}
 	a.schedules = a.newSchedules()
-	for _, x := range slices.Concat([]plug.Extension{a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks}, a.archives(), a.opts.More) {
+	all := slices.Concat([]plug.Extension{
+		a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks, a.models, &machine.Extension{Data: a.cfg.Data, Servers: languageServers()}, checks{App: a},
+	}, a.archives(), a.opts.More)
+	all = append(all, doctor.New(all))
+	for _, x := range all {
 		if x, ok := x.(plug.Answerer); ok {
 			for _, one := range x.Answers() {
 				name := one.Query.Query()

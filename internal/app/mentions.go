@@ -403,7 +403,7 @@ func oneLine(s string, n int) string {
 // media makes blocks of the pictures and documents among attachments, or says in them
 // why not. Of documents that the model does not take it returns the text.
 func (m *mentions) media(ctx context.Context, found []mention.Attachment) (text string, blocks []agent.Block) {
-	info, err := m.app.info(m.model())
+	info, err := m.app.models.Info(m.model())
 	if err != nil {
 		info = agent.ModelInfo{}
 	}

@@ -216,7 +216,7 @@ func (a *App) RemovePlugin(name string, keepData bool) (PluginInstalled, error) 
 			continue
 		}
 		if err := a.keys().Delete(plugins.Loaded{ID: in.ID}.SecretName(c.Name)); err != nil && !errors.Is(err, keys.ErrNone) {
-			return in, a.keysProblem(err)
+			return in, a.keys().Problem(err)
 		}
 	}
 	if in, err = s.Remove(in.ID, keepData); err != nil {
@@ -368,11 +368,11 @@ func (a *App) tellPlugin(ctx context.Context, name, key string, value *string) e
 	switch {
 	case o.Sensitive && value == nil:
 		if err := a.keys().Delete(l.SecretName(key)); err != nil && !errors.Is(err, keys.ErrNone) {
-			return a.keysProblem(err)
+			return a.keys().Problem(err)
 		}
 	case o.Sensitive:
 		if _, err := a.keys().Set(l.SecretName(key), *value); err != nil {
-			return a.keysProblem(err)
+			return a.keys().Problem(err)
 		}
 	case beside:
 		_, err := a.changeSettings(ctx, string(config.User), "pluginConfigs."+l.ID, func(t *jsonc.Text) ([]byte, error) {

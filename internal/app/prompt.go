@@ -55,7 +55,7 @@ func (a *App) workOf(b plug.Session) (config.Work, error) {
 		w, _ = a.cfg.Work(a.cfg.Profile) // it is not worked with
 		w.Name = name
 	}
-	m, err := a.modelOf(name)(b.Open.Model)
+	m, err := a.models.For(name)(b.Open.Model)
 	switch {
 	case err == nil:
 		w.Model = m.Info().ID
@@ -244,7 +244,7 @@ func (a *App) composer(s setting) (func(opened time.Time) (prompt.Prompt, error)
 	}
 	info := agent.ModelInfo{}
 	if s.work.Model != "" {
-		if info, err = a.info(s.work.Model); err != nil {
+		if info, err = a.models.Info(s.work.Model); err != nil {
 			return nil, err
 		}
 		info.ID = s.work.Model
@@ -306,10 +306,10 @@ func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 	}
 	s := setting{work: w, dir: cmp.Or(q.Workdir, a.opts.Workdir)}
 	if s.work.Model = q.Model; q.Model == "" {
-		s.work.Model, _ = a.usual(w.Name) // without a key there is none
+		s.work.Model, _ = a.models.Usual(w.Name) // without a key there is none
 	}
 	if s.work.Model != "" {
-		info, err := a.info(s.work.Model)
+		info, err := a.models.Info(s.work.Model)
 		if err != nil {
 			return query.PromptReport{}, err
 		}
@@ -367,7 +367,7 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog
 
 // promptTools are the tools of a step as the model is told of them.
 func (a *App) promptTools(step *catalog.Step, model string) (list []query.PromptTool) {
-	info, _ := a.info(model)
+	info, _ := a.models.Info(model)
 	est, names := compact.NewEstimator(info.Provider), step.Names()
 	for _, s := range step.Specs() {
 		name := cmp.Or(names[s.Name], s.Name)

@@ -14,12 +14,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return one.Do(ctx, q)
 	}
 	switch q := q.(type) {
-	case query.ListModels:
-		return a.listModels(ctx, q), nil
-	case query.ListProviders:
-		return a.listProviders()
-	case query.CheckModel:
-		return a.checkModel(ctx, q.Model)
 	case query.ListPlugins:
 		return a.ListPlugins(q.Workdir)
 	case query.ListTools:
@@ -46,8 +40,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 			return nil, err
 		}
 		return append([]string{}, m.complete(ctx, q)...), nil
-	case query.Diagnose:
-		return a.diagnose(ctx), nil
 	}
 	if v, ok, err := a.typables(ctx, q); ok {
 		return v, err
@@ -94,34 +86,6 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 		return v, true, err
 	}
 	return nil, false, nil
-}
-
-func (a *App) listModels(ctx context.Context, q query.ListModels) []agent.ModelInfo {
-	list := a.models.All()
-	if q.Local {
-		list = append(list, a.localModels(ctx)...)
-	}
-	return list
-}
-
-// usualProvider is the provider of the model that would be asked now.
-func (a *App) usualProvider() (provider, agent.ModelInfo, error) {
-	name, err := a.usual(a.cfg.Profile)
-	if err != nil {
-		return provider{}, agent.ModelInfo{}, err
-	}
-	info, err := a.info(name)
-	if err != nil {
-		return provider{}, info, err
-	}
-	p, ok := a.provider(info.Provider)
-	if !ok {
-		return p, info, &agent.Problem{
-			Code: agent.ProblemSettings, Message: fmt.Sprintf("the model %s is served by %q, which is no provider", info.ID, info.Provider),
-			Fix: "add it to \"providers\" in your settings, with its type and baseUrl",
-		}
-	}
-	return p, info, nil
 }
 
 // getenv looks a variable up in an environment; the last one of a name counts.

@@ -188,7 +188,7 @@ func (a *App) serversIn(workdir string) ([]servers.Known, []servers.Fault) {
 // resolveServers says which servers of some sources are used.
 func (a *App) resolveServers(s *serverSources, choices servers.Choices, workdir string) []servers.Known {
 	keys := map[string]bool{}
-	for _, p := range a.providers() {
+	for _, p := range a.models.All() {
 		for _, name := range p.Keys {
 			keys[name] = true
 		}

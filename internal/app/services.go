@@ -22,7 +22,7 @@ func (a *App) serve(b *plug.Session, work agent.Profile, kind string, d *decider
 	b.Hidden = func(path string) bool { return d.pol.DeniesRead(path) }
 	if model, ask := b.Model, b.Reach.Ask; !a.cfg.NoAI {
 		b.AskSmall = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
-			q.Model = a.small(model())
+			q.Model = a.models.SmallFor(model())
 			return ask(ctx, q)
 		}
 	}
@@ -59,7 +59,7 @@ func (a *App) compactions() compact.Sessions {
 		Options: compact.Options{Strategy: c.Strategy, Threshold: c.Threshold, Recent: c.Recent},
 		Off:     !c.Auto, Noted: !a.cfg.NoTaskState, Recall: catalog.Dialect(a.cfg.Dialect).Name(recallTool),
 		Reads: func(model string) int {
-			info, err := a.info(a.small(model))
+			info, err := a.models.Info(a.models.SmallFor(model))
 			if err != nil {
 				return 0
 			}

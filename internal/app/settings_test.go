@@ -263,7 +263,7 @@ func TestBorrowedModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.usual("code")
+		got, err := a.models.Usual("code")
 		if err != nil || (got == tt.theirs || strings.HasPrefix(got, "opus")) != (tt.want != "") {
 			t.Errorf("%s with %s: %s, %v", tt.theirs, tt.key, got, err)
 		}

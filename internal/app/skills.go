@@ -59,8 +59,8 @@ func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Pol
 	return use.New(use.Config{
 		Set: a.skillsOf(b, workdir), Workdir: workdir, Root: root, Korean: a.cfg.Language == "ko", Effort: a.cfg.Effort, NoShell: ext.NoSkillShell,
 		Budget: ext.SkillBudget, Longest: ext.SkillText, Logger: a.opts.Logger,
-		Model:  a.modelOf(profile),
-		Window: func() int { info, _ := a.info(b.Model()); return info.Window }, // without, the usual one
+		Model:  a.models.For(profile),
+		Window: func() int { info, _ := a.models.Info(b.Model()); return info.Window }, // without, the usual one
 		MayAsk: func(model string) error {
 			if a.mayAsk(toolConfig{Session: b}, model) {
 				return nil

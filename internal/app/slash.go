@@ -116,7 +116,7 @@ func (a *App) listCommands(q query.ListCommands) []query.CommandInfo {
 	all := commands.List(text.For(q.Language).Command)
 	for i := range all {
 		if all[i].Name == "model" {
-			for _, m := range a.models.All() {
+			for _, m := range a.models.Models.All() {
 				all[i].Values = append(all[i].Values, m.ID)
 			}
 		}

@@ -185,7 +185,7 @@ func target(c *config.Collector) *telemetry.Target {
 
 // providerOf is who serves a model.
 func (a *App) providerOf(model string) string {
-	info, err := a.info(model)
+	info, err := a.models.Info(model)
 	if err != nil {
 		return ""
 	}

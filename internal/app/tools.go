@@ -139,7 +139,7 @@ func (s toolSet) close() {
 // settings, and without the keys of all providers and what settings name.
 func (a *App) commandEnv() []string {
 	scrub := append(slices.Clone(a.cfg.ScrubEnv), "OTEL_*") // where we report to is nobody else's, and may hold keys
-	for _, p := range a.providers() {
+	for _, p := range a.models.All() {
 		scrub = append(scrub, p.Keys...)
 	}
 	env := slices.Clone(a.opts.Environ)
@@ -160,7 +160,7 @@ func (a *App) web(c toolConfig) (*web.Web, error) {
 	}
 	if !a.cfg.NoAI {
 		cfg.Ask = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
-			q.Model = a.small(c.Model()) // a page is for nobody but the session's provider
+			q.Model = a.models.SmallFor(c.Model()) // a page is for nobody but the session's provider
 			return c.Reach.Ask(ctx, q)
 		}
 	}

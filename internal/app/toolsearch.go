@@ -26,7 +26,7 @@ const (
 func (a *App) offers(cat *catalog.Catalog, work config.Work, b plug.Session) (step func() *catalog.Step, who *role) {
 	d := catalog.Deferral{On: a.cfg.ToolSearch >= 0}
 	window := usualWindow
-	if info, err := a.info(work.Model); err == nil && info.Window > 0 {
+	if info, err := a.models.Info(work.Model); err == nil && info.Window > 0 {
 		window = info.Window
 	}
 	d.Room = window / 100 * a.cfg.ToolSearch * tokenBytes

@@ -131,7 +131,7 @@ func find(ctx context.Context, reach agent.Reach, q query.SearchWeb, w *query.We
 func (a *App) sumUp(ctx context.Context, reach agent.Reach, model string, w *query.WebAnswer) error {
 	language := map[string]string{"ko": "Korean"}[a.cfg.Language]
 	answer, err := reach.Ask(ctx, agent.Question{
-		Purpose: "find", Model: a.small(model), System: launch.AboutResults, MaxTokens: findTokens,
+		Purpose: "find", Model: a.models.SmallFor(model), System: launch.AboutResults, MaxTokens: findTokens,
 		Messages: []agent.Message{agent.UserText(launch.Results(w.Query, cmp.Or(language, "that of the question"), w.Results))},
 	})
 	if err != nil {

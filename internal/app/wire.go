@@ -49,8 +49,7 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 		return w.query(ctx, q)
 	}
 	switch q.(type) {
-	case query.ListModels, query.ListProviders, query.CheckModel, query.Diagnose, query.PromptPreview,
-		query.ListSkills, query.ListCommands, query.ReadCommand,
+	case query.PromptPreview, query.ListSkills, query.ListCommands, query.ReadCommand,
 		query.Calculate, query.FindEmoji, query.ListSnippets, query.FillSnippet, query.ListLinks, query.FillLink,
 		query.FindFiles, query.DescribeSystem, query.ListPalette:
 		return w.query(ctx, q)

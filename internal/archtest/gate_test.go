@@ -77,6 +77,7 @@ var ours = map[string]string{
 	"dure/internal/extend/mcp":              "connects to servers that somebody has said yes to; what their tools do passes the gate",
 	"dure/internal/base/cron/tab":           "keeps what its user has scheduled, with the user's own data",
 	"dure/internal/extend/inbound":          "takes requests, and makes none",
+	"dure/internal/models/registry":         "looks whether a model's server answers, in a diagnosis that its user asks for",
 	"dure/internal/models/chat":             "looks for model servers on this machine",
 	"dure/internal/frontend/telemetry":      "tells collectors that its user, or the administrator, has named",
 	"dure/internal/safety/sandbox":          "confines, watches and ends processes; starting one is an effect by itself",

@@ -31,7 +31,7 @@ const Vocabulary = "agent"
 var Layers = []Layer{
 	{Paths: []string{"agent", "client"}, May: []string{"agent/query"}},
 	{Paths: []string{"internal/base"}},
-	{Paths: []string{"internal/kernel/plug"}}, // the contract of capabilities, which lie below the kernel
+	{Paths: []string{"internal/kernel/plug"}, May: []string{"agent/query"}}, // the contract of capabilities, which lie below the kernel
 	{Paths: []string{"internal/safety"}, May: []string{"internal/base", "internal/kernel/plug"}},
 	{Paths: []string{"internal/state"}, May: []string{
 		"internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug", "agent/query",
@@ -39,7 +39,7 @@ var Layers = []Layer{
 	{Paths: []string{"internal/kernel"}, May: []string{
 		"internal/state/journal", "internal/state/transcript", "internal/state/plan", "client", "internal/kernel/plug",
 	}},
-	{Paths: []string{"internal/models"}, May: []string{"internal/base", "internal/kernel/plug"}},
+	{Paths: []string{"internal/models"}, May: []string{"internal/base", "internal/kernel/plug", "agent/query"}},
 	{Paths: []string{"internal/tools"}, May: []string{
 		"internal/state/hunks", "internal/state/plan", "internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug",
 	}},

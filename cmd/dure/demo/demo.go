@@ -22,8 +22,8 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
-	"dure/internal/app/config"
 	"dure/internal/frontend/text"
+	"dure/internal/models/registry"
 	"dure/internal/models/script"
 	"dure/internal/safety/sandbox"
 )
@@ -110,7 +110,7 @@ func (d *Demo) start(o app.Options, wire string) (err error) {
 	o.Flags.BaseURL, o.Flags.Model, o.Flags.Dialect = d.URL, "script", "claude"
 	if wire != script.Wires[0] {
 		o.Flags.BaseURL, o.Flags.Model = "", "demo/script"
-		o.Flags.Providers = map[string]config.Provider{"demo": {Type: wire, BaseURL: d.URL}}
+		o.Flags.Providers = map[string]registry.Setting{"demo": {Type: wire, BaseURL: d.URL}}
 	}
 	o.Flags.NoReflexion = true // its task is no task
 	o.Flags.Mode, o.Flags.Allow = string(agent.ModeAcceptEdits), []string{"Bash"}

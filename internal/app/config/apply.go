@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/models/registry"
 )
 
 // apply lays what a layer says over what the layers before it said.
@@ -54,7 +55,7 @@ var modes = []string{
 
 // providers applies what is said of endpoints that serve models.
 func (l *loader) providers(e entry) error {
-	var all map[string]Provider
+	var all map[string]registry.Setting
 	if _, err := e.decode(&all); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (l *loader) providers(e entry) error {
 			return l.invalid(e.ly, key+".type", p.Type, strings.Join(protocols, ", "))
 		}
 		if l.cfg.Providers == nil {
-			l.cfg.Providers = map[string]Provider{}
+			l.cfg.Providers = map[string]registry.Setting{}
 		}
 		l.set(e.ly, key, false)
 		l.cfg.Providers[name] = p

@@ -20,6 +20,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
+	"dure/internal/models/registry"
 )
 
 // Sources is where settings come from.
@@ -78,20 +79,20 @@ type Config struct {
 	Allow      []Rule
 	Deny       []Rule
 	Ask        []Rule
-	AddDirs    []string            // absolute
-	SafeVars   []string            // assignments before a command that allow rules match past, beside the usual ones
-	MaxSteps   int                 // of a turn; 0 = no limit
-	Dialect    string              // claude or dure
-	Durability string              // barrier, always or os
-	Notify     string              // how a user who is away is told: off, bell, terminal or system
-	Language   string              // en or ko
-	Providers  map[string]Provider // the user's own, and changes to the known ones
-	Models     []agent.ModelInfo   // entries beyond the catalog's own
-	Fallback   []string            // models to ask when the first has failed for good
-	Effort     string              // how much a model thinks: low, medium or high; "" = as it does by itself
-	ToolSearch int                 // percent of the window that listed tools of others may take up; -1 = all are listed
-	SmallModel string              // for digests and the like; "" = a small one of the same provider
-	Profile    string              // kind of work: chat, cowork, code, finance, or one of the user's own
+	AddDirs    []string                    // absolute
+	SafeVars   []string                    // assignments before a command that allow rules match past, beside the usual ones
+	MaxSteps   int                         // of a turn; 0 = no limit
+	Dialect    string                      // claude or dure
+	Durability string                      // barrier, always or os
+	Notify     string                      // how a user who is away is told: off, bell, terminal or system
+	Language   string                      // en or ko
+	Providers  map[string]registry.Setting // the user's own, and changes to the known ones
+	Models     []agent.ModelInfo           // entries beyond the catalog's own
+	Fallback   []string                    // models to ask when the first has failed for good
+	Effort     string                      // how much a model thinks: low, medium or high; "" = as it does by itself
+	ToolSearch int                         // percent of the window that listed tools of others may take up; -1 = all are listed
+	SmallModel string                      // for digests and the like; "" = a small one of the same provider
+	Profile    string                      // kind of work: chat, cowork, code, finance, or one of the user's own
 	Profiles   map[string]Profile
 	NoAI       bool // no model is asked, and no tool offered that needs one
 	Network    Network
@@ -207,15 +208,6 @@ type Limits struct {
 	Header  time.Duration // until an answer begins; 0 = built in
 	Idle    time.Duration // without a byte of an answer; 0 = built in
 	Ping    time.Duration // while only pings arrive; 0 = built in
-}
-
-// Provider is an endpoint that serves models.
-type Provider struct {
-	Type    string            `json:"type,omitempty"` // the protocol: anthropic, chat, responses or gemini
-	BaseURL string            `json:"baseUrl,omitempty"`
-	KeyEnv  string            `json:"keyEnv,omitempty"` // variable that holds the key
-	Headers map[string]string `json:"headers,omitempty"`
-	Model   string            `json:"model,omitempty"` // the one to take when none is named
 }
 
 // Layer names one source of settings.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/models/registry"
 )
 
 // machine is a file system and an environment.
@@ -153,7 +154,7 @@ func TestWholeFile(t *testing.T) {
 		AddDirs:  []string{"/home/u/notes", "/other"},
 		MaxSteps: 40, Dialect: "dure", Durability: "os", Notify: "off", Language: "ko",
 		Mirror:    MirrorSDK,
-		Providers: map[string]Provider{"here": {Type: "anthropic", BaseURL: "http://localhost:1", KeyEnv: "HERE_KEY"}},
+		Providers: map[string]registry.Setting{"here": {Type: "anthropic", BaseURL: "http://localhost:1", KeyEnv: "HERE_KEY"}},
 		Models:    []agent.ModelInfo{{ID: "tiny", Provider: "here", Window: 8000, MaxOut: 1000}},
 		ScrubEnv:  []string{"HERE_KEY", "TOKEN_*", "SECRET"},
 		Profile:   "code", Network: Network{Mode: External}, Trust: TrustAsk,

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"dure/agent"
 )
 
 const (
@@ -76,6 +78,14 @@ func (system) Delete(user string) error {
 		return err
 	}
 	return nil
+}
+
+// Problem says what a person does about an error of the store.
+func (s Store) Problem(err error) error {
+	return &agent.Problem{
+		Code: agent.ProblemKeys, Message: err.Error(), Err: err, Fix: "mend or remove " + s.Path + ", then store the key again: dure login",
+		Args: map[string]string{"path": s.Path, "error": err.Error()},
+	}
 }
 
 // Get returns the key of a provider and where it is. The file is looked at

@@ -4,10 +4,17 @@ import (
 	"context"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // An Answerer is an extension that answers queries.
 type Answerer interface{ Answers() []Answer }
+
+// A Doctor is an extension that looks for a diagnosis at what a run needs of it. The texts of
+// a finding follow from its code.
+type Doctor interface {
+	Findings(context.Context) []query.Finding
+}
 
 // Answer answers the queries of one type.
 type Answer struct {

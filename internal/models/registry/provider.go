@@ -23,6 +23,15 @@ type Provider struct {
 	Small string   `json:"small,omitempty"` // for digests and the like
 }
 
+// Setting is an endpoint that serves models.
+type Setting struct {
+	Type    string            `json:"type,omitempty"` // the protocol: anthropic, chat, responses or gemini
+	BaseURL string            `json:"baseUrl,omitempty"`
+	KeyEnv  string            `json:"keyEnv,omitempty"` // variable that holds the key
+	Headers map[string]string `json:"headers,omitempty"`
+	Model   string            `json:"model,omitempty"` // the one to take when none is named
+}
+
 var providers = sync.OnceValue(func() []Provider {
 	var list []Provider
 	if err := json.Unmarshal(endpoints, &list); err != nil {

@@ -19,6 +19,7 @@ type Config struct {
 	Files memory.Config
 
 	Off     bool   // no instruction files are read
+	Where   string // the setting that says so is set
 	Home    string // the user's folder of the program, with notes for all projects
 	Workdir string // the folder of queries that name none
 

@@ -26,6 +26,29 @@ func (x *Extension) Report(q query.ListMemory) query.MemoryReport {
 	return x.report(in, q)
 }
 
+// Findings says for a diagnosis which instruction files a model gets in the usual folder.
+func (x *Extension) Findings(context.Context) []query.Finding {
+	l, r, active := query.Findings{Group: query.Configured}, x.Report(query.ListMemory{}), 0
+	for _, f := range r.Files {
+		if f.State == string(memory.Active) {
+			active++
+		}
+	}
+	switch {
+	case r.Off:
+		l.Add("memory", query.Good, "memory.off", "where", x.cfg.Where)
+	case active == 0:
+		l.Add("memory", query.Good, "memory.none", "path", filepath.Join(r.Root, "AGENTS.md"))
+	default:
+		l.Add("memory", query.Good, "memory.ok", "n", strconv.Itoa(active), "chars", strconv.Itoa(r.Chars))
+	}
+	for _, f := range r.Findings {
+		f.Group, f.Name = query.Configured, "memory"
+		l.List = append(l.List, f)
+	}
+	return l.List
+}
+
 func (x *Extension) report(in *instructions, q query.ListMemory) query.MemoryReport {
 	in.mu.Lock()
 	defer in.mu.Unlock()

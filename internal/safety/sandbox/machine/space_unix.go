@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package machine
 
 import "golang.org/x/sys/unix"
 
