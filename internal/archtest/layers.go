@@ -32,7 +32,7 @@ var Layers = []Layer{
 	{Paths: []string{"agent", "client"}, May: []string{"agent/query"}},
 	{Paths: []string{"internal/base"}},
 	{Paths: []string{"internal/kernel/plug"}, May: []string{"agent/query"}}, // the contract of capabilities, which lie below the kernel
-	{Paths: []string{"internal/safety"}, May: []string{"internal/base", "internal/kernel/plug"}},
+	{Paths: []string{"internal/safety"}, May: []string{"internal/base", "internal/kernel/plug", "agent/query"}},
 	{Paths: []string{"internal/state"}, May: []string{
 		"internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
