@@ -101,6 +101,13 @@ var queries = map[string]asked{
 	"notes.delete":     ask[DeleteNotes, []AgentNotes](guarded),
 	"palette":          ask[ListPalette, []PaletteEntry](admins),
 	"plugins":          ask[ListPlugins, []PluginInfo](admins),
+	"plugins.change":   ask[ChangePlugin, PluginChanged](guarded),
+	"plugins.market":   ask[ReadMarketplace, PluginMarketplace](admins),
+	"plugins.markets":  ask[ListMarketplaces, []PluginMarket](admins),
+	"plugins.options":  ask[ReadPluginOptions, PluginOptions](admins),
+	"plugins.prepare":  ask[PreparePlugin, PreparedPlugin](guarded),
+	"plugins.set":      ask[SetPlugin, string](guarded),
+	"plugins.validate": ask[ValidatePlugin, PluginCheck](guarded),
 	"prompt":           ask[PromptPreview, PromptReport](admins),
 	"prompts.complete": ask[CompletePrompt, PromptValues](users("Session", "Text")),
 	"providers":        ask[ListProviders, []ProviderInfo](admins),
@@ -136,7 +143,9 @@ var queries = map[string]asked{
 	"verify":           ask[agent.VerifySeals, agent.SealReport](users("Session")),
 	"web.search":       ask[SearchWeb, WebAnswer](admins),
 
-	"decisions.explain": ask[ExplainDecision, ExplainedDecision](admins),
+	"decisions.explain":      ask[ExplainDecision, ExplainedDecision](admins),
+	"plugins.markets.change": ask[ChangeMarketplace, []PluginMarket](guarded),
+
 	"mentions.complete": ask[CompleteMention, []string](users("Session", "Typed", "Limit")),
 }
 

@@ -119,5 +119,5 @@ func (p *program) noted(a *app.App, dir string) []agent.Note {
 	if left := a.Left(); len(left) > 0 {
 		first = []agent.Note{{Level: "warn", Text: p.text.Say(text.TrustLeft, "path", text.OneLine(dir), "list", text.OneLine(strings.Join(left, ", ")))}}
 	}
-	return slices.Concat(first, a.Config().Notes, a.PluginNotes(), a.ServerNotes())
+	return append(first, a.Notes()...)
 }

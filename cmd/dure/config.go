@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -337,14 +338,14 @@ func (p *program) whether(counts bool, why, by string, left []string) string {
 }
 
 // changed says what a change has done.
-func (p *program) changed(c app.SettingChange, asJSON bool) error {
+func (p *program) changed(c query.SettingChange, asJSON bool) error {
 	if asJSON {
 		return p.encode(c)
 	}
 	return p.writeLines(p.changeLines(c))
 }
 
-func (p *program) changeLines(c app.SettingChange) []string {
+func (p *program) changeLines(c query.SettingChange) []string {
 	path := text.ExactLine(c.Path)
 	if c.Same {
 		return []string{p.text.Say(text.ConfigSame, "path", path)}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"dure/internal/frontend/text"
@@ -18,7 +17,7 @@ func (p *program) notes() {
 		fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(
 			said, "path", text.OneLine(p.flags.workdir), "list", text.OneLine(strings.Join(left, ", ")), "changed", text.Some(changed)))
 	}
-	for _, n := range slices.Concat(p.opened.Config().Notes, p.opened.PluginNotes(), p.opened.ServerNotes()) {
+	for _, n := range p.opened.Notes() {
 		fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Phrase(text.Clean(n.Text)))
 	}
 }

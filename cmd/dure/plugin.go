@@ -11,6 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/extend/plugins"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -70,15 +71,15 @@ func (p *program) pluginCommand() *cobra.Command {
 		sub.Flags().StringArrayVar(&f.set, "set", nil, p.text.Say(text.FlagPluginSet))
 		complete(sub, "set", values())
 	}
-	remove := named("remove", text.HelpPluginRemove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-		in, err := p.opened.RemovePlugin(name, f.keep)
+	remove := named("remove", text.HelpPluginRemove, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		in, err := changePlugin(ctx, c, query.ChangePlugin{Do: query.PluginRemove, Name: name, KeepData: f.keep})
 		return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "removed": true}, text.PluginRemoved, "id", in.ID)
 	})
 	remove.Aliases = []string{"uninstall"}
 	remove.Flags().BoolVar(&f.keep, "keep-data", false, p.text.Say(text.FlagKeepData))
-	rollback := named("rollback", text.HelpPluginRollback, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-		in, err := p.opened.RollbackPlugin(name)
-		return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "version": in.Now.Version, "sha256": in.Now.Tree}, text.PluginBack, "id", in.ID, "version", in.Now.Version)
+	rollback := named("rollback", text.HelpPluginRollback, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		in, err := changePlugin(ctx, c, query.ChangePlugin{Do: query.PluginRollback, Name: name})
+		return p.pluginDone(err, asJSON, map[string]any{"id": in.ID, "version": in.Version, "sha256": in.SHA256}, text.PluginBack, "id", in.ID, "version", in.Version)
 	})
 	show := named("show", text.HelpPluginShow, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
 		return c.Plugins(ctx, name, asJSON)
@@ -86,8 +87,8 @@ func (p *program) pluginCommand() *cobra.Command {
 	validate := p.command("validate [DIR]", text.HelpPluginValidate, 1, p.validatePlugin)
 	validate.ValidArgsFunction = nil // folders
 	var unset []string
-	set := p.command("set NAME [KEY=VALUE...]", text.HelpPluginSet, 100, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		return p.setPlugin(ctx, args, unset, asJSON)
+	set := p.command("set NAME [KEY=VALUE...]", text.HelpPluginSet, 100, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		return p.setPlugin(ctx, c, args, unset, asJSON)
 	})
 	set.Flags().StringArrayVar(&unset, "unset", nil, p.text.Say(text.FlagPluginUnset))
 	set.ValidArgsFunction = p.first(p.pluginNames)
@@ -109,6 +110,10 @@ func (p *program) pluginNames(ctx context.Context) (list []cobra.Completion) {
 	return list
 }
 
+func changePlugin(ctx context.Context, c *cli.CLI, q query.ChangePlugin) (query.PluginChanged, error) {
+	return client.Query[query.PluginChanged](ctx, c.Client, q)
+}
+
 // pluginDone says what was done, or what was in the way.
 func (p *program) pluginDone(err error, asJSON bool, object any, said text.Key, args ...any) error {
 	if err != nil {
@@ -123,7 +128,7 @@ func (p *program) pluginDone(err error, asJSON bool, object any, said text.Key, 
 
 // consent is what became of a candidate.
 type consent struct {
-	app.PluginCandidate
+	query.PluginCandidate
 	Installed bool `json:"installed"`
 	Enabled   bool `json:"enabled"`
 }
@@ -134,51 +139,55 @@ func (p *program) installPlugin(ctx context.Context, c *cli.CLI, source string, 
 	if f.yes && f.hash == "" {
 		return p.usage(p.text.Say(text.PluginNeedsHash), "")
 	}
-	cand, err := p.opened.PreparePlugin(ctx, source)
+	cand, err := client.Query[query.PreparedPlugin](ctx, c.Client, query.PreparePlugin{Source: source})
 	if err != nil {
 		return err
 	}
 	return p.consent(ctx, c, cand, "dure plugin install "+shellWord(source), f, asJSON)
 }
 
-func (p *program) consent(ctx context.Context, c *cli.CLI, cand app.PluginCandidate, command string, f pluginFlags, asJSON bool) error {
+func (p *program) consent(ctx context.Context, c *cli.CLI, cand query.PreparedPlugin, command string, f pluginFlags, asJSON bool) error {
 	tree := cand.Release.Tree
 	agreed := command + " --yes --sha256 " + tree
+	discard := func() {
+		_, _ = changePlugin(ctx, c, query.ChangePlugin{Do: query.PluginDiscard, Name: cand.ID, SHA256: tree}) // else it goes with old ones
+	}
 	switch {
 	case f.hash != "" && f.hash != tree:
-		p.opened.DiscardPlugin(cand)
+		discard()
 		return p.usage(p.text.Say(text.PluginOtherHash, "have", tree, "want", text.Cut(text.OneLine(f.hash), 64)), "")
 	case f.yes: // and the hash is the one
 		command = agreed
 	case !p.interactive() || asJSON:
-		p.opened.DiscardPlugin(cand)
-		ask := p.usage(p.text.Say(text.PluginAskFirst), p.text.Say(text.FixPluginAsk, "command", agreed+setFlags(p.opened.PluginNeeds(cand))))
+		discard()
+		ask := p.usage(p.text.Say(text.PluginAskFirst), p.text.Say(text.FixPluginAsk, "command", agreed+setFlags(cand.Needs)))
 		if asJSON {
-			if err := p.encode(consent{PluginCandidate: cand}); err != nil {
+			if err := p.encode(consent{PluginCandidate: cand.PluginCandidate}); err != nil {
 				return err
 			}
 			return &cli.Exited{Code: cli.ExitUsage, Err: ask}
 		}
-		p.showCandidate(cand)
+		p.showCandidate(cand.PluginCandidate)
 		return ask
 	default:
-		p.showCandidate(cand)
+		p.showCandidate(cand.PluginCandidate)
 		fmt.Fprintln(p.out, p.text.Say(text.PluginAsk, "id", cand.ID))
 		if answer := strings.ToLower(c.AskLine("y/n> ")); answer != "y" && answer != "yes" {
-			p.opened.DiscardPlugin(cand)
+			discard()
 			_, err := fmt.Fprintln(p.out, p.text.Say(text.PluginNot))
 			return err
 		}
 	}
-	told, err := p.pluginValues(ctx, c, cand.ID, command, cand.Plugin.Options, p.opened.PluginNeeds(cand), f.set, asJSON)
+	told, err := p.pluginValues(ctx, c, cand.ID, command, cand.Plugin.Options, cand.Needs, f.set, asJSON)
 	if err != nil {
-		p.opened.DiscardPlugin(cand)
+		discard()
 		return err
 	}
-	if err = p.opened.InstallPlugin(cand); err == nil {
-		err = p.tellPlugin(ctx, cand.ID, told)
+	did, err := changePlugin(ctx, c, query.ChangePlugin{Do: query.PluginInstall, Name: cand.ID, SHA256: tree})
+	if err == nil {
+		err = tellPlugin(ctx, c, cand.ID, told)
 	}
-	done, said := consent{cand, true, err == nil && p.opened.PluginEnabled(cand.ID)}, text.PluginInstalledNow
+	done, said := consent{cand.PluginCandidate, true, did.Enabled}, text.PluginInstalledNow
 	if !done.Enabled {
 		said = text.PluginInstalledOff
 	}
@@ -197,14 +206,14 @@ func shellWord(s string) string {
 
 // showCandidate is the screen before somebody says yes or no. What a plugin says is
 // shown so that nothing of it is hidden.
-func (p *program) showCandidate(c app.PluginCandidate) {
+func (p *program) showCandidate(c query.PluginCandidate) {
 	var b strings.Builder
 	say := func(k text.Key, args ...any) { fmt.Fprintln(&b, p.text.Say(k, args...)) }
 	fmt.Fprintf(&b, "%s  %s\n", c.ID, text.ExactLine(c.Release.Version))
 	if d := c.Plugin.Description; d != "" {
 		fmt.Fprintln(&b, "  "+text.ExactLine(d))
 	}
-	from := c.Release.Source.String()
+	from := plugins.SourceText(c.Release.Source)
 	if c.Release.Commit != "" {
 		from += " " + c.Release.Commit
 	}
@@ -245,11 +254,11 @@ func (p *program) showCandidate(c app.PluginCandidate) {
 	_, _ = p.out.WriteString(b.String()) // the question follows, or an error
 }
 
-func (p *program) capabilities(b *strings.Builder, list []app.PluginCapability, mark string) {
+func (p *program) capabilities(b *strings.Builder, list []query.PluginCapability, mark string) {
 	kind := ""
 	for _, c := range list {
-		if string(c.Kind) != kind {
-			kind = string(c.Kind)
+		if c.Kind != kind {
+			kind = c.Kind
 			fmt.Fprintf(b, "%s%s\n", mark, p.text.Capability(kind))
 		}
 		head := strings.Repeat(" ", len(mark)) + "  " + text.ExactLine(c.Name)
@@ -272,7 +281,7 @@ func (p *program) capabilities(b *strings.Builder, list []app.PluginCapability, 
 func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, f pluginFlags, asJSON bool) error {
 	names := args
 	if len(args) == 0 {
-		all, err := p.opened.ListPlugins("")
+		all, err := client.Query[[]query.PluginInfo](ctx, c.Client, query.ListPlugins{})
 		if err != nil {
 			return err
 		}
@@ -286,7 +295,7 @@ func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, 
 		return p.usage(p.text.Say(text.PluginNeedsHash), "")
 	}
 	for _, name := range names {
-		cand, err := p.opened.UpdatePlugin(ctx, name)
+		cand, err := client.Query[query.PreparedPlugin](ctx, c.Client, query.PreparePlugin{Update: name})
 		if err != nil {
 			return err
 		}
@@ -300,8 +309,8 @@ func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, 
 		if cand.Same == "same-set" {
 			said = text.PluginSameVersion
 		}
-		p.opened.DiscardPlugin(cand)
-		if err := p.pluginDone(nil, asJSON, consent{PluginCandidate: cand}, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version)); err != nil {
+		_, _ = changePlugin(ctx, c, query.ChangePlugin{Do: query.PluginDiscard, Name: cand.ID, SHA256: cand.Release.Tree})
+		if err := p.pluginDone(nil, asJSON, consent{PluginCandidate: cand.PluginCandidate}, said, "id", cand.ID, "version", text.OneLine(cand.Release.Version)); err != nil {
 			return err
 		}
 	}
@@ -314,19 +323,20 @@ func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f p
 		return p.usage(p.text.Say(text.PluginUnknownScope, "scope", text.Cut(text.OneLine(f.scope), 40)), p.text.Say(text.FixPluginScope))
 	}
 	if on {
-		id, options, needs, err := p.opened.InstalledPluginNeeds(name)
+		o, err := client.Query[query.PluginOptions](ctx, c.Client, query.ReadPluginOptions{Name: name})
 		if err != nil {
 			return err
 		}
-		told, err := p.pluginValues(ctx, c, id, "dure plugin enable "+shellWord(id), options, needs, f.set, asJSON)
+		told, err := p.pluginValues(ctx, c, o.ID, "dure plugin enable "+shellWord(o.ID), o.Options, o.Needs, f.set, asJSON)
 		if err == nil {
-			err = p.tellPlugin(ctx, id, told)
+			err = tellPlugin(ctx, c, o.ID, told)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	did, err := p.opened.EnablePlugin(ctx, name, f.scope, on)
+	do := map[bool]string{true: query.PluginEnable, false: query.PluginDisable}[on]
+	did, err := changePlugin(ctx, c, query.ChangePlugin{Do: do, Name: name, Scope: f.scope})
 	said := text.PluginDisabled
 	switch {
 	case did.Enabled != on:
@@ -342,9 +352,8 @@ func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f p
 }
 
 // validatePlugin reads a folder, and installs nothing.
-func (p *program) validatePlugin(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-	dir := strings.Join(args, "")
-	check, err := p.opened.ValidatePlugin(dir)
+func (p *program) validatePlugin(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	check, err := client.Query[query.PluginCheck](ctx, c.Client, query.ValidatePlugin{Path: strings.Join(args, "")})
 	if err != nil {
 		return err
 	}

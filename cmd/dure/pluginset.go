@@ -8,7 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
+	"dure/internal/extend/plugins"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -16,14 +20,15 @@ import (
 // setPlugin shows what can be set for a plugin, or sets it. A secret is typed unseen, or
 // piped in: what stands on a command line is kept by shells and seen by others. What is to
 // be unset goes first.
-func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bool) error {
+func (p *program) setPlugin(ctx context.Context, c *cli.CLI, args, unset []string, asJSON bool) error {
 	if len(args) == 0 {
 		return p.usage(p.text.Say(text.PluginName), "")
 	}
-	id, options, err := p.opened.PluginOptions(args[0])
+	of, err := client.Query[query.PluginOptions](ctx, c.Client, query.ReadPluginOptions{Name: args[0]})
 	if err != nil {
 		return err
 	}
+	id, options := of.ID, of.Options
 	if len(args) == 1 && len(unset) == 0 {
 		return p.showOptions(id, options, asJSON)
 	}
@@ -33,14 +38,14 @@ func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bo
 		}
 	}
 	again := "dure plugin set " + shellWord(id) + " "
-	told, err := p.readValues(id, again, options, args[1:], func(o app.PluginOption) (string, error) {
+	told, err := p.readValues(id, again, options, args[1:], func(o query.PluginOption) (string, error) {
 		return p.readSecret(ctx, p.text.Say(text.PluginPrompt, "key", o.Key))
 	})
 	if err != nil {
 		return err
 	}
 	for _, key := range unset {
-		if err := p.opened.UnsetPlugin(ctx, id, key); err != nil {
+		if _, err := client.Query[string](ctx, c.Client, query.SetPlugin{Name: id, Key: key}); err != nil {
 			return err
 		}
 		if !asJSON {
@@ -48,7 +53,7 @@ func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bo
 		}
 	}
 	for _, v := range told {
-		if err := p.opened.SetPlugin(ctx, id, v.key, v.value); err != nil {
+		if err := tellPlugin(ctx, c, id, []pluginValue{v}); err != nil {
 			return err
 		}
 		if !asJSON {
@@ -61,11 +66,8 @@ func (p *program) setPlugin(ctx context.Context, args, unset []string, asJSON bo
 	return nil
 }
 
-func (p *program) showOptions(id string, options []app.PluginOption, asJSON bool) error {
+func (p *program) showOptions(id string, options []query.PluginOption, asJSON bool) error {
 	if asJSON {
-		if options == nil {
-			options = []app.PluginOption{}
-		}
 		return p.encode(options)
 	}
 	var b strings.Builder
@@ -88,13 +90,13 @@ type pluginValue struct{ key, value string }
 
 // pluginValues collects what a plugin is to be told before it is on: what the flags say,
 // and from whoever sits there what else it needs. Nothing is set by it.
-func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command string, options, needs []app.PluginOption, flags []string, asJSON bool) ([]pluginValue, error) {
-	ask := func(o app.PluginOption) (string, error) { return p.askValue(ctx, c, o) }
+func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command string, options, needs []query.PluginOption, flags []string, asJSON bool) ([]pluginValue, error) {
+	ask := func(o query.PluginOption) (string, error) { return p.askValue(ctx, c, o) }
 	told, err := p.readValues(id, command+" --set ", options, flags, ask)
 	if err != nil {
 		return nil, err
 	}
-	var missing []app.PluginOption
+	var missing []query.PluginOption
 	for _, o := range needs {
 		if slices.ContainsFunc(told, func(v pluginValue) bool { return v.key == o.Key }) {
 			continue
@@ -121,13 +123,13 @@ func (p *program) pluginValues(ctx context.Context, c *cli.CLI, id, command stri
 
 // readValues reads KEY=VALUE, or KEY, of which ask has the value. Nothing is set by it.
 // Behind again an option can be said once more.
-func (p *program) readValues(id, again string, options []app.PluginOption, words []string, ask func(app.PluginOption) (string, error)) (told []pluginValue, err error) {
+func (p *program) readValues(id, again string, options []query.PluginOption, words []string, ask func(query.PluginOption) (string, error)) (told []pluginValue, err error) {
 	for _, word := range words {
 		key, value, given := strings.Cut(word, "=")
 		if err := p.knownOption(id, options, key); err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(options, func(o app.PluginOption) bool { return o.Key == key })
+		i := slices.IndexFunc(options, func(o query.PluginOption) bool { return o.Key == key })
 		asks := ask
 		if given {
 			asks = nil
@@ -142,15 +144,15 @@ func (p *program) readValues(id, again string, options []app.PluginOption, words
 }
 
 // knownOption says that a plugin has no such option, if so.
-func (p *program) knownOption(id string, options []app.PluginOption, key string) error {
-	if slices.ContainsFunc(options, func(o app.PluginOption) bool { return o.Key == key }) {
+func (p *program) knownOption(id string, options []query.PluginOption, key string) error {
+	if slices.ContainsFunc(options, func(o query.PluginOption) bool { return o.Key == key }) {
 		return nil
 	}
 	return p.usage(p.text.Say(text.PluginNoOption, "id", id, "key", text.Cut(text.OneLine(key), 64)), "dure plugin set "+id)
 }
 
 // askValue asks for the value of an option: unseen, if it is a secret or piped in.
-func (p *program) askValue(ctx context.Context, c *cli.CLI, o app.PluginOption) (string, error) {
+func (p *program) askValue(ctx context.Context, c *cli.CLI, o query.PluginOption) (string, error) {
 	if o.Sensitive || !p.interactive() {
 		return p.readSecret(ctx, p.askOption(o))
 	}
@@ -158,7 +160,7 @@ func (p *program) askValue(ctx context.Context, c *cli.CLI, o app.PluginOption) 
 }
 
 // setFlags are the flags that say what is missing.
-func setFlags(missing []app.PluginOption) (flags string) {
+func setFlags(missing []query.PluginOption) (flags string) {
 	for _, o := range missing {
 		flags += valueFix(" --set ", o)
 	}
@@ -167,7 +169,7 @@ func setFlags(missing []app.PluginOption) (flags string) {
 
 // pluginValue is the value of one option, checked: as it was given, or else as ask has it.
 // A secret is not taken from a command line.
-func (p *program) pluginValue(id, again string, o app.PluginOption, value string, ask func(app.PluginOption) (string, error)) (v pluginValue, err error) {
+func (p *program) pluginValue(id, again string, o query.PluginOption, value string, ask func(query.PluginOption) (string, error)) (v pluginValue, err error) {
 	if ask != nil {
 		value, err = ask(o)
 	} else if o.Sensitive {
@@ -179,11 +181,12 @@ func (p *program) pluginValue(id, again string, o app.PluginOption, value string
 	if value == "" && ask != nil {
 		return v, p.usage(p.text.Say(text.PluginNoValue, "key", o.Key), valueFix(again, o))
 	}
-	return pluginValue{o.Key, value}, p.opened.CheckPluginValue(id, o, value)
+	_, err = plugins.Value(o, value)
+	return pluginValue{o.Key, value}, plugins.Problem(id, err)
 }
 
 // valueFix is how to say the value of an option.
-func valueFix(again string, o app.PluginOption) string {
+func valueFix(again string, o query.PluginOption) string {
 	if o.Sensitive {
 		return again + o.Key
 	}
@@ -191,7 +194,7 @@ func valueFix(again string, o app.PluginOption) string {
 }
 
 // askOption is the question for an option, in the plugin's words.
-func (p *program) askOption(o app.PluginOption) string {
+func (p *program) askOption(o query.PluginOption) string {
 	asked := strings.TrimSpace(o.Title + " " + o.Description)
 	if asked != "" {
 		asked = " (" + text.Cut(text.OneLine(asked), 200) + ")"
@@ -200,9 +203,9 @@ func (p *program) askOption(o app.PluginOption) string {
 }
 
 // tellPlugin sets what was collected.
-func (p *program) tellPlugin(ctx context.Context, id string, told []pluginValue) error {
+func tellPlugin(ctx context.Context, c *cli.CLI, id string, told []pluginValue) error {
 	for _, v := range told {
-		if err := p.opened.SetPlugin(ctx, id, v.key, v.value); err != nil {
+		if _, err := client.Query[string](ctx, c.Client, query.SetPlugin{Name: id, Key: v.key, Value: &v.value}); err != nil {
 			return err
 		}
 	}
@@ -211,35 +214,34 @@ func (p *program) tellPlugin(ctx context.Context, id string, told []pluginValue)
 
 // marketCommand is the commands on marketplaces.
 func (p *program) marketCommand() *cobra.Command {
-	list := func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	list := func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 1 {
-			return p.showMarket(args[0], asJSON)
+			return p.showMarket(ctx, c, args[0], asJSON)
 		}
-		return p.listMarkets(asJSON)
+		return p.sayMarkets(ctx, c, query.ListMarketplaces{}, asJSON)
 	}
 	cmd := p.command("marketplace [NAME]", text.HelpMarket, 1, list)
 	cmd.Aliases = []string{"market"}
-	add := p.command("add SOURCE", text.HelpMarketAdd, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	add := p.command("add SOURCE", text.HelpMarketAdd, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.PluginWhich), p.text.Say(text.FixPluginWhich))
 		}
-		k, err := p.opened.AddPluginMarket(ctx, args[0])
-		return p.pluginDone(err, asJSON, k, text.MarketAdded, "name", k.Name, "n", k.Plugins)
-	})
-	add.ValidArgsFunction = nil // folders
-	remove := p.command("remove NAME", text.HelpMarketRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		if len(args) == 0 {
-			return p.usage(p.text.Say(text.MarketName), "")
-		}
-		err := p.opened.RemovePluginMarket(args[0])
-		return p.pluginDone(err, asJSON, map[string]any{"name": args[0], "removed": true}, text.MarketRemoved, "name", text.OneLine(args[0]))
-	})
-	update := p.command("update [NAME]", text.HelpMarketUpdate, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		all, err := p.opened.UpdatePluginMarkets(ctx, strings.Join(args, ""))
+		added, err := client.Query[[]query.PluginMarket](ctx, c.Client, query.ChangeMarketplace{Do: query.MarketplaceAdd, Source: args[0]})
 		if err != nil {
 			return err
 		}
-		return p.sayMarkets(all, asJSON)
+		return p.pluginDone(nil, asJSON, added[0], text.MarketAdded, "name", added[0].Name, "n", added[0].Plugins)
+	})
+	add.ValidArgsFunction = nil // folders
+	remove := p.command("remove NAME", text.HelpMarketRemove, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		if len(args) == 0 {
+			return p.usage(p.text.Say(text.MarketName), "")
+		}
+		_, err := client.Query[[]query.PluginMarket](ctx, c.Client, query.ChangeMarketplace{Do: query.MarketplaceRemove, Name: args[0]})
+		return p.pluginDone(err, asJSON, map[string]any{"name": args[0], "removed": true}, text.MarketRemoved, "name", text.OneLine(args[0]))
+	})
+	update := p.command("update [NAME]", text.HelpMarketUpdate, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		return p.sayMarkets(ctx, c, query.ChangeMarketplace{Do: query.MarketplaceUpdate, Name: strings.Join(args, "")}, asJSON)
 	})
 	names := p.first(p.marketNames)
 	cmd.ValidArgsFunction, remove.ValidArgsFunction, update.ValidArgsFunction = names, names, names
@@ -250,9 +252,9 @@ func (p *program) marketCommand() *cobra.Command {
 }
 
 // marketNames are the marketplaces that were added.
-func (p *program) marketNames(context.Context) (list []cobra.Completion) {
+func (p *program) marketNames(ctx context.Context) (list []cobra.Completion) {
 	p.quietly(func(a *app.App) {
-		all, err := a.PluginMarkets()
+		all, err := client.Query[[]query.PluginMarket](ctx, a.Client(), query.ListMarketplaces{})
 		if err != nil {
 			return
 		}
@@ -263,31 +265,28 @@ func (p *program) marketNames(context.Context) (list []cobra.Completion) {
 	return list
 }
 
-func (p *program) listMarkets(asJSON bool) error {
-	all, err := p.opened.PluginMarkets()
+// sayMarkets asks for marketplaces, and lists them.
+func (p *program) sayMarkets(ctx context.Context, c *cli.CLI, q agent.Query, asJSON bool) error {
+	all, err := client.Query[[]query.PluginMarket](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
-	return p.sayMarkets(all, asJSON)
-}
-
-func (p *program) sayMarkets(all []app.PluginMarket, asJSON bool) error {
 	if asJSON {
 		return p.encode(all)
 	}
 	var b strings.Builder
 	for _, k := range all {
-		fmt.Fprintln(&b, p.text.Say(text.MarketAdded, "name", k.Name, "n", k.Plugins)+"  "+text.OneLine(k.Source.String()))
+		fmt.Fprintln(&b, p.text.Say(text.MarketAdded, "name", k.Name, "n", k.Plugins)+"  "+text.OneLine(plugins.SourceText(k.Source)))
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(&b, p.text.Say(text.MarketNone))
 	}
-	_, err := p.out.WriteString(b.String())
+	_, err = p.out.WriteString(b.String())
 	return err
 }
 
-func (p *program) showMarket(name string, asJSON bool) error {
-	m, err := p.opened.PluginMarket(name)
+func (p *program) showMarket(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+	m, err := client.Query[query.PluginMarketplace](ctx, c.Client, query.ReadMarketplace{Name: name})
 	if err != nil {
 		return err
 	}

@@ -257,7 +257,7 @@ func errElsewhere(model string) error {
 // line, of its log, or of the settings; the zero one = none. It makes the kind of work what the
 // type says of it, as far as that asks no less.
 func (a *App) asAgent(b plug.Session, types *swarm.Types, work *config.Work) (swarm.Definition, error) {
-	name := cmp.Or(a.opts.Flags.Agent, b.Open.Agent, b.Agent, a.cfg.Extend.Agent, a.pluginAgent(b.Open.Workdir))
+	name := cmp.Or(a.opts.Flags.Agent, b.Open.Agent, b.Agent, a.cfg.Extend.Agent, a.plugins.Agent(b.Open.Workdir))
 	if b.Child != nil {
 		work.Effort = cmp.Or(b.Child.Effort, work.Effort)
 		work.Mode = narrower(b.Child.Mode, a.members.clamp(b.Parent, work.Mode))

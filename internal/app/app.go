@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"dure/internal/extend/hooks/run"
 	"dure/internal/extend/inbound/schedules"
 	"dure/internal/extend/oauth"
+	"dure/internal/extend/plugins/active"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
@@ -172,10 +174,10 @@ type App struct {
 	memory    *instruct.Extension
 	compact   compact.Sessions
 	answers   map[string]plug.Answer // by the name of the query
-	plugged   inForce                // plugins
-	members   members                // sessions that are open, by whom they work for
-	servers   connections            // of sessions that are open
-	agents    []swarm.Definition     // agents of the command line
+	plugins   *active.Extension
+	members   members            // sessions that are open, by whom they work for
+	servers   connections        // of sessions that are open
+	agents    []swarm.Definition // agents of the command line
 	house     treehouse
 	workers   workers
 	upper     *upper // nil = this is not the process of an agent
@@ -302,6 +304,11 @@ func (f Flags) settings() config.Values {
 
 // Client returns the client of the sessions of this program.
 func (a *App) Client() client.Client { return client.New(wire{a}) }
+
+// Notes says what is odd about the settings, plugins and servers of the folder.
+func (a *App) Notes() []agent.Note {
+	return slices.Concat(a.cfg.Notes, a.plugins.Notes(), a.ServerNotes())
+}
 
 // Config returns the settings.
 func (a *App) Config() config.Config { return a.cfg }

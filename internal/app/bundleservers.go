@@ -12,6 +12,7 @@ import (
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/extend/plugins/active"
 	"dure/internal/tools/catalog"
 )
 
@@ -23,7 +24,7 @@ func (a *App) bundleServers(dir, workdir string) ([]servers.Known, []servers.Fau
 	if slices.Contains(projectServers(workdir), path) {
 		return nil, nil
 	}
-	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]usedPlugin{}}
+	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]active.Plugin{}}
 	if !s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.covered(path, data) }) {
 		return nil, nil
 	}

@@ -42,7 +42,7 @@ func (a *App) newBox(ws *workspace.Workspace, workdir string, denied func() (rea
 func (a *App) confinement(ws *workspace.Workspace, workdir string) sandbox.Confinement {
 	s := a.cfg.Sandbox
 	hide := append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
-	reads, writes := a.pluginFolders(workdir)
+	reads, writes := a.plugins.Folders(workdir)
 	return sandbox.Confinement{
 		Roots:        []string{ws.Root(), workdir},
 		Extra:        slices.Clone(a.cfg.AddDirs),

@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"os"
-	"slices"
 	"sync"
-	"time"
 
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
@@ -33,25 +31,6 @@ func (a *App) Watch(see func(plug.Session)) {
 		})
 		return a.reg, nil
 	})
-}
-
-// InForce returns the IDs of the plugins that are in force where the program works.
-func (a *App) InForce() (ids []string) {
-	for _, p := range a.pluginsIn(a.opts.Workdir) {
-		ids = append(ids, p.ID)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// Later lets what lies beside skills have been looked at longer ago.
-func (a *App) Later(d time.Duration) {
-	a.plugged.mu.Lock()
-	defer a.plugged.mu.Unlock()
-	for dir, f := range a.plugged.beside {
-		f.at = f.at.Add(-d)
-		a.plugged.beside[dir] = f
-	}
 }
 
 // Masked returns a text as results of tools carry it back.

@@ -331,11 +331,7 @@ func (a *App) ReloadSkills(session string) error {
 }
 
 // ReloadPlugins reads the plugins again that are in force.
-func (a *App) ReloadPlugins() {
-	a.plugged.mu.Lock()
-	defer a.plugged.mu.Unlock()
-	a.plugged.known = nil
-}
+func (a *App) ReloadPlugins() { a.plugins.Reload() }
 
 // SettingsNow returns the settings that have a value, without secrets.
 func (a *App) SettingsNow() ([]query.SettingNow, error) {

@@ -52,9 +52,10 @@ func (a *App) extend() error {
 	a.mirror = a.newMirror()
 	a.hooks = a.newHooks()
 	a.answers = map[string]plug.Answer{}
-	a.schedules = a.newSchedules()
+	a.schedules, a.plugins = a.newSchedules(), a.newPlugins()
 	all := slices.Concat([]plug.Extension{
-		a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks, a.models, &machine.Extension{Data: a.cfg.Data, Servers: languageServers()}, checks{App: a},
+		a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks, a.models, a.plugins,
+		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()}, checks{App: a},
 	}, a.archives(), a.opts.More)
 	all = append(all, doctor.New(all))
 	for _, x := range all {

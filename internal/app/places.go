@@ -27,7 +27,7 @@ var ownerFolders = trust.Owners
 // none of them need be there. What counts of two files of one name is for the kind to
 // say.
 func (a *App) extensions(workdir, kind string) []frontmatter.Place {
-	return append(a.filePlaces(workdir, kind), a.pluginPlaces(workdir, kind)...)
+	return append(a.filePlaces(workdir, kind), a.plugins.Places(workdir, kind)...)
 }
 
 // filePlaces are those of [App.extensions] that are no plugin's.

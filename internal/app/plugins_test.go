@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"dure/agent"
@@ -31,11 +30,11 @@ func (w *world) kit() string {
 }
 
 // takes installs what a source has, as somebody does who says yes to it.
-func (w *world) takes(a *app.App, source string) app.PluginCandidate {
+func (w *world) takes(a *app.App, source string) query.PreparedPlugin {
 	w.t.Helper()
-	c, err := a.PreparePlugin(w.t.Context(), source)
+	c, err := client.Query[query.PreparedPlugin](w.t.Context(), a.Client(), query.PreparePlugin{Source: source})
 	if err == nil {
-		err = a.InstallPlugin(c)
+		_, err = w.change(a, query.ChangePlugin{Do: query.PluginInstall, Name: c.ID, SHA256: c.Release.Tree})
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -43,12 +42,34 @@ func (w *world) takes(a *app.App, source string) app.PluginCandidate {
 	return c
 }
 
+func (w *world) change(a *app.App, q query.ChangePlugin) (query.PluginChanged, error) {
+	return client.Query[query.PluginChanged](w.t.Context(), a.Client(), q)
+}
+
+// set sets an option of a plugin; nil = it is not set any more.
+func (w *world) set(a *app.App, name, key string, value *string) {
+	w.t.Helper()
+	if _, err := client.Query[string](w.t.Context(), a.Client(), query.SetPlugin{Name: name, Key: key, Value: value}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// allPlugins are the plugins that are installed, named or beside skills.
+func (w *world) allPlugins(a *app.App) []query.PluginInfo {
+	w.t.Helper()
+	all, err := client.Query[[]query.PluginInfo](w.t.Context(), a.Client(), query.ListPlugins{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
 // plugin is what is known of the one that is installed.
 func (w *world) plugin(a *app.App) query.PluginInfo {
 	w.t.Helper()
-	all, err := a.ListPlugins("")
-	if err != nil || len(all) != 1 {
-		w.t.Fatalf("%+v, %v", all, err)
+	all := w.allPlugins(a)
+	if len(all) != 1 {
+		w.t.Fatalf("%+v", all)
 	}
 	return all[0]
 }
@@ -93,7 +114,7 @@ func TestPluginInSessions(t *testing.T) {
 	}
 	k.sound()
 
-	if did, err := a.EnablePlugin(t.Context(), "kit", "user", false); err != nil || did.Enabled || did.By != "command" {
+	if did, err := w.change(a, query.ChangePlugin{Do: query.PluginDisable, Name: "kit"}); err != nil || did.Enabled || did.By != "command" {
 		t.Fatalf("%+v, %v", did, err)
 	}
 	before := len(w.model.Requests())
@@ -123,11 +144,7 @@ func (w *world) hooksOf(a *app.App) (list []string) {
 // used are the plugins that are on and load.
 func (w *world) used(a *app.App) []query.PluginInfo {
 	w.t.Helper()
-	all, err := a.ListPlugins("")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return slices.DeleteFunc(all, func(p query.PluginInfo) bool { return !p.Enabled || p.Problem != "" })
+	return slices.DeleteFunc(w.allPlugins(a), func(p query.PluginInfo) bool { return !p.Enabled || p.Problem != "" })
 }
 
 // An update that can do more is shown with what is new, and does not count before somebody
@@ -141,24 +158,31 @@ func TestPluginUpdateAsksAgain(t *testing.T) {
 		"kit/.claude-plugin/plugin.json": `{"name": "kit", "version": "1.1.0"}`,
 		"kit/hooks/hooks.json":           `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "curl https://example.com"}]}]}}`,
 	})
-	c, err := a.UpdatePlugin(t.Context(), "kit")
+	update := func() (query.PreparedPlugin, error) {
+		return client.Query[query.PreparedPlugin](t.Context(), a.Client(), query.PreparePlugin{Update: "kit"})
+	}
+	install := func(c query.PreparedPlugin) error {
+		_, err := w.change(a, query.ChangePlugin{Do: query.PluginInstall, Name: c.ID, SHA256: c.Release.Tree})
+		return err
+	}
+	c, err := update()
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := []app.PluginCapability{{Kind: "hook", Name: "Stop", Detail: "curl https://example.com"}}
+	more := []query.PluginCapability{{Kind: "hook", Name: "Stop", Detail: "curl https://example.com"}}
 	if !slices.Equal(c.Change.Added, more) || c.Before == nil || c.Release.Tree == first.Release.Tree {
 		t.Errorf("the change is %+v", c.Change)
 	}
 	if now := w.plugin(a); now.Version != "1.0.0" || now.SHA256 != first.Release.Tree || !slices.Equal(w.hooksOf(a), []string{"PreToolUse"}) {
 		t.Errorf("it counts although nobody said yes: %+v", now)
 	}
-	if err := a.InstallPlugin(c); err != nil {
+	if err := install(c); err != nil {
 		t.Fatal(err)
 	}
 	if now := w.plugin(a); now.Version != "1.1.0" || now.Before != "1.0.0" || !slices.Equal(w.hooksOf(a), []string{"Stop"}) {
 		t.Errorf("%+v", now)
 	}
-	if _, err := a.RollbackPlugin("kit"); err != nil {
+	if _, err := w.change(a, query.ChangePlugin{Do: query.PluginRollback, Name: "kit"}); err != nil {
 		t.Fatal(err)
 	}
 	if now := w.plugin(a); now.Version != "1.0.0" || now.SHA256 != first.Release.Tree || !slices.Equal(w.hooksOf(a), []string{"PreToolUse"}) {
@@ -166,11 +190,11 @@ func TestPluginUpdateAsksAgain(t *testing.T) {
 	}
 
 	// What was given up, or changed between the question and the answer, is not taken in.
-	if c, err = a.UpdatePlugin(t.Context(), "kit"); err != nil {
+	if c, err = update(); err != nil {
 		t.Fatal(err)
 	}
 	w.touch(c.Release.Tree)
-	if err := a.InstallPlugin(c); agent.ProblemOf(err) == nil || w.plugin(a).Version != "1.0.0" {
+	if err := install(c); agent.ProblemOf(err) == nil || w.plugin(a).Version != "1.0.0" {
 		t.Errorf("%v, %+v", err, w.plugin(a))
 	}
 }
@@ -200,14 +224,14 @@ func TestPluginThatWasChangedIsRefused(t *testing.T) {
 	if said := string(w.model.Requests()[0].Body); strings.Contains(said, "kit:") || strings.Contains(said, "Evil") {
 		t.Errorf("it is used:\n%s", said)
 	}
-	notes := a.PluginNotes()
+	notes := a.Notes()
 	if len(notes) != 1 || !strings.Contains(notes[0].Text, "its files have the hash") || !strings.HasSuffix(notes[0].Text, "dure plugin show kit@local") {
 		t.Errorf("%+v", notes)
 	}
 	if info := w.plugin(a); !strings.Contains(info.Problem, "it is not what it was") || len(info.Capabilities) > 0 {
 		t.Errorf("%+v", info)
 	}
-	if _, _, _, err := a.InstalledPluginNeeds("kit"); agent.ProblemOf(err) == nil || !strings.Contains(agent.ProblemOf(err).Fix, "install it again") {
+	if _, err := client.Query[query.PluginOptions](t.Context(), a.Client(), query.ReadPluginOptions{Name: "kit"}); agent.ProblemOf(err) == nil || !strings.Contains(agent.ProblemOf(err).Fix, "install it again") {
 		t.Error(err)
 	}
 	w.takes(a, filepath.Join(filepath.Dir(w.work), "kit"))
@@ -227,7 +251,7 @@ func TestPluginsBesideSkills(t *testing.T) {
 		"work/.claude/skills/own/.claude-plugin/plugin.json":  `{"name": "own"}`,
 		"work/.claude/skills/own/skills/b/SKILL.md":           "---\nname: b\ndescription: Does another.\n---\nText.\n",
 	})
-	if _, err := w.plain().EnablePlugin(t.Context(), "own", "user", true); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "and the folder is not trusted") {
+	if _, err := w.change(w.plain(), query.ChangePlugin{Do: query.PluginEnable, Name: "own"}); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "and the folder is not trusted") {
 		t.Error(err)
 	}
 	for _, trusted := range []bool{false, true} {
@@ -250,7 +274,7 @@ func TestPluginsBesideSkills(t *testing.T) {
 	if got := w.ids(a); got != "tool@skills-dir" {
 		t.Errorf("in force are %s", got)
 	}
-	did, err := a.EnablePlugin(t.Context(), "tool@skills-dir", "user", false)
+	did, err := w.change(a, query.ChangePlugin{Do: query.PluginDisable, Name: "tool@skills-dir", Scope: "user"})
 	if err != nil || did.Enabled || did.ID != "tool@skills-dir" {
 		t.Errorf("%+v, %v", did, err)
 	}
@@ -271,38 +295,29 @@ func TestPluginBesideSkillsIsTold(t *testing.T) {
 		"home/dure/settings.json":                             "{\n  // mine\n  \"language\": \"en\"\n}\n",
 	})
 	missing := func() string {
-		all, err := w.plain().ListPlugins("")
-		if err != nil || len(all) != 1 {
-			t.Fatalf("%+v, %v", all, err)
-		}
-		return strings.Join(all[0].Missing, " ")
+		return strings.Join(w.plugin(w.plain()).Missing, " ")
 	}
 	if got := missing(); got != "PLACE TOKEN" {
 		t.Errorf("it misses %q", got)
 	}
 	for key, value := range map[string]string{"PLACE": "here", "TOKEN": "abc"} {
-		if err := w.plain().SetPlugin(t.Context(), "tool@skills-dir", key, value); err != nil {
-			t.Fatal(err)
-		}
+		w.set(w.plain(), "tool@skills-dir", key, &value)
 	}
 	if got := missing(); got != "" {
 		t.Errorf("it misses %q", got)
 	}
 	for _, key := range []string{"PLACE", "TOKEN", "TOKEN"} { // one that is not set may be unset
-		if err := w.plain().UnsetPlugin(t.Context(), "tool@skills-dir", key); err != nil {
-			t.Fatal(err)
-		}
+		w.set(w.plain(), "tool@skills-dir", key, nil)
 	}
 	if got := missing(); got != "PLACE TOKEN" {
 		t.Errorf("once it is told nothing, it misses %q", got)
 	}
-	if err := w.plain().SetPlugin(t.Context(), "tool@skills-dir", "PLACE", "here"); err != nil {
-		t.Fatal(err)
-	}
+	here := "here"
+	w.set(w.plain(), "tool@skills-dir", "PLACE", &here)
 	if said := w.read("../home/dure/settings.json"); !strings.Contains(said, "// mine") {
 		t.Errorf("the comment is gone:\n%s", said)
 	}
-	if _, err := w.plain().RemovePlugin("tool", false); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "was not installed, and lies in ") {
+	if _, err := w.change(w.plain(), query.ChangePlugin{Do: query.PluginRemove, Name: "tool"}); agent.ProblemOf(err) == nil || !strings.Contains(err.Error(), "was not installed, and lies in ") {
 		t.Error(err)
 	}
 
@@ -314,9 +329,8 @@ func TestPluginBesideSkillsIsTold(t *testing.T) {
 		"work/.claude/skills/tool/.claude-plugin/plugin.json": card,
 		"work/.claude/skills/tool/skills/a/SKILL.md":          "---\nname: a\ndescription: Does one thing.\n---\nText.\n",
 	})
-	all, err := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true})).ListPlugins("")
-	if err != nil || len(all) != 1 || strings.Join(all[0].Missing, " ") != "TOKEN" {
-		t.Errorf("%+v, %v", all, err)
+	if p := w.plugin(w.program(options(w.work, w.home, w.model.URL(), app.Flags{Trust: true}))); strings.Join(p.Missing, " ") != "TOKEN" {
+		t.Errorf("%+v", p)
 	}
 }
 
@@ -327,23 +341,19 @@ func TestRemoveForgetsSecrets(t *testing.T) {
 	dir := w.kit()
 	w.lay(map[string]string{"kit/.claude-plugin/plugin.json": `{"name": "kit", "userConfig": {"TOKEN": {"type": "string", "sensitive": true, "required": true}}}`})
 	a := w.plain()
-	c := w.takes(a, dir)
+	c, secret := w.takes(a, dir), "abc"
 	for range 2 { // set, taken back, and set again
-		if err := a.UnsetPlugin(t.Context(), "kit", "TOKEN"); err != nil {
-			t.Fatal(err)
-		}
+		w.set(a, "kit", "TOKEN", nil)
 		if p := w.plugin(a); len(p.Missing) != 1 {
 			t.Errorf("%+v", p)
 		}
-		if err := a.SetPlugin(t.Context(), "kit", "TOKEN", "abc"); err != nil {
-			t.Fatal(err)
-		}
+		w.set(a, "kit", "TOKEN", &secret)
 	}
 	if p := w.plugin(a); len(p.Missing) > 0 {
 		t.Errorf("%+v", p)
 	}
 	w.touch(c.Release.Tree)
-	if _, err := a.RemovePlugin("kit", false); err != nil {
+	if _, err := w.change(a, query.ChangePlugin{Do: query.PluginRemove, Name: "kit"}); err != nil {
 		t.Fatal(err)
 	}
 	w.takes(a, dir)
@@ -362,51 +372,17 @@ func TestPluginsOfOneName(t *testing.T) {
 	})
 	a := w.plain()
 	w.takes(a, w.kit())
-	if _, err := a.AddPluginMarket(t.Context(), filepath.Join(filepath.Dir(w.work), "market")); err != nil {
+	if _, err := client.Query[[]query.PluginMarket](t.Context(), a.Client(), query.ChangeMarketplace{Do: query.MarketplaceAdd, Source: filepath.Join(filepath.Dir(w.work), "market")}); err != nil {
 		t.Fatal(err)
 	}
 	w.takes(a, "kit@team")
 	if got := w.ids(a); got != "kit@local" {
 		t.Errorf("in force are %s", got)
 	}
-	notes := w.plain().PluginNotes()
+	notes := w.plain().Notes()
 	if len(notes) != 1 || notes[0].Text != "the plugin kit@team: another plugin of its name is in force: kit@local; it is not used: dure plugin show kit@team" {
 		t.Errorf("%+v", notes)
 	}
-}
-
-// What comes beside skills while a program runs counts, and what goes counts no longer,
-// though not every folder is looked into whenever somebody asks.
-func TestPluginsComeBesideSkills(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, says(), script.Options{})
-	dir := filepath.Join(w.home, ".claude", "skills")
-	manifest := func(name string) string { return filepath.Join(dir, name, ".claude-plugin", "plugin.json") }
-	w.lay(map[string]string{"home/.claude/skills/first/SKILL.md": "---\nname: first\ndescription: d\n---\nText.\n"})
-	a := w.plain()
-	check := func(when, want string) {
-		t.Helper()
-		if got := strings.Join(a.InForce(), " "); got != want {
-			t.Errorf("%s, in force are %q and not %q", when, got, want)
-		}
-	}
-	check("at first", "")
-	w.lay(map[string]string{"home/.claude/skills/tool/.claude-plugin/plugin.json": `{"name": "tool"}`})
-	if err := os.Chtimes(dir, time.Time{}, time.Unix(1, 0)); err != nil { // disks tell times of one moment apart or not
-		t.Fatal(err)
-	}
-	check("with a new folder", "tool@skills-dir")
-	w.lay(map[string]string{"home/.claude/skills/first/.claude-plugin/plugin.json": `{"name": "first"}`})
-	a.Later(time.Second)
-	check("a moment after a folder got a manifest", "first@skills-dir tool@skills-dir")
-	if err := os.WriteFile(manifest("tool"), []byte(`{"name": "tools"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	check("with another manifest", "first@skills-dir tools@skills-dir")
-	if err := os.Remove(manifest("tool")); err != nil {
-		t.Fatal(err)
-	}
-	check("without one", "first@skills-dir")
 }
 
 // ids are the IDs of the plugins that are on and load.

@@ -14,8 +14,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return one.Do(ctx, q)
 	}
 	switch q := q.(type) {
-	case query.ListPlugins:
-		return a.ListPlugins(q.Workdir)
 	case query.ListTools:
 		return a.listTools(q)
 	case query.SwitchTool:

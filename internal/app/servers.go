@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/extend/plugins/active"
 	"dure/internal/safety/workspace"
 )
 
@@ -37,7 +37,7 @@ type serverSources struct {
 	faults  []servers.Fault
 	only    bool            // no others than the administrator's
 	trusted map[string]bool // files of projects that are as they were when they were trusted
-	plugins map[string]usedPlugin
+	plugins map[string]active.Plugin
 }
 
 // add reads a source.
@@ -74,7 +74,7 @@ const localServers = "dure mcp add"
 
 // readServers reads all sources of a folder.
 func (a *App) readServers(workdir string, choices servers.Choices) *serverSources {
-	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]usedPlugin{}}
+	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]active.Plugin{}}
 	for _, path := range managedServers(runtime.GOOS) {
 		if s.only = s.addFile(path, servers.Managed, nil); s.only {
 			return s
@@ -147,7 +147,7 @@ func projectServers(workdir string) (files []string) {
 
 // pluginServers reads those of plugins, which are named after their plugin.
 func (a *App) pluginServers(s *serverSources, workdir string) {
-	for _, p := range a.pluginsIn(workdir) {
+	for _, p := range a.plugins.In(workdir) {
 		if len(p.Servers) == 0 {
 			continue
 		}
@@ -212,8 +212,7 @@ func (a *App) serverVar(s *serverSources, d servers.Definition, workdir, name st
 		return workdir, true
 	}
 	if p, ok := s.plugins[d.Name]; ok && d.Scope == servers.Plugin {
-		values := maps.Clone(p.Options)
-		maps.Copy(values, p.secrets(a.pluginSecret(p.Loaded)))
+		values := a.plugins.Values(p)
 		key, option := strings.CutPrefix(name, "user_config.")
 		switch {
 		case name == "CLAUDE_PLUGIN_ROOT":

@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/app/config"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/record"
@@ -50,20 +51,6 @@ type SettingsFile struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 	Ours   bool   `json:"ours"` // it may be written; those of .claude folders are only read
-}
-
-// SettingChange is what a change of a setting has done.
-type SettingChange struct {
-	Key    string          `json:"key"`
-	Scope  string          `json:"scope"`
-	Path   string          `json:"path"`
-	Value  json.RawMessage `json:"value"`            // in the file now; null = none
-	Live   bool            `json:"live"`             // it holds from the next call on, and not only from the next start
-	Counts bool            `json:"counts"`           // what the file says now is in force
-	Why    string          `json:"why,omitempty"`    // it is not
-	By     string          `json:"by,omitempty"`     // who is stronger
-	Same   bool            `json:"same,omitempty"`   // the file is as it was
-	Secret bool            `json:"secret,omitempty"` // the value is not shown
 }
 
 // settingsSource is where the settings of now come from.
@@ -136,7 +123,7 @@ func (a *App) CheckSettings() error {
 
 // SetSetting gives a key a value in the file of a scope; what else stands there stays as
 // it is. Of a list, a text that is no JSON list is added to what is there.
-func (a *App) SetSetting(ctx context.Context, scope, path, value string) (SettingChange, error) {
+func (a *App) SetSetting(ctx context.Context, scope, path, value string) (query.SettingChange, error) {
 	k, path, _ := config.Find(path)
 	raw, add := config.Value(k, value)
 	return a.changeSettings(ctx, scope, path, func(t *jsonc.Text) ([]byte, error) {
@@ -161,7 +148,7 @@ func listed(list, entry []byte) bool {
 
 // UnsetSetting takes a key out of the file of a scope, or one entry of a list; "" = all
 // of it.
-func (a *App) UnsetSetting(ctx context.Context, scope, path, entry string) (SettingChange, error) {
+func (a *App) UnsetSetting(ctx context.Context, scope, path, entry string) (query.SettingChange, error) {
 	k, path, _ := config.Find(path)
 	return a.changeSettings(ctx, scope, path, func(t *jsonc.Text) ([]byte, error) {
 		words := config.Words(k, path)
@@ -182,13 +169,13 @@ func (a *App) UnsetSetting(ctx context.Context, scope, path, entry string) (Sett
 
 // changeSettings changes a file of settings at once and as a whole, when what it says
 // afterwards can be read. change returns nil when there is nothing to do.
-func (a *App) changeSettings(ctx context.Context, scope, path string, change func(*jsonc.Text) ([]byte, error)) (SettingChange, error) {
+func (a *App) changeSettings(ctx context.Context, scope, path string, change func(*jsonc.Text) ([]byte, error)) (query.SettingChange, error) {
 	k, _, _ := config.Find(path)
 	file, err := a.scopeFile(scope)
 	if err != nil {
-		return SettingChange{}, err
+		return query.SettingChange{}, err
 	}
-	c := SettingChange{Key: path, Scope: scope, Path: file, Live: k.Live, Secret: k.Secret}
+	c := query.SettingChange{Key: path, Scope: scope, Path: file, Live: k.Live, Secret: k.Secret}
 	unlock, err := a.lockSettings(ctx, settingsWait)
 	if err == nil {
 		defer unlock()
@@ -277,7 +264,7 @@ func (a *App) wouldRead(file, path string, text []byte) error {
 }
 
 // counts says whether what a file says about a key is in force.
-func (a *App) counts(c SettingChange) (SettingChange, error) {
+func (a *App) counts(c query.SettingChange) (query.SettingChange, error) {
 	_, layers, err := a.ExplainSetting(c.Key)
 	if err != nil {
 		return c, err

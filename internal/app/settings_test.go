@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // settingsApp is the program in a folder, with a home of its own.
@@ -59,16 +60,16 @@ func TestSetSetting(t *testing.T) {
 	a := settingsApp(t, home, work)
 	for _, step := range []struct {
 		scope, key, value string
-		want              SettingChange
+		want              query.SettingChange
 	}{
-		{"user", "maxSteps", "7", SettingChange{Value: json.RawMessage("7"), Counts: true}},
-		{"user", "permissions.defaultMode", "acceptEdits", SettingChange{Value: json.RawMessage(`"acceptEdits"`), Counts: true}},
-		{"project", "permissions.defaultMode", "bypassPermissions", SettingChange{Value: json.RawMessage(`"bypassPermissions"`), Why: "repository"}},
-		{"project", "model", "haiku", SettingChange{Value: json.RawMessage(`"haiku"`), Counts: true}},
-		{"user", "model", "opus", SettingChange{Value: json.RawMessage(`"opus"`), Why: "overridden", By: "project (" + filepath.Join(work, ".dure", "settings.json") + ":5:3)"}},
-		{"user", "sandbox.managedOnly", "on", SettingChange{Value: json.RawMessage("true"), Why: "managed"}},
-		{"user", "env.API_TOKEN", "s3cret", SettingChange{Value: json.RawMessage(`"(hidden)"`), Counts: true, Secret: true}},
-		{"user", "skillOverrides.a.b", "off", SettingChange{Value: json.RawMessage(`"off"`), Counts: true}},
+		{"user", "maxSteps", "7", query.SettingChange{Value: json.RawMessage("7"), Counts: true}},
+		{"user", "permissions.defaultMode", "acceptEdits", query.SettingChange{Value: json.RawMessage(`"acceptEdits"`), Counts: true}},
+		{"project", "permissions.defaultMode", "bypassPermissions", query.SettingChange{Value: json.RawMessage(`"bypassPermissions"`), Why: "repository"}},
+		{"project", "model", "haiku", query.SettingChange{Value: json.RawMessage(`"haiku"`), Counts: true}},
+		{"user", "model", "opus", query.SettingChange{Value: json.RawMessage(`"opus"`), Why: "overridden", By: "project (" + filepath.Join(work, ".dure", "settings.json") + ":5:3)"}},
+		{"user", "sandbox.managedOnly", "on", query.SettingChange{Value: json.RawMessage("true"), Why: "managed"}},
+		{"user", "env.API_TOKEN", "s3cret", query.SettingChange{Value: json.RawMessage(`"(hidden)"`), Counts: true, Secret: true}},
+		{"user", "skillOverrides.a.b", "off", query.SettingChange{Value: json.RawMessage(`"off"`), Counts: true}},
 	} {
 		got, err := a.SetSetting(t.Context(), step.scope, step.key, step.value)
 		if err != nil {

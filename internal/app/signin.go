@@ -27,8 +27,8 @@ type signInWay struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !w.app.near(r.URL) {
-		return nil, farHost(r.URL.Hostname(), string(w.app.cfg.Network.Mode))
+	if err := w.app.reachOf().Check(r.URL); err != nil {
+		return nil, err
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "dure/"+w.app.opts.Version)

@@ -63,7 +63,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	crew := a.newCrew(c)
 	sh := shell.New(shell.Config{
 		Other: crew.Output, StopOther: crew.Stop, Others: crew.Latest,
-		Box: c.box, Env: a.withPluginPrograms(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
+		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 		Terminal: a.terminal(c),
 	})

@@ -60,9 +60,6 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if list, ok := q.(query.ListTools); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
-	if _, ok := q.(query.ListPlugins); ok {
-		return w.query(ctx, q)
-	}
 	if list, ok := q.(query.ListRules); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}

@@ -7,17 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"dure/internal/extend/plugins"
 	"dure/internal/safety/shell/programs"
 )
 
 // Extend is what the settings say about plugins, skills, agents and styles. What is not in force is not in it; see [Config.Inert].
 type Extend struct {
-	Plugins       map[string]bool // by name@marketplace; what is not there was not said
-	ManagedPlugin map[string]bool // those on which the administrator has decided
-	PluginConfigs map[string]json.RawMessage
-	Marketplaces  map[string]json.RawMessage // beside the known ones
-	OnlyMarkets   *[]json.RawMessage         // nil = any; an empty list is none
-	BlockMarkets  []json.RawMessage
+	plugins.Settings
 
 	Skills          map[string]string // on, name-only, user-invocable-only or off
 	SkillBudget     float64           // share of the window that their list may take; 0 = built in

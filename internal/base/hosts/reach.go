@@ -1,10 +1,13 @@
 package hosts
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"dure/agent"
 )
 
 // Reach says whom a program may ask.
@@ -16,6 +19,17 @@ type Reach struct {
 // May reports whether an address may be asked.
 func (r Reach) May(u *url.URL) bool {
 	return r.Mode == "external" || Here(u.String()) || r.Mode == "internal" && r.lists(u.Hostname())
+}
+
+// Check is May, with the error for a person.
+func (r Reach) Check(u *url.URL) error {
+	if r.May(u) {
+		return nil
+	}
+	return &agent.Problem{
+		Code: agent.ProblemNetwork, Message: fmt.Sprintf("%s cannot be asked in network mode %s", u.Hostname(), r.Mode),
+		Fix: "change network.mode, or name the host in network.allowHosts", Args: map[string]string{"host": u.Hostname(), "mode": r.Mode},
+	}
 }
 
 func (r Reach) lists(host string) bool {

@@ -27,22 +27,22 @@ func (a Allow) Check(src Source) error {
 	switch {
 	case a.Unread:
 		return fmt.Errorf("%w: blockedMarketplaces has an entry that cannot be read", ErrForbidden)
-	case slices.ContainsFunc(a.Blocked, func(b Source) bool { return b.covers(src, false) }):
-		return fmt.Errorf("%w: %s is in blockedMarketplaces", ErrForbidden, clip(src.String()))
-	case a.Strict && !slices.ContainsFunc(a.Known, func(k Source) bool { return k.covers(src, true) }):
-		return fmt.Errorf("%w: %s is not in strictKnownMarketplaces", ErrForbidden, clip(src.String()))
+	case slices.ContainsFunc(a.Blocked, func(b Source) bool { return covers(b, src, false) }):
+		return fmt.Errorf("%w: %s is in blockedMarketplaces", ErrForbidden, clip(SourceText(src)))
+	case a.Strict && !slices.ContainsFunc(a.Known, func(k Source) bool { return covers(k, src, true) }):
+		return fmt.Errorf("%w: %s is not in strictKnownMarketplaces", ErrForbidden, clip(SourceText(src)))
 	}
 	return nil
 }
 
 // covers reports whether an entry of a list means a source. To permit, the branch or the
 // commit has to be the one that is named; to forbid, the repository is enough.
-func (s Source) covers(src Source, exact bool) bool {
+func covers(s, src Source, exact bool) bool {
 	switch {
 	case s.Kind == "hostPattern" || s.Host != "":
-		return src.host() != "" && fits(s.Host, src.host(), !exact)
+		return hostOf(src) != "" && fits(s.Host, hostOf(src), !exact)
 	case s.Kind == "pathPattern" || s.Place != "":
-		return src.host() == "" && fits(s.Place, src.Path, !exact)
+		return hostOf(src) == "" && fits(s.Place, src.Path, !exact)
 	}
 	if exact && (s.Ref != src.Ref || s.SHA != src.SHA || s.SHA256 != src.SHA256) {
 		return false
@@ -70,7 +70,7 @@ func place(s Source) string {
 	case FromNPM:
 		return "npm:" + s.Package
 	}
-	at := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(s.address(), "/"), ".git"))
+	at := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(address(s), "/"), ".git"))
 	if at == "" {
 		return ""
 	}

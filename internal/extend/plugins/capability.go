@@ -15,36 +15,25 @@ import (
 	"dure/internal/base/jsonc"
 )
 
-// A Capability is something that a plugin can do once it is enabled. Two of the same
-// text are the same.
-type Capability struct {
-	Kind   Kind   `json:"kind"`
-	Name   string `json:"name,omitempty"`   // of the event, server, skill, ...
-	Detail string `json:"detail,omitempty"` // the command, the tools, ..., whole up to a bound
-}
-
-// Kind is what a capability is about. Those before Skill reach further than words to a
-// model do.
-type Kind string
-
-// The kinds, in the order in which they are shown.
+// The kinds of capabilities, in the order in which they are shown. Those before CanSkill reach
+// further than words to a model do.
 const (
-	CanHook    Kind = "hook"    // something runs at an event: Name is that
-	CanServer  Kind = "server"  // a program or an address that offers tools
-	CanProgram Kind = "program" // is found by commands, behind all others of its name
-	CanShell   Kind = "shell"   // a skill or command runs commands before the model reads it
-	CanTools   Kind = "tools"   // a skill or command lets tools run without a question
-	CanMode    Kind = "mode"    // an agent has a permission mode of its own
-	CanNetwork Kind = "network" // a host is asked
-	CanSetting Kind = "setting" // a setting is changed
-	CanSecret  Kind = "secret"  // it asks its user for a secret
-	CanSkill   Kind = "skill"
-	CanCommand Kind = "command"
-	CanAgent   Kind = "agent"
+	CanHook    = "hook"    // something runs at an event: Name is that
+	CanServer  = "server"  // a program or an address that offers tools
+	CanProgram = "program" // is found by commands, behind all others of its name
+	CanShell   = "shell"   // a skill or command runs commands before the model reads it
+	CanTools   = "tools"   // a skill or command lets tools run without a question
+	CanMode    = "mode"    // an agent has a permission mode of its own
+	CanNetwork = "network" // a host is asked
+	CanSetting = "setting" // a setting is changed
+	CanSecret  = "secret"  // it asks its user for a secret
+	CanSkill   = "skill"
+	CanCommand = "command"
+	CanAgent   = "agent"
 )
 
 // kinds is their order.
-var kinds = []Kind{CanHook, CanServer, CanProgram, CanShell, CanTools, CanMode, CanNetwork, CanSetting, CanSecret, CanSkill, CanCommand, CanAgent}
+var kinds = []string{CanHook, CanServer, CanProgram, CanShell, CanTools, CanMode, CanNetwork, CanSetting, CanSecret, CanSkill, CanCommand, CanAgent}
 
 // maxDetail bounds what is shown of one capability, in bytes. What is longer is told to
 // be, so that nothing hides behind the end.
@@ -97,11 +86,11 @@ type collector struct {
 	seen map[Capability]bool
 }
 
-func (c *collector) add(kind Kind, name, detail string) {
+func (c *collector) add(kind, name, detail string) {
 	if more := len(detail) - maxDetail; more > 0 {
 		detail = fmt.Sprintf("%s… and %d more bytes", strings.ToValidUTF8(detail[:maxDetail], ""), more)
 	}
-	one := Capability{kind, clip(name), detail}
+	one := Capability{Kind: kind, Name: clip(name), Detail: detail}
 	if !c.seen[one] {
 		c.seen[one] = true
 		c.list = append(c.list, one)
@@ -233,7 +222,7 @@ func (c *collector) hosts(raw json.RawMessage) {
 }
 
 // file adds a skill, a command or an agent, and what its fields let it do.
-func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
+func (c *collector) file(fsys fs.FS, kind, name, at string) {
 	c.add(kind, name, "")
 	data, err := readFile(fsys, at, maxMarkdown)
 	if err != nil {
@@ -260,7 +249,7 @@ func (c *collector) file(fsys fs.FS, kind Kind, name, at string) {
 }
 
 // field adds what one field lets a file do.
-func (c *collector) field(kind Kind, name string, f frontmatter.Field) {
+func (c *collector) field(kind, name string, f frontmatter.Field) {
 	switch key := frontmatter.Plain(f.Key); key {
 	case "allowedtools", "tools":
 		if key == "tools" && kind == CanAgent { // there it takes away
@@ -286,12 +275,6 @@ func (c *collector) field(kind Kind, name string, f frontmatter.Field) {
 		raw, _ := f.JSON() // the name alone says that there are some
 		c.add(CanServer, name, string(raw))
 	}
-}
-
-// Change is how the capabilities of one release differ from those of another.
-type Change struct {
-	Added   []Capability `json:"added"`
-	Removed []Capability `json:"removed"`
 }
 
 // Compare compares what a plugin could do with what it can do now.

@@ -16,21 +16,21 @@ func TestNothingThatRunsIsHidden(t *testing.T) {
 		what, files string
 		want        Capability // Detail is a part of what is shown
 	}{
-		{"a hook beside another, in capitals", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine"}]}, {"Hooks": [{"Command": "evil"}]}]}}`), Capability{CanHook, "Stop", "evil"}},
-		{"a command behind another spelling", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine", "Command": "evil"}]}]}}`), Capability{CanHook, "Stop", "evil"}},
-		{"hooks behind another spelling", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine"}], "HOOKS": [{"command": "evil"}]}]}}`), Capability{CanHook, "Stop", "evil"}},
-		{"an event twice", hooks(`{"hooks": {"Stop": [{"command": "evil"}], "Stop": [{"command": "fine"}]}}`), Capability{CanHook, "Stop", "evil"}},
-		{"a question under an old name", hooks(`{"hooks": {"Stop": [{"type": "prompt", "command": "fine", "llmPrompt": "evil"}]}}`), Capability{CanHook, "Stop", "evil"}},
-		{"what a request takes along", hooks(`{"hooks": {"Stop": [{"url": "https://h.example/x", "headers": {"K": "$KEY"}, "allowedEnvVars": ["KEY"]}]}}`), Capability{CanHook, "Stop", `{"K":"$KEY"} ["KEY"]`}},
-		{"a host in capitals", hooks(`{"hooks": {"Stop": [{"URL": "https://h.example/x"}]}}`), Capability{CanNetwork, "h.example", ""}},
-		{"a command in capitals", "-- commands/a.md --\nfine\n-- commands/b.MD --\n!`evil`\n", Capability{CanShell, "b", "evil"}},
-		{"a skill in small letters", "-- skills/a/skill.md --\n!`evil`\n", Capability{CanShell, "a", "evil"}},
-		{"an agent in capitals", "-- agents/a.Md --\n---\nname: a\npermissionMode: bypassPermissions\n---\nx\n", Capability{CanMode, "a", "bypassPermissions"}},
-		{"a command behind a wide blank", skill("---\nSay\u3000!`evil`"), Capability{CanShell, "a", "evil"}},
-		{"a command behind many", skill("---\n" + strings.Repeat("!`fine` ", 600) + "!`evil`"), Capability{CanShell, "a", "evil"}},
-		{"a block that is there once blanks are gone", "-- commands/a.md --\n---\nmodel: x\n---\n  ```!\nevil\n```\n", Capability{CanShell, "a", "evil"}},
-		{"a block that begins in another", skill("---\n ```!\n" + strings.Repeat("x", 3000) + "\n!`evil`\n"), Capability{CanShell, "a", "evil"}},
-		{"rules in two spellings", "-- commands/a.md --\n---\nallowed-tools: Read\nallowedTools: Bash(evil)\n---\nx\n", Capability{CanTools, "a", "Bash(evil)"}},
+		{"a hook beside another, in capitals", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine"}]}, {"Hooks": [{"Command": "evil"}]}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: "evil"}},
+		{"a command behind another spelling", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine", "Command": "evil"}]}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: "evil"}},
+		{"hooks behind another spelling", hooks(`{"hooks": {"Stop": [{"hooks": [{"command": "fine"}], "HOOKS": [{"command": "evil"}]}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: "evil"}},
+		{"an event twice", hooks(`{"hooks": {"Stop": [{"command": "evil"}], "Stop": [{"command": "fine"}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: "evil"}},
+		{"a question under an old name", hooks(`{"hooks": {"Stop": [{"type": "prompt", "command": "fine", "llmPrompt": "evil"}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: "evil"}},
+		{"what a request takes along", hooks(`{"hooks": {"Stop": [{"url": "https://h.example/x", "headers": {"K": "$KEY"}, "allowedEnvVars": ["KEY"]}]}}`), Capability{Kind: CanHook, Name: "Stop", Detail: `{"K":"$KEY"} ["KEY"]`}},
+		{"a host in capitals", hooks(`{"hooks": {"Stop": [{"URL": "https://h.example/x"}]}}`), Capability{Kind: CanNetwork, Name: "h.example", Detail: ""}},
+		{"a command in capitals", "-- commands/a.md --\nfine\n-- commands/b.MD --\n!`evil`\n", Capability{Kind: CanShell, Name: "b", Detail: "evil"}},
+		{"a skill in small letters", "-- skills/a/skill.md --\n!`evil`\n", Capability{Kind: CanShell, Name: "a", Detail: "evil"}},
+		{"an agent in capitals", "-- agents/a.Md --\n---\nname: a\npermissionMode: bypassPermissions\n---\nx\n", Capability{Kind: CanMode, Name: "a", Detail: "bypassPermissions"}},
+		{"a command behind a wide blank", skill("---\nSay\u3000!`evil`"), Capability{Kind: CanShell, Name: "a", Detail: "evil"}},
+		{"a command behind many", skill("---\n" + strings.Repeat("!`fine` ", 600) + "!`evil`"), Capability{Kind: CanShell, Name: "a", Detail: "evil"}},
+		{"a block that is there once blanks are gone", "-- commands/a.md --\n---\nmodel: x\n---\n  ```!\nevil\n```\n", Capability{Kind: CanShell, Name: "a", Detail: "evil"}},
+		{"a block that begins in another", skill("---\n ```!\n" + strings.Repeat("x", 3000) + "\n!`evil`\n"), Capability{Kind: CanShell, Name: "a", Detail: "evil"}},
+		{"rules in two spellings", "-- commands/a.md --\n---\nallowed-tools: Read\nallowedTools: Bash(evil)\n---\nx\n", Capability{Kind: CanTools, Name: "a", Detail: "Bash(evil)"}},
 	} {
 		p, err := ReadFS(files(c.files), "sample")
 		if err != nil {

@@ -34,7 +34,7 @@ type fetched struct {
 // fetch brings a source into a staged folder, which has nothing in it. What is fetched
 // is copied once more, within limits, so that no link or device of it counts.
 func (s *Store) fetch(ctx context.Context, src Source, stage string) (fetched, error) {
-	if err := src.check(); err != nil {
+	if err := check(src); err != nil {
 		return fetched{}, err
 	}
 	tree := filepath.Join(stage, "tree")
@@ -58,7 +58,7 @@ func (s *Store) fetch(ctx context.Context, src Source, stage string) (fetched, e
 		err = noSource("%s cannot be fetched", clip(src.Kind))
 	}
 	if err != nil {
-		return fetched{}, fmt.Errorf("fetching %s: %w", clip(src.String()), err)
+		return fetched{}, fmt.Errorf("fetching %s: %w", clip(SourceText(src)), err)
 	}
 	got.dir, err = within(tree, src.Kind)
 	return got, err

@@ -45,10 +45,10 @@ func (s *Store) clone(ctx context.Context, src Source, stage, to string) (string
 	if git == "" || s.Box == nil {
 		return "", errors.New("git is not on this machine")
 	}
-	address := src.address()
-	scheme, _, _ := strings.Cut(address, ":")
+	from := address(src)
+	scheme, _, _ := strings.Cut(from, ":")
 	var hosts []string
-	if host := src.host(); host != "" {
+	if host := hostOf(src); host != "" {
 		hosts = []string{host}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTime, fmt.Errorf("git took more than %s", gitTime))
@@ -73,7 +73,7 @@ func (s *Store) clone(ctx context.Context, src Source, stage, to string) (string
 	if _, err := g.run(ctx, stage, "init", "--quiet", "--bare", repo); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, repo, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", address, want); err != nil {
+	if _, err := g.run(ctx, repo, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", from, want); err != nil {
 		return "", err
 	}
 	out, err := g.run(ctx, repo, "rev-parse", "--verify", "FETCH_HEAD^{commit}")

@@ -12,19 +12,6 @@ import (
 	"strings"
 )
 
-// A Candidate is a plugin that has been fetched and looked at, and that nobody has said
-// yes to. Nothing of it counts.
-type Candidate struct {
-	ID      string   `json:"id"`
-	Plugin  Plugin   `json:"plugin"`
-	Release Release  `json:"release"`
-	Before  *Release `json:"before,omitempty"` // what is installed under its ID
-	Change  Change   `json:"change"`           // of what it can do, compared with that
-
-	// Same says why there is nothing to update; "" = there is.
-	Same string `json:"same,omitempty"`
-}
-
 // The reasons of [Candidate].Same.
 const (
 	SameTree    = "same"     // it is what is installed
@@ -36,7 +23,7 @@ const (
 // Prepare fetches a plugin from a source of its own, or from a marketplace that is
 // known.
 func (s *Store) Prepare(ctx context.Context, src Source) (Candidate, error) {
-	if err := src.check(); err != nil {
+	if err := check(src); err != nil {
 		return Candidate{}, err
 	}
 	if src.Kind == FromMarketplace {
@@ -55,11 +42,11 @@ func (s *Store) prepareEntry(ctx context.Context, name, market string) (Candidat
 	if err != nil {
 		return Candidate{}, err
 	}
-	e, err := m.Find(name)
+	e, err := find(m, name)
 	if err != nil {
 		return Candidate{}, err
 	}
-	if far := k.Source.host(); far != "" && !isHere(far) && isHere(e.Source.host()) {
+	if far := hostOf(k.Source); far != "" && !isHere(far) && isHere(hostOf(e.Source)) {
 		return Candidate{}, noSource("%s: a marketplace names no places on this machine", e.Name)
 	}
 	get := func(stage string) (fetched, error) { return s.fetch(ctx, e.Source, stage) }
@@ -98,7 +85,7 @@ func (s *Store) prepare(_ context.Context, src Source, market string, get func(s
 	r := Release{Source: src, Commit: got.commit, At: s.now()}
 	var p Plugin
 	if e != nil {
-		r.Entry, r.Strict = e.keys, e.Strict
+		r.Entry, r.Strict = e.Keys, e.Strict
 		p, err = readEntry(got.dir, *e)
 	} else {
 		p, err = Read(got.dir, nameOf(src))
@@ -115,7 +102,7 @@ func (s *Store) prepare(_ context.Context, src Source, market string, get func(s
 	if r.Tree, err = s.put(got.dir, p.Name, stage); err != nil {
 		return Candidate{}, err
 	}
-	return s.compare(Candidate{ID: p.Name + "@" + market, Plugin: p, Release: r})
+	return s.compare(Candidate{ID: p.Name + "@" + market, Plugin: p.Manifest, Release: r})
 }
 
 func cut(s string) string { return s[:min(len(s), mostCommit)] }

@@ -16,7 +16,7 @@ func (s *Store) AddMarket(ctx context.Context, src Source, want string) (Known, 
 	if src.Kind == FromMarketplace || src.Kind == FromNPM || src.Kind == FromRelative {
 		return Known{}, noSource("a marketplace is a folder, a repository, an archive or a file")
 	}
-	if err := src.check(); err != nil {
+	if err := check(src); err != nil {
 		return Known{}, err
 	}
 	if err := s.Allow.Check(src); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) AddMarket(ctx context.Context, src Source, want string) (Known, 
 			return nil
 		}
 		if place(b.Markets[at].Source) != place(src) {
-			return fmt.Errorf("%w: the marketplace %s, from %s", ErrInstalled, k.Name, clip(b.Markets[at].Source.String()))
+			return fmt.Errorf("%w: the marketplace %s, from %s", ErrInstalled, k.Name, clip(SourceText(b.Markets[at].Source)))
 		}
 		s.release(Release{Name: k.Name, Tree: b.Markets[at].Tree})
 		b.Markets[at] = k

@@ -47,7 +47,7 @@ func (s *Store) Look(in Installed) (Loaded, error) {
 	}
 	var err error
 	if in.Now.Entry != nil {
-		l.Plugin, err = readEntry(l.Root, Entry{Name: in.Now.Name, keys: in.Now.Entry, Strict: in.Now.Strict})
+		l.Plugin, err = readEntry(l.Root, Entry{Name: in.Now.Name, Keys: in.Now.Entry, Strict: in.Now.Strict})
 	} else {
 		l.Plugin, err = Read(l.Root, in.Now.Name)
 	}
@@ -157,7 +157,7 @@ func stranger(full, top string, files []string) (other string) {
 }
 
 // missing warns of plugins that a marketplace in a folder has no folder for.
-func (m *Marketplace) missing(dir string) {
+func missing(m *Marketplace, dir string) {
 	for _, e := range m.Plugins {
 		if e.Source.Kind != FromRelative {
 			continue
@@ -173,14 +173,14 @@ func (m *Marketplace) missing(dir string) {
 }
 
 // Validate reads what is in a folder: a plugin, a marketplace, or both.
-func Validate(dir string) (*Plugin, *Marketplace, error) {
+func Validate(dir string) (*Manifest, *Marketplace, error) {
 	var market *Marketplace
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(marketFile))); err == nil {
 		m, err := readMarket(dir)
 		if err != nil {
 			return nil, nil, err
 		}
-		m.missing(dir)
+		missing(&m, dir)
 		market = &m
 	}
 	p, err := Read(dir, nameOf(Source{Path: dir}))
@@ -190,5 +190,5 @@ func Validate(dir string) (*Plugin, *Marketplace, error) {
 	if err != nil {
 		return nil, market, err
 	}
-	return &p, market, nil
+	return &p.Manifest, market, nil
 }

@@ -20,30 +20,6 @@ const (
 	maxEntries = 10_000  // plugins of a marketplace
 )
 
-// A Marketplace lists plugins and where they are.
-type Marketplace struct {
-	Name        string            `json:"name"`
-	Owner       string            `json:"owner,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Version     string            `json:"version,omitempty"`
-	Plugins     []Entry           `json:"plugins"`
-	Renames     map[string]string `json:"renames,omitempty"` // "" = it is gone
-	Warnings    []string          `json:"warnings,omitempty"`
-}
-
-// An Entry is one plugin of a marketplace.
-type Entry struct {
-	Name        string   `json:"name"`
-	Version     string   `json:"version,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Category    string   `json:"category,omitempty"`
-	Tags        []string `json:"tags,omitempty"`
-	Source      Source   `json:"from"`
-	Strict      bool     `json:"-"` // the manifest of the plugin says what it brings, and the entry adds to it
-
-	keys map[string]json.RawMessage // all that it says, in plain spelling
-}
-
 // ownNames are names that stand for what no marketplace is.
 var ownNames = []string{Local, Inline, SkillsDir, "builtin", "synced"}
 
@@ -152,7 +128,7 @@ func parseEntry(raw json.RawMessage, root string) (Entry, error) {
 	m := manifest{keys: keys}
 	e := Entry{
 		Name: m.text("name"), Version: m.text("version"), Description: m.text("description"), Category: m.text("category"),
-		Tags: m.texts("tags"), Strict: true, keys: keys,
+		Tags: m.texts("tags"), Strict: true, Keys: keys,
 	}
 	if err := checkName("the name", e.Name); err != nil {
 		return e, err
@@ -165,7 +141,7 @@ func parseEntry(raw json.RawMessage, root string) (Entry, error) {
 	if isNull(keys["source"]) {
 		return e, fmt.Errorf("%s: it names no source", e.Name)
 	}
-	if err := json.Unmarshal(keys["source"], &e.Source); err != nil {
+	if e.Source, err = ReadSource(keys["source"]); err != nil {
 		return e, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	if e.Source.Kind == FromRelative && root != "" && !strings.HasPrefix(e.Source.Path, "./") {
@@ -180,14 +156,14 @@ func parseEntry(raw json.RawMessage, root string) (Entry, error) {
 	if strings.HasPrefix(strings.ToLower(e.Source.URL), "file:") {
 		return e, fmt.Errorf("%s: a marketplace names no places on this machine", e.Name)
 	}
-	if err := e.Source.check(); err != nil {
+	if err := check(e.Source); err != nil {
 		return e, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return e, nil
 }
 
-// Find returns the plugin of a name, or what has become of it.
-func (m Marketplace) Find(name string) (Entry, error) {
+// find returns the plugin of a name, or what has become of it.
+func find(m Marketplace, name string) (Entry, error) {
 	i := slices.IndexFunc(m.Plugins, func(e Entry) bool { return e.Name == name })
 	if i >= 0 {
 		return m.Plugins[i], nil
@@ -230,7 +206,7 @@ func readEntryFS(fsys fs.FS, e Entry) (Plugin, error) {
 	if m.file == "" {
 		m.keys, m.file = map[string]json.RawMessage{}, marketFile
 	}
-	for key, raw := range e.keys {
+	for key, raw := range e.Keys {
 		if _, has := m.keys[key]; !has && key != "source" && key != "strict" {
 			m.keys[key] = raw
 		}

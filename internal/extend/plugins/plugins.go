@@ -17,72 +17,38 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"dure/agent/query"
 )
 
-// A Plugin is what a folder brings. All paths in it are relative to the folder, with
-// slashes, and lead nowhere else.
+// The types that queries carry.
+type (
+	Manifest    = query.PluginManifest
+	Option      = query.PluginOption
+	Need        = query.PluginNeed
+	Left        = query.PluginLeft
+	Capability  = query.PluginCapability
+	Change      = query.PluginDifference
+	Candidate   = query.PluginCandidate
+	Release     = query.PluginRelease
+	Source      = query.PluginSource
+	Known       = query.PluginMarket
+	Marketplace = query.PluginMarketplace
+	Entry       = query.PluginEntry
+)
+
+// A Plugin is what a folder brings.
 type Plugin struct {
-	Name        string   `json:"name"`
-	Version     string   `json:"version,omitempty"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Author      string   `json:"author,omitempty"`
-	Homepage    string   `json:"homepage,omitempty"`
-	Repository  string   `json:"repository,omitempty"`
-	License     string   `json:"license,omitempty"`
-	Keywords    []string `json:"keywords,omitempty"`
-	Off         bool     `json:"off,omitempty"`        // it is not to be enabled by being installed
-	MinVersion  string   `json:"minVersion,omitempty"` // of the program
-
-	Skills   []string `json:"skills,omitempty"`   // folders with a SKILL.md in them
-	Commands []string `json:"commands,omitempty"` // Markdown files
-	Agents   []string `json:"agents,omitempty"`   // Markdown files
-	Programs []string `json:"programs,omitempty"` // files of bin/
-
+	Manifest
 	Hooks    []Hooks                    `json:"-"`
 	Servers  map[string]json.RawMessage `json:"-"` // of the Model Context Protocol, by name
 	Settings map[string]json.RawMessage `json:"-"` // "agent" alone
-	Options  []Option                   `json:"options,omitempty"`
-	Needs    []Need                     `json:"needs,omitempty"`
-
-	// Left is what it brings that does not count here, and Warnings what was read
-	// leniently.
-	Left     []Left   `json:"left,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
-
-	Can []Capability `json:"capabilities"`
 }
 
 // Hooks are the hooks of one file, or of the manifest.
 type Hooks struct {
 	File string          // "" = the manifest
 	Raw  json.RawMessage // an object: event to list
-}
-
-// An Option is something that a user may set for a plugin.
-type Option struct {
-	Key         string          `json:"key"`
-	Type        string          `json:"type"` // string, number, boolean, directory or file
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Sensitive   bool            `json:"sensitive,omitempty"`
-	Required    bool            `json:"required,omitempty"`
-	Multiple    bool            `json:"multiple,omitempty"`
-	Default     json.RawMessage `json:"default,omitempty"`
-	Min         *float64        `json:"min,omitempty"` // of a number, or of the length of a text
-	Max         *float64        `json:"max,omitempty"`
-}
-
-// A Need is another plugin that a plugin does not work without.
-type Need struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-}
-
-// Left is something that a plugin brings and that does not count.
-type Left struct {
-	What string `json:"what"` // a word such as themes, or a path
-	Why  string `json:"why"`
 }
 
 // Bounds of a manifest and of what it names.

@@ -38,7 +38,7 @@ func ReadFS(fsys fs.FS, name string) (Plugin, error) {
 }
 
 func read(fsys fs.FS, name string, m manifest) (Plugin, error) {
-	p := Plugin{Name: name}
+	p := Plugin{Manifest: Manifest{Name: name}}
 	if err := m.describe(&p); err != nil {
 		return Plugin{}, err
 	}
@@ -95,7 +95,9 @@ func readFile(fsys fs.FS, name string, most int64) ([]byte, error) {
 	return data, err
 }
 
-func (r *reader) left(what, why string) { r.p.Left = append(r.p.Left, Left{clip(what), why}) }
+func (r *reader) left(what, why string) {
+	r.p.Left = append(r.p.Left, Left{What: clip(what), Why: why})
+}
 
 func (r *reader) isDir(name string) bool {
 	info, err := fs.Stat(r.fsys, name)

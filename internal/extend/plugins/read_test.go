@@ -148,7 +148,7 @@ func FuzzMarketplace(f *testing.F) {
 			return
 		}
 		for _, e := range m.Plugins {
-			if err := errors.Join(checkName("name", e.Name), e.Source.check()); err != nil {
+			if err := errors.Join(checkName("name", e.Name), check(e.Source)); err != nil {
 				t.Error(err)
 			}
 		}

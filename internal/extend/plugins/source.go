@@ -24,23 +24,8 @@ const (
 	FromCommand     = "command"
 )
 
-// A Source is where a plugin or a marketplace comes from.
-type Source struct {
-	Kind    string `json:"source"`
-	Path    string `json:"path,omitempty"`    // folder, file, or folder in a repository
-	Repo    string `json:"repo,omitempty"`    // owner/name
-	URL     string `json:"url,omitempty"`     // of a repository, an archive or a file
-	Ref     string `json:"ref,omitempty"`     // branch or tag; "" = the usual one
-	SHA     string `json:"sha,omitempty"`     // the whole name of a commit
-	SHA256  string `json:"sha256,omitempty"`  // of an archive
-	Package string `json:"package,omitempty"` // of npm
-	Version string `json:"version,omitempty"` // of a package; "" = the latest
-	Host    string `json:"hostPattern,omitempty"`
-	Place   string `json:"pathPattern,omitempty"`
-}
-
-// String says it in one line. Addresses carry no password: such are refused.
-func (s Source) String() string {
+// SourceText returns a source as one line. Addresses carry no password: such are refused.
+func SourceText(s Source) string {
 	at := ""
 	if s.Ref != "" {
 		at = "#" + s.Ref
@@ -82,7 +67,7 @@ func noSource(format string, args ...any) error {
 }
 
 // check refuses what cannot be fetched, or what git or a shell might read as an option.
-func (s Source) check() error {
+func check(s Source) error {
 	if s.Ref != "" && (!isRef().MatchString(s.Ref) || strings.Contains(s.Ref, "..")) {
 		return noSource("the ref %q", clip(s.Ref))
 	}
@@ -157,30 +142,27 @@ func checkAddress(s string, git bool) error {
 // isHere reports whether a host is this machine.
 func isHere(host string) bool { return host == "127.0.0.1" || host == "::1" || host == "localhost" }
 
-// UnmarshalJSON reads a source as marketplaces and settings write it: a path that begins
+// ReadSource reads a source as marketplaces and settings write it: a path that begins
 // with ./, or an object.
-func (s *Source) UnmarshalJSON(data []byte) error {
+func ReadSource(data []byte) (Source, error) {
 	var p string
 	if json.Unmarshal(data, &p) == nil {
-		*s = Source{Kind: FromRelative, Path: p}
 		if p == "" {
-			return noSource("an empty text")
+			return Source{}, noSource("an empty text")
 		}
-		return nil
+		return Source{Kind: FromRelative, Path: p}, nil
 	}
-	type plain Source
 	var with struct {
-		plain
+		Source
 		Registry string `json:"registry"`
 	}
 	if err := json.Unmarshal(data, &with); err != nil {
-		return noSource("it has to be a path, or an object with a kind in \"source\"")
+		return Source{}, noSource("it has to be a path, or an object with a kind in \"source\"")
 	}
-	*s = Source(with.plain)
-	if s.Kind == FromNPM {
-		s.URL = with.Registry
+	if with.Kind == FromNPM {
+		with.URL = with.Registry
 	}
-	return nil
+	return with.Source, nil
 }
 
 // ParseSource reads what a person writes: a folder, an archive, an address, owner/name,
@@ -228,7 +210,7 @@ func ParseSource(word, dir string) (Source, error) {
 			s.Kind = FromFile
 		}
 	}
-	return s, s.check()
+	return s, check(s)
 }
 
 // isArchive reports whether a name ends like that of an archive, without regard to what
@@ -244,7 +226,7 @@ func isArchive(name string) bool {
 }
 
 // address is where a repository is.
-func (s Source) address() string {
+func address(s Source) string {
 	switch {
 	case s.Kind == FromGitHub:
 		return "https://github.com/" + strings.TrimSuffix(s.Repo, ".git") + ".git"
@@ -254,12 +236,12 @@ func (s Source) address() string {
 	return s.URL
 }
 
-// host is whom a source is asked of; "" = this machine.
-func (s Source) host() string {
+// hostOf is whom a source is asked of; "" = this machine.
+func hostOf(s Source) string {
 	if s.Kind == FromNPM && s.URL == "" {
 		return npmHost
 	}
-	u, err := url.Parse(s.address())
+	u, err := url.Parse(address(s))
 	if err != nil {
 		return ""
 	}

@@ -76,33 +76,6 @@ type Installed struct {
 	Options map[string]json.RawMessage `json:"options,omitempty"` // but for secrets
 }
 
-// Release is one state of a plugin.
-type Release struct {
-	Name    string    `json:"name"`
-	Version string    `json:"version"` // its own, a commit, the hash of an archive, or "unknown"
-	Set     bool      `json:"set,omitempty"`
-	Tree    string    `json:"sha256"` // of all that it holds
-	Source  Source    `json:"source"`
-	Commit  string    `json:"commit,omitempty"`
-	At      time.Time `json:"at"`
-
-	// Entry is what the marketplace said of it.
-	Entry  map[string]json.RawMessage `json:"entry,omitempty"`
-	Strict bool                       `json:"strict,omitempty"`
-
-	Can []Capability `json:"capabilities"` // what was said yes to
-}
-
-// Known is a marketplace that was added.
-type Known struct {
-	Name    string    `json:"name"`
-	Source  Source    `json:"source"`
-	Tree    string    `json:"sha256"`
-	Commit  string    `json:"commit,omitempty"`
-	Plugins int       `json:"plugins"`
-	At      time.Time `json:"at"`
-}
-
 // Name is the name of an installed plugin without its marketplace.
 func (i Installed) Name() string { return i.Now.Name }
 
@@ -115,10 +88,11 @@ func (s *Store) now() time.Time {
 	return time.Now().UTC().Truncate(time.Second)
 }
 
-func (s *Store) bookPath() string { return filepath.Join(s.Dir, bookFile) }
+// BookPath is the file that lists what is installed.
+func (s *Store) BookPath() string { return filepath.Join(s.Dir, bookFile) }
 
 func (s *Store) read() (book, error) {
-	b, err := record.Read[book](s.bookPath())
+	b, err := record.Read[book](s.BookPath())
 	if err == nil {
 		err = b.check()
 	}
@@ -152,7 +126,7 @@ func (b book) check() error {
 
 func (s *Store) change(edit func(*book) error) error {
 	var refused error // what was wanted cannot be done
-	err := record.Change(s.bookPath(), func(b *book) error {
+	err := record.Change(s.BookPath(), func(b *book) error {
 		if err := b.check(); err != nil {
 			return err
 		}

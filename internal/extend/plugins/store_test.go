@@ -87,7 +87,7 @@ func TestInstallUpdateRollbackRemove(t *testing.T) {
 	if c, err = s.Update(t.Context(), "tidy"); err != nil {
 		t.Fatal(err)
 	}
-	change := Change{Added: []Capability{{CanTools, "tidy", "Bash(rm *)"}}, Removed: []Capability{{CanProgram, "tidy", ""}}}
+	change := Change{Added: []Capability{{Kind: CanTools, Name: "tidy", Detail: "Bash(rm *)"}}, Removed: []Capability{{Kind: CanProgram, Name: "tidy"}}}
 	if d := cmp.Diff(change, c.Change); d != "" || c.Same != "" || c.Before.Version != "1.0.0" {
 		t.Errorf("%s %+v", d, c)
 	}
@@ -443,7 +443,7 @@ func TestBookIsHostile(t *testing.T) {
 		`{"version": 99}`, `{"version": 1`, `[]`,
 	} {
 		s := newStore(t)
-		if err := errors.Join(os.MkdirAll(s.Dir, 0o700), os.WriteFile(s.bookPath(), []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(s.Dir, 0o700), os.WriteFile(s.BookPath(), []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := s.List(); err == nil || len(list) > 0 {
@@ -452,7 +452,7 @@ func TestBookIsHostile(t *testing.T) {
 		if err := s.RemoveMarket("x"); err == nil {
 			t.Errorf("%s: written to", text)
 		}
-		if now, err := os.ReadFile(s.bookPath()); err != nil || !bytes.Equal(now, []byte(text)) {
+		if now, err := os.ReadFile(s.BookPath()); err != nil || !bytes.Equal(now, []byte(text)) {
 			t.Errorf("%s: %s, %v", text, now, err)
 		}
 	}
@@ -589,13 +589,13 @@ func TestAllowHoldsAtLoad(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	one, nine := 1.0, 9.0
-	p := Plugin{Name: "a", Options: []Option{
+	p := Plugin{Manifest: Manifest{Name: "a", Options: []Option{
 		{Key: "n", Type: "number", Min: &one, Max: &nine, Default: json.RawMessage("5")},
 		{Key: "b", Type: "boolean"},
 		{Key: "dir", Type: "directory", Required: true},
 		{Key: "list", Type: "string", Multiple: true},
 		{Key: "token", Type: "string", Sensitive: true, Required: true},
-	}}
+	}}}
 	for _, c := range []struct{ key, text, want string }{
 		{"n", "3", "3"},
 		{"n", "10", ""},
@@ -612,7 +612,7 @@ func TestValues(t *testing.T) {
 		o, err := p.Option(c.key)
 		var v json.RawMessage
 		if err == nil {
-			v, err = o.Value(c.text)
+			v, err = Value(o, c.text)
 		}
 		if string(v) != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s=%s: %s, %v", c.key, c.text, v, err)

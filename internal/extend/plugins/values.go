@@ -20,14 +20,14 @@ var ErrOption = errors.New("the option does not take it")
 const maxValue = 8 << 10
 
 // Value reads what a person has written for an option. A list is written with commas.
-func (o Option) Value(text string) (json.RawMessage, error) {
+func Value(o Option, text string) (json.RawMessage, error) {
 	texts := []string{text}
 	if o.Multiple {
 		texts = strings.Split(text, ",")
 	}
 	var all []any
 	for _, t := range texts {
-		v, err := o.one(strings.TrimSpace(t))
+		v, err := one(o, strings.TrimSpace(t))
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (o Option) Value(text string) (json.RawMessage, error) {
 	return json.Marshal(v)
 }
 
-func (o Option) one(text string) (any, error) {
+func one(o Option, text string) (any, error) {
 	bad := func(why string) (any, error) { return nil, fmt.Errorf("%w: %s %s", ErrOption, o.Key, why) }
 	if len(text) > maxValue || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) }) {
 		return bad("is one line of at most 8 KiB")
@@ -59,7 +59,7 @@ func (o Option) one(text string) (any, error) {
 		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return bad("is a number")
 		}
-		return n, o.between(n, "")
+		return n, between(o, n, "")
 	case "directory", "file":
 		if !filepath.IsAbs(text) {
 			return bad("is an absolute path")
@@ -69,10 +69,10 @@ func (o Option) one(text string) (any, error) {
 	if text == "" && o.Required {
 		return bad("is not to be empty")
 	}
-	return text, o.between(float64(utf8.RuneCountInString(text)), " characters")
+	return text, between(o, float64(utf8.RuneCountInString(text)), " characters")
 }
 
-func (o Option) between(n float64, what string) error {
+func between(o Option, n float64, what string) error {
 	if o.Min != nil && n < *o.Min || o.Max != nil && n > *o.Max {
 		low, high := "any", "any"
 		if o.Min != nil {
@@ -141,7 +141,7 @@ func (p Plugin) Values(chosen []map[string]json.RawMessage, secret func(key stri
 			if v != "" {
 				secrets[o.Key] = v
 			}
-		} else if v = o.chosen(chosen); v != "" {
+		} else if v = chosenOf(o, chosen); v != "" {
 			open[o.Key] = v
 		}
 		if v == "" && o.Required {
@@ -151,14 +151,14 @@ func (p Plugin) Values(chosen []map[string]json.RawMessage, secret func(key stri
 	return open, secrets, missing
 }
 
-// chosen is the strongest value that an option takes, or its default.
-func (o Option) chosen(all []map[string]json.RawMessage) string {
+// chosenOf is the strongest value that an option takes, or its default.
+func chosenOf(o Option, all []map[string]json.RawMessage) string {
 	for _, one := range all {
 		raw, ok := one[o.Key]
 		if !ok {
 			continue
 		}
-		if v, err := o.Value(plainText(raw)); err == nil {
+		if v, err := Value(o, plainText(raw)); err == nil {
 			return plainText(v)
 		}
 	}

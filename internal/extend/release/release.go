@@ -27,7 +27,6 @@ const (
 	patience   = 3 * time.Second
 	maxUpdate  = 64 << 10 // bytes of the answer
 	maxVersion = 64       // bytes of a version
-	MaxMoves   = 5        // redirects
 )
 
 // File is the usual name of the file that keeps what the last look has found.
@@ -60,9 +59,6 @@ type found struct {
 
 // ErrOff says that nobody has asked for looking for newer versions.
 var ErrOff = errors.New("looking for newer versions is off")
-
-// ErrFar is an address that is not asked.
-var ErrFar = errors.New("the network mode does not let it be asked, or it leads on and on")
 
 // Newer returns the newer version that the last look has found, or "".
 func (c *Checker) Newer() string {
@@ -113,14 +109,9 @@ func (c *Checker) ask(ctx context.Context) (string, error) {
 	}
 	req.Header.Set("User-Agent", "dure/"+c.Version)
 	if !c.May(req.URL) {
-		return "", ErrFar
+		return "", hosts.ErrFar
 	}
-	asker := http.Client{Transport: c.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= MaxMoves || !c.May(r.URL) {
-			return ErrFar
-		}
-		return nil
-	}}
+	asker := http.Client{Transport: c.Transport, CheckRedirect: hosts.Redirects(c.May)}
 	resp, err := asker.Do(req)
 	if err != nil {
 		return "", errors.New(hosts.Cause(err))

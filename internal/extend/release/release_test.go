@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"dure/internal/base/hosts"
 )
 
 func TestCompareVersions(t *testing.T) {
@@ -126,7 +128,7 @@ func TestUpdatesKeepToTheNetworkMode(t *testing.T) {
 			Check: true, URL: at, Transport: http.DefaultTransport, Scratch: true,
 			May: func(u *url.URL) bool { return u.Hostname() == "127.0.0.1" },
 		})
-		if _, err := a.Look(t.Context(), true); err == nil || err.Error() != ErrFar.Error() {
+		if _, err := a.Look(t.Context(), true); err == nil || err.Error() != hosts.ErrFar.Error() {
 			t.Errorf("%s: %v", at, err)
 		}
 	}

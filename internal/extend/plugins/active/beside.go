@@ -1,4 +1,4 @@
-package app
+package active
 
 import (
 	"crypto/sha256"
@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/plugins"
 )
+
+// besideHolds is how long a look at the folders of skills is taken for right.
+const besideHolds = time.Second
 
 // A besidePlugin is a plugin that lies in a folder of skills.
 type besidePlugin struct {
@@ -27,41 +29,38 @@ type besideFolder struct {
 	at     time.Time
 	places string // what the folders of skills were like
 	list   []besidePlugin
-	stamp  string // [App.besideStamp] of list
+	stamp  string // [Extension.besideStamp] of list
 }
 
 // besideNow returns the plugins that lie in folders of skills, with their stamp, without a
 // look at every folder there. They are looked for again when a folder of skills comes, goes
 // or is trusted, when something comes into one or goes, when one of the manifests changes,
 // and a moment later anyhow: a folder that was there already may have got a manifest.
-func (a *App) besideNow(workdir string) ([]besidePlugin, string) {
-	places := a.besidePlaces(workdir)
+func (x *Extension) besideNow(workdir string) ([]besidePlugin, string) {
+	places := x.besidePlaces(workdir, true)
 	var b strings.Builder
 	for _, place := range places {
 		b.WriteString("\n" + place.Dir + " " + stampOfFile(place.Dir))
 	}
-	p := &a.plugged
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f, ok := p.beside[workdir]; ok && f.places == b.String() && time.Since(f.at) < customHolds && a.besideStamp(f.list) == f.stamp {
+	now := x.cfg.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if f, ok := x.beside[workdir]; ok && f.places == b.String() && now.Sub(f.at) < besideHolds && x.besideStamp(f.list) == f.stamp {
 		return f.list, f.stamp
 	}
-	if p.beside == nil || len(p.beside) >= maxForced {
-		p.beside = map[string]besideFolder{}
+	if x.beside == nil || len(x.beside) >= maxFolders {
+		x.beside = map[string]besideFolder{}
 	}
-	f := besideFolder{at: time.Now(), places: b.String(), list: besideIn(places)}
-	f.stamp = a.besideStamp(f.list)
-	p.beside[workdir] = f
+	f := besideFolder{at: now, places: b.String(), list: besideIn(places)}
+	f.stamp = x.besideStamp(f.list)
+	x.beside[workdir] = f
 	return f.list, f.stamp
 }
 
-// beside returns the plugins that lie in folders of skills.
-func (a *App) beside(workdir string) []besidePlugin { return besideIn(a.besidePlaces(workdir)) }
-
 // besidePlaces are the folders of skills in which plugins may lie: the administrator's, the
-// user's, and those of a project that is trusted.
-func (a *App) besidePlaces(workdir string) []frontmatter.Place {
-	return slices.DeleteFunc(a.filePlaces(workdir, inSkills), func(p frontmatter.Place) bool { return !p.Trusted })
+// user's, and those of a project that is trusted; or those that are not trusted.
+func (x *Extension) besidePlaces(workdir string, trusted bool) []frontmatter.Place {
+	return slices.DeleteFunc(x.cfg.Skills(workdir), func(p frontmatter.Place) bool { return p.Trusted != trusted })
 }
 
 func besideIn(places []frontmatter.Place) (all []besidePlugin) {
@@ -82,12 +81,12 @@ func besideIn(places []frontmatter.Place) (all []besidePlugin) {
 }
 
 // besideStamp changes when another plugin lies in a folder of skills, or another manifest.
-func (a *App) besideStamp(list []besidePlugin) string {
+func (x *Extension) besideStamp(list []besidePlugin) string {
 	var b strings.Builder
 	for _, one := range list {
 		b.WriteString("\n" + one.dir + " " + stampOfFile(filepath.Join(one.dir, filepath.FromSlash(frontmatter.PluginManifest))))
 		if one.covers != nil {
-			b.WriteString(" " + a.trustMark() + stampOfTree(one.dir))
+			b.WriteString(" " + x.cfg.Trusted() + stampOfTree(one.dir))
 		}
 	}
 	return b.String()
@@ -109,9 +108,9 @@ func stampOfTree(dir string) string {
 }
 
 // findBeside returns the plugin of a name or an ID that lies in a folder of skills.
-func (a *App) findBeside(name string) (plugins.Loaded, bool) {
-	s := a.pluginStore()
-	for _, one := range a.beside(a.opts.Workdir) {
+func (x *Extension) findBeside(name string) (plugins.Loaded, bool) {
+	s := x.cfg.Store()
+	for _, one := range besideIn(x.besidePlaces(x.cfg.Workdir, true)) {
 		if l, err := s.LoadBeside(one.dir, one.covers); err == nil && (l.ID == name || l.Name == name) {
 			return l, true
 		}
@@ -119,37 +118,10 @@ func (a *App) findBeside(name string) (plugins.Loaded, bool) {
 	return plugins.Loaded{}, false
 }
 
-// listBeside describes the plugins that lie in folders of skills.
-func (a *App) listBeside(workdir string, choices plugins.Choices) (all []query.PluginInfo) {
-	s := a.pluginStore()
-	for _, one := range a.beside(workdir) {
-		l, err := s.LoadBeside(one.dir, one.covers)
-		info := query.PluginInfo{ID: l.ID, Name: strings.TrimSuffix(l.ID, "@"+plugins.SkillsDir), Source: one.dir}
-		if err != nil {
-			info.Problem = err.Error()
-		}
-		info.Enabled, info.By = choices.Enabled(plugins.Installed{ID: l.ID}, l.Off, workdir)
-		all = append(all, a.described(info, l, nil))
-	}
-	return all
-}
-
-// lies says of a plugin that was not installed and is in no list of ours where it lies.
-func (a *App) lies(name string, err error) error {
-	if l, ok := a.findBeside(name); ok && errors.Is(err, plugins.ErrUnknown) {
-		return fmt.Errorf("it was not installed, and lies in %s: change it there", l.Root)
-	}
-	return err
-}
-
-// errUntrusted is a plugin of a project that nobody trusts.
-var errUntrusted = errors.New("the folder is not trusted")
-
 // untrustedBeside is where a plugin of a name lies in a project that is not trusted; "" =
 // there is none.
-func (a *App) untrustedBeside(name string) string {
-	places := slices.DeleteFunc(a.filePlaces(a.opts.Workdir, inSkills), func(p frontmatter.Place) bool { return p.Trusted })
-	for _, one := range besideIn(places) {
+func (x *Extension) untrustedBeside(name string) string {
+	for _, one := range besideIn(x.besidePlaces(x.cfg.Workdir, false)) {
 		p, err := plugins.Read(one.dir, filepath.Base(one.dir))
 		if err == nil && p.Name == strings.TrimSuffix(name, "@"+plugins.SkillsDir) {
 			return one.dir
@@ -158,18 +130,35 @@ func (a *App) untrustedBeside(name string) string {
 	return ""
 }
 
-// foundPlugin is the plugin of a name that a person has said: installed, or beside skills.
-func (a *App) foundPlugin(s *plugins.Store, name string) (in PluginInstalled, l plugins.Loaded, beside bool, err error) {
-	if in, err = s.Find(name); err == nil {
-		return in, l, false, nil
+// A found plugin is what a person means by a name: it is installed, or lies beside skills.
+type found struct {
+	plugins.Loaded
+	in     plugins.Installed
+	beside bool
+}
+
+// find returns the plugin of a name. Of one that is installed nothing is read.
+func (x *Extension) find(name string) (found, error) {
+	in, err := x.cfg.Store().Find(name)
+	if err == nil {
+		return found{in: in}, nil
 	}
 	if errors.Is(err, plugins.ErrUnknown) {
-		if l, ok := a.findBeside(name); ok {
-			return PluginInstalled{ID: l.ID}, l, true, nil
+		if l, ok := x.findBeside(name); ok {
+			return found{l, plugins.Installed{ID: l.ID}, true}, nil
 		}
-		if dir := a.untrustedBeside(name); dir != "" {
-			err = fmt.Errorf("it lies in %s, and %w", dir, errUntrusted)
+		if dir := x.untrustedBeside(name); dir != "" {
+			err = fmt.Errorf("it lies in %s, and %w", dir, plugins.ErrUntrusted)
 		}
 	}
-	return in, l, false, pluginProblem(name, err)
+	return found{}, plugins.Problem(name, err)
+}
+
+// look returns the plugin of a name as it is.
+func (x *Extension) look(name string) (found, error) {
+	f, err := x.find(name)
+	if err == nil && !f.beside {
+		f.Loaded, err = x.cfg.Store().Look(f.in)
+	}
+	return f, plugins.Problem(name, err)
 }
