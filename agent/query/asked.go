@@ -109,6 +109,7 @@ var queries = map[string]asked{
 	"plugins.set":      ask[SetPlugin, string](guarded),
 	"plugins.validate": ask[ValidatePlugin, PluginCheck](guarded),
 	"prompt":           ask[PromptPreview, PromptReport](admins),
+	"prompt.change":    ask[ChangePrompt, PromptFile](guarded),
 	"prompts.complete": ask[CompletePrompt, PromptValues](users("Session", "Text")),
 	"providers":        ask[ListProviders, []ProviderInfo](admins),
 	"replay.verify":    ask[VerifyReplay, agent.ReplayReport](users("Session")),

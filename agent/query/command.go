@@ -78,6 +78,12 @@ type (
 		Tools   bool      `json:"tools,omitempty"` // with those that the model is offered
 	}
 
+	// ChangePrompt asks for the PromptFile of the user's own text for a kind of work.
+	ChangePrompt struct {
+		Profile string `json:"profile,omitempty"` // "" = the usual one
+		Do      string `json:"do,omitempty"`      // see [PromptBegin] and the others; "" = nothing
+	}
+
 	// Diagnose asks for []Finding about this installation.
 	Diagnose struct{}
 )
@@ -91,6 +97,7 @@ func (ListDecisions) Query() string { return "decisions" }
 func (VerifyReplay) Query() string  { return "replay.verify" }
 func (ListMemory) Query() string    { return "memory" }
 func (PromptPreview) Query() string { return "prompt" }
+func (ChangePrompt) Query() string  { return "prompt.change" }
 func (MakeMemory) Query() string    { return "memory.make" }
 func (AddMemory) Query() string     { return "memory.add" }
 func (UndoMemory) Query() string    { return "memory.undo" }
@@ -184,6 +191,20 @@ type AgentNotes struct {
 	Scope string `json:"scope"`
 	Path  string `json:"path"`
 	Text  string `json:"text,omitempty"`
+}
+
+// What [ChangePrompt] does with the file: it is made where it is missing; it is checked, and
+// removed if it says nothing; it is put aside.
+const (
+	PromptBegin = "begin"
+	PromptCheck = "check"
+	PromptReset = "reset"
+)
+
+// PromptFile is the file with a user's own text of the system prompt.
+type PromptFile struct {
+	Path  string `json:"path"`
+	Found bool   `json:"found,omitempty"` // there is one that was checked, or was one that is put aside
 }
 
 // ProviderInfo is a provider as this installation would reach it.

@@ -413,13 +413,13 @@ func (p *program) editSettingsCommand() *cobra.Command {
 		if asJSON {
 			return p.encode(map[string]string{"scope": scope, "path": path})
 		}
-		if p.opened.Editor() == nil || !p.interactive() {
-			if err = p.writeLines([]string{text.ExactLine(path)}); err == nil && p.opened.Editor() == nil {
+		if p.opened.Desktop().Editor() == nil || !p.interactive() {
+			if err = p.writeLines([]string{text.ExactLine(path)}); err == nil && p.opened.Desktop().Editor() == nil {
 				_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.ConfigNoEditor))
 			}
 			return err
 		}
-		if err := p.opened.Edit(ctx, path, p.in, p.out, p.err); err != nil {
+		if err := p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err); err != nil {
 			return err
 		}
 		if err := p.opened.CheckSettings(); err != nil {

@@ -96,8 +96,8 @@ func (p *program) snippetCommand() *cobra.Command {
 		if asJSON {
 			return p.encode(map[string]string{"name": args[0], "path": path})
 		}
-		if body == "" && p.opened.Editor() != nil && p.interactive() {
-			return p.opened.Edit(ctx, path, p.in, p.out, p.err)
+		if body == "" && p.opened.Desktop().Editor() != nil && p.interactive() {
+			return p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err)
 		}
 		_, err = fmt.Fprintln(p.out, text.ExactLine(path))
 		return err
@@ -196,7 +196,7 @@ func (p *program) linkCommand() *cobra.Command {
 			return err
 		}
 		if !only {
-			if err := p.opened.OpenAddress(ctx, address); err != nil {
+			if err := p.opened.Desktop().Open(ctx, address); err != nil {
 				return err
 			}
 		}
@@ -359,7 +359,7 @@ func (p *program) notices() cli.Notices {
 		env[name] = os.Getenv(name)
 	}
 	return cli.Notices{
-		Kind: kind, System: p.opened.Notify, Tmux: env["TMUX"] != "",
+		Kind: kind, System: p.opened.Desktop().Notify, Tmux: env["TMUX"] != "",
 		Urgent: env["VTE_VERSION"] != "" || slices.ContainsFunc([]string{"rxvt", "foot"}, func(name string) bool { return strings.HasPrefix(env["TERM"], name) }),
 	}
 }

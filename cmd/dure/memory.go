@@ -78,16 +78,16 @@ func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJ
 	if err != nil {
 		return err
 	}
-	if asJSON || p.opened.Editor() == nil || !p.interactive() {
+	if asJSON || p.opened.Desktop().Editor() == nil || !p.interactive() {
 		if asJSON {
 			return p.encode(place)
 		}
-		if _, err = fmt.Fprintln(p.out, text.ExactLine(place.Path)); err == nil && p.opened.Editor() == nil {
+		if _, err = fmt.Fprintln(p.out, text.ExactLine(place.Path)); err == nil && p.opened.Desktop().Editor() == nil {
 			_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.MemoryNoEditor))
 		}
 		return err
 	}
-	return p.opened.Edit(ctx, place.Path, p.in, p.out, p.err)
+	return p.opened.Desktop().Edit(ctx, place.Path, p.in, p.out, p.err)
 }
 
 // makeMemory returns the file for instructions of a scope, and makes one that is missing.

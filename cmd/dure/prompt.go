@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -32,23 +34,23 @@ func (p *program) promptCommand() *cobra.Command {
 	edit := p.command("edit", text.HelpPromptEdit, 0, func(ctx context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
 		return p.editPrompt(ctx, asJSON)
 	})
-	path := p.command("path", text.HelpPromptPath, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-		path, err := p.opened.OwnPrompt("")
+	path := p.command("path", text.HelpPromptPath, 0, func(ctx context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
+		f, err := p.ownPrompt(ctx, "")
 		if err != nil {
 			return err
 		}
-		return p.told(asJSON, map[string]any{"path": path}, text.OneLine(path))
+		return p.told(asJSON, map[string]any{"path": f.Path}, text.OneLine(f.Path))
 	})
-	reset := p.command("reset", text.HelpPromptReset, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-		path, found, err := p.opened.ResetPrompt("")
+	reset := p.command("reset", text.HelpPromptReset, 0, func(ctx context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
+		f, err := p.ownPrompt(ctx, query.PromptReset)
 		if err != nil {
 			return err
 		}
 		said := text.PromptGone
-		if !found {
+		if !f.Found {
 			said = text.PromptNone
 		}
-		return p.told(asJSON, map[string]any{"path": path, "reset": found}, p.text.Say(said, "path", text.OneLine(path)))
+		return p.told(asJSON, map[string]any{"path": f.Path, "reset": f.Found}, p.text.Say(said, "path", text.OneLine(f.Path)))
 	})
 	for _, c := range []*cobra.Command{cmd, edit, path, reset} {
 		c.Flags().StringVar(&p.flags.profile, "profile", "", p.text.Say(text.FlagProfile))
@@ -58,25 +60,34 @@ func (p *program) promptCommand() *cobra.Command {
 	return cmd
 }
 
-// editPrompt opens the user's own text in the editor.
+// ownPrompt does something with the file of the user's own text.
+func (p *program) ownPrompt(ctx context.Context, do string) (query.PromptFile, error) {
+	return client.Query[query.PromptFile](ctx, p.opened.Client(), query.ChangePrompt{Do: do})
+}
+
+// editPrompt opens the user's own text in the editor, and checks what came of it. A text that
+// is only begun is not kept. The editor is the user's, else the usual one of the system.
 func (p *program) editPrompt(ctx context.Context, asJSON bool) error {
-	path, err := p.opened.OwnPrompt("")
+	f, err := p.ownPrompt(ctx, "")
 	if err != nil {
 		return err
 	}
 	if !p.interactive() {
-		return p.usage(p.text.Say(text.NoEditor, "path", text.OneLine(path)), p.text.Say(text.FixNoEditor))
+		return p.usage(p.text.Say(text.NoEditor, "path", text.OneLine(f.Path)), p.text.Say(text.FixNoEditor))
 	}
-	if path, err = p.opened.EditPrompt(ctx, "", p.in, p.out, p.err); err != nil {
+	if _, err := p.ownPrompt(ctx, query.PromptBegin); err != nil {
 		return err
 	}
-	_, err = os.Stat(path)
-	saved := err == nil
+	edited := p.opened.Desktop().Edit(ctx, f.Path, p.in, p.out, p.err)
+	f, err = p.ownPrompt(ctx, query.PromptCheck)
+	if err = cmp.Or(edited, err); err != nil {
+		return err
+	}
 	said := text.PromptSaved
-	if !saved {
+	if !f.Found {
 		said = text.PromptNone
 	}
-	return p.told(asJSON, map[string]any{"path": path, "saved": saved}, p.text.Say(said, "path", text.OneLine(path)))
+	return p.told(asJSON, map[string]any{"path": f.Path, "saved": f.Found}, p.text.Say(said, "path", text.OneLine(f.Path)))
 }
 
 // told writes an outcome.

@@ -227,8 +227,10 @@ func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error
 // chatOptions are what line mode has of the program as it is now.
 func (p *program) chatOptions() cli.InteractOptions {
 	var edit func(context.Context, string) error
-	if p.interactive() && p.opened.Editor() != nil {
-		edit = func(ctx context.Context, path string) error { return p.opened.Edit(ctx, path, p.in, p.out, p.err) }
+	if p.interactive() && p.opened.Desktop().Editor() != nil {
+		edit = func(ctx context.Context, path string) error {
+			return p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err)
+		}
 	}
 	move := func(_ context.Context, dir string, more []string) (cli.Place, error) {
 		a, back, err := p.move(dir, more)
@@ -242,7 +244,7 @@ func (p *program) chatOptions() cli.InteractOptions {
 		Home:     home,
 		Terminal: p.terminal(), History: p.historyFile(), Version: version, Move: move,
 		MakeMemory: p.makeMemory, Remember: p.remember, Edit: edit, Settings: p.configLines, EditRule: p.opened.EditRule,
-		Notices: p.notices(), OpenAddress: p.opened.OpenAddress,
+		Notices: p.notices(), OpenAddress: p.opened.Desktop().Open,
 	}
 }
 

@@ -74,9 +74,9 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	figures := p.opened.Metrics()
+	figures := p.opened.Telemetry().Metrics()
 	figures.Process()
-	p.opened.TellFigures()
+	p.opened.Telemetry().Begin()
 	var s *serve.Server
 	desk := completions.New(completions.Config{
 		Tags: serve.Tags, Still: serve.Still, Find: func(ctx context.Context, id string) (agent.SessionInfo, error) { return s.Find(ctx, id) },

@@ -27,14 +27,17 @@ import (
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/plugins/active"
 	"dure/internal/extend/swarm"
+	"dure/internal/frontend/telemetry"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
+	"dure/internal/knowledge/prompt/own"
 	"dure/internal/models/registry"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/guard"
+	"dure/internal/safety/workspace/unsaved"
 	"dure/internal/state/archive/audit"
 	"dure/internal/state/archive/imports"
 	"dure/internal/state/archive/mirror"
@@ -126,7 +129,7 @@ type Options struct {
 
 	// Editor has files open that may not be saved yet: the file tools of sessions in Workdir
 	// read them as they stand there, and tell it what they write. nil = there is none.
-	Editor Editor
+	Editor unsaved.Editor
 
 	// Terminal runs commands of sessions in Workdir in sight of its person, where the
 	// sandbox is off by the user's own settings. nil = there is none.
@@ -173,6 +176,7 @@ type App struct {
 	lessons   *reflexion.Extension
 	memory    *instruct.Extension
 	compact   compact.Sessions
+	prompts   *own.Extension
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
 	members   members            // sessions that are open, by whom they work for
@@ -181,7 +185,7 @@ type App struct {
 	house     treehouse
 	workers   workers
 	upper     *upper // nil = this is not the process of an agent
-	watched   watched
+	telemetry *telemetry.Program
 
 	mu      sync.Mutex
 	store   *journal.Local // nil until it is opened
@@ -258,7 +262,6 @@ func New(o Options) (*App, error) {
 	if err := a.extend(); err != nil {
 		return nil, err
 	}
-	a.boundTelemetry()
 	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
 	a.shared = sync.OnceValue(func() client.Transport { return client.Share(wire{a}) })
 	return a, nil
@@ -318,6 +321,9 @@ func (a *App) keys() keys.Store {
 	return keys.Store{Path: filepath.Join(a.cfg.Home, "credentials.json"), Ring: a.ring}
 }
 
+// Telemetry returns what counts and tells what sessions do.
+func (a *App) Telemetry() *telemetry.Program { return a.telemetry }
+
 // DataDir returns the folder in which sessions are kept.
 func (a *App) DataDir() string { return a.cfg.Data }
 
@@ -362,7 +368,10 @@ func (a *App) Close() error {
 		return nil
 	}
 	reg.Shutdown()
-	a.endWatch()
+	if err := a.telemetry.End(); err != nil {
+		a.opts.Logger.Debug("telemetry", "error", err)
+	}
+	a.http.CloseIdleConnections()
 	return store.Close()
 }
 

@@ -107,7 +107,7 @@ func (a *App) Lend(ctx context.Context, title string, asks bool) (*Lent, error) 
 	if err != nil {
 		return nil, err
 	}
-	info, err := a.openIn(ctx, reg, agent.Open{Title: title, Workdir: a.opts.Workdir, Mode: a.cfg.Mode, Lend: true, Approver: asks, Ready: true})
+	info, err := a.telemetry.Open(ctx, reg.Open, agent.Open{Title: title, Workdir: a.opts.Workdir, Mode: a.cfg.Mode, Lend: true, Approver: asks, Ready: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -16,6 +17,7 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
+	"dure/internal/knowledge/prompt/own"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
@@ -40,6 +42,13 @@ func (a *App) extend() error {
 		Parting: a.opts.Parting, Logger: a.opts.Logger, Unreadable: settingsProblem, Unwritable: func(path string, err error) error { return storeProblem(err, path) },
 	})
 	a.compact = a.compactions()
+	a.prompts = &own.Extension{
+		Dir: filepath.Join(a.cfg.Home, "prompts"), Problem: settingsProblem,
+		Work: func(profile string) (string, error) {
+			w, err := a.work(cmp.Or(profile, a.cfg.Profile))
+			return w.Name, err
+		},
+	}
 	a.memory = instruct.New(instruct.Config{
 		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
 		Main: a.projectOf, Project: a.project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
@@ -49,13 +58,22 @@ func (a *App) extend() error {
 		},
 	})
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
-	a.mirror = a.newMirror()
+	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
 	a.hooks = a.newHooks()
 	a.answers = map[string]plug.Answer{}
 	a.schedules, a.plugins = a.newSchedules(), a.newPlugins()
 	all := slices.Concat([]plug.Extension{
-		a.mirror, a.undo, a.lessons, a.memory, a.schedules, a.hooks, a.models, a.plugins,
-		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()}, checks{App: a},
+		a.mirror,
+		a.undo,
+		a.lessons,
+		a.memory,
+		a.schedules,
+		a.hooks,
+		a.models,
+		a.plugins,
+		a.prompts,
+		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()},
+		checks{App: a},
 	}, a.archives(), a.opts.More)
 	all = append(all, doctor.New(all))
 	for _, x := range all {
@@ -149,7 +167,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		{Name: "extensions", Points: s.set.code.points(s.catalog)},
 		{Name: "language servers", Points: s.set.servers},
 		attach(a.undo),
-		{Name: "telemetry", Points: a.traces()},
+		attach(a.telemetry),
 		{Name: "tools", Points: s.set.tools},
 		attach(a.memory),
 		attach(a.lessons),

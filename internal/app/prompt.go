@@ -5,14 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"dure/agent"
@@ -144,84 +139,6 @@ func offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) bool, error)
 	}, nil
 }
 
-// OwnPrompt returns where the user's own text for a kind of work stands; "" = that of
-// the settings.
-func (a *App) OwnPrompt(profile string) (path string, err error) {
-	w, err := a.work(cmp.Or(profile, a.cfg.Profile))
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(a.cfg.Home, "prompts", w.Name+".md"), nil
-}
-
-// ResetPrompt takes the user's own text for a kind of work away, and reports whether
-// there was one. What it was stays beside it, under its name and .bak.
-func (a *App) ResetPrompt(profile string) (path string, found bool, err error) {
-	if path, err = a.OwnPrompt(profile); err != nil {
-		return "", false, err
-	}
-	err = os.Rename(path, path+".bak")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return path, false, nil
-	}
-	if err != nil {
-		return path, false, settingsProblem(path, err)
-	}
-	return path, true, nil
-}
-
-// readOwn reads a text of the user's own; one that is not there says nothing.
-func readOwn(path string) (prompt.Own, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return prompt.Own{}, nil
-	}
-	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
-		err = errors.New("it is no file")
-	}
-	if err != nil {
-		return prompt.Own{}, settingsProblem(path, err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return prompt.Own{}, settingsProblem(path, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, prompt.MaxOwn+1))
-	if err != nil {
-		return prompt.Own{}, settingsProblem(path, err)
-	}
-	own, err := prompt.ParseOwn(data)
-	if err != nil {
-		return prompt.Own{}, settingsProblem(path, err)
-	}
-	return own, nil
-}
-
-// custom is the user's own text for a kind of work: of those that replace what dure
-// says, that of the command line, else of the settings, else of the file; and behind
-// it all those that are added.
-func (a *App) custom(w config.Work) (text string, replace bool, err error) {
-	own, err := readOwn(filepath.Join(a.cfg.Home, "prompts", w.Name+".md"))
-	if err != nil {
-		return "", false, err
-	}
-	var all []string
-	switch flag := a.opts.Flags.System; {
-	case flag != nil:
-		all, replace = append(all, *flag), true
-	case w.Prompt != "":
-		all, replace = append(all, w.Prompt), true
-	case own.Replace:
-		all, replace = append(all, own.Text), true
-	}
-	if !own.Replace {
-		all = append(all, own.Text)
-	}
-	all = append(all, w.Append, a.opts.Flags.SystemAppend)
-	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n"), replace, nil
-}
-
 // setting is what the system prompt of a session depends on beside the settings.
 type setting struct {
 	work  config.Work // of a model "", none is known
@@ -235,7 +152,7 @@ type setting struct {
 // composer reads what the system prompt is made of, and returns what writes it for a
 // session that was opened at a time.
 func (a *App) composer(s setting) (func(opened time.Time) (prompt.Prompt, error), error) {
-	text, replace, err := a.custom(s.work)
+	text, replace, err := a.prompts.Text(s.work.Name, a.opts.Flags.System, s.work.Prompt, s.work.Append, a.opts.Flags.SystemAppend)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +258,7 @@ func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 		return query.PromptReport{}, err
 	}
 	r := query.PromptReport{
-		Profile: w.Name, Kind: w.Kind, Model: s.work.Model, Path: filepath.Join(a.cfg.Home, "prompts", w.Name+".md"),
+		Profile: w.Name, Kind: w.Kind, Model: s.work.Model, Path: a.prompts.Path(w.Name),
 		Budget: p.Budget, Tokens: p.Tokens, Hash: prompt.Hash(p.System()), Sections: p.Sections,
 	}
 	if q.Tools {

@@ -19,7 +19,9 @@ import (
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/sandbox/desktop"
 	"dure/internal/safety/workspace"
+	"dure/internal/safety/workspace/unsaved"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 	"dure/internal/tools/code"
@@ -61,14 +63,19 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	env, reads := a.commandEnv(), reader(a.opts.UserHome, usualShell(c.find))
 	crew := a.newCrew(c)
-	sh := shell.New(shell.Config{
+	commands := shell.Config{
 		Other: crew.Output, StopOther: crew.Stop, Others: crew.Latest,
 		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
-		Terminal: a.terminal(c),
-	})
+	}
+	// A front-end's terminal is outside of every box, so that it takes the place of one that
+	// confines nothing alone: its user has turned the sandbox off.
+	if t := a.opts.Terminal; t != nil && a.cfg.Sandbox.Off && c.Child == nil && unsaved.Own(c.ws, a.opts.Workdir) {
+		commands.Terminal = shell.Beside(t, a.opts.Environ)
+	}
+	sh := shell.New(commands)
 	all := files.Files{
-		Workspace: c.ws, FS: a.edited(c.ws), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
+		Workspace: c.ws, FS: unsaved.Files(c.ws, a.opts.Editor, a.opts.Workdir), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
 		Blob: func(handle string) (string, bool) {
 			path := a.store.BlobPath(c.ID, strings.TrimPrefix(handle, "output:"))
 			return path, path != ""
@@ -147,6 +154,20 @@ func (a *App) commandEnv() []string {
 		env = append(env, name+"="+string(a.cfg.Env[name])) // of two, the last counts
 	}
 	return sandbox.Scrub(env, scrub)
+}
+
+// Desktop starts what the user has asked for beside the program.
+func (a *App) Desktop() desktop.Desktop {
+	return desktop.Desktop{Dir: a.opts.Workdir, Environ: a.opts.Environ, Getenv: getenv(a.opts.Environ), Env: a.commandEnv, Find: a.outside}
+}
+
+// outside finds a program that is none of the folder's own.
+func (a *App) outside(program string) string {
+	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir})
+	if err != nil {
+		return ""
+	}
+	return finder(ws)(program)
 }
 
 // web makes the tools that speak HTTP.

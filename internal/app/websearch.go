@@ -87,11 +87,11 @@ func (a *App) openToFind(ctx context.Context, reg *session.Registry, q query.Sea
 	if a.cfg.NoAI {
 		noModel = errors.New("no model is asked")
 	}
-	info, err = a.openIn(ctx, reg, o)
+	info, err = a.telemetry.Open(ctx, reg.Open, o)
 	if err != nil && !o.Edit {
 		noModel = err
 		o.Edit = true
-		info, err = a.openIn(ctx, reg, o)
+		info, err = a.telemetry.Open(ctx, reg.Open, o)
 	}
 	return info, noModel, err
 }

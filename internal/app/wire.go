@@ -21,7 +21,7 @@ func (w wire) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, error)
 	if err != nil {
 		return agent.SessionInfo{}, err
 	}
-	return w.openIn(ctx, reg, o)
+	return w.telemetry.Open(ctx, reg.Open, o)
 }
 
 // Send hands a command to a session.

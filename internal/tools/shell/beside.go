@@ -1,4 +1,4 @@
-package app
+package shell
 
 import (
 	"context"
@@ -8,17 +8,9 @@ import (
 	"dure/agent"
 )
 
-// terminal is where commands of a session run that the front-end shows; nil = in the box.
-// A front-end's terminal is outside of every box, so that it takes the place of one that
-// confines nothing alone: its user has turned the sandbox off.
-func (a *App) terminal(c toolConfig) agent.Terminal {
-	if a.opts.Terminal == nil || !a.cfg.Sandbox.Off || c.Child != nil || !a.isOwn(c.ws) {
-		return nil
-	}
-	return besides{a.opts.Terminal, a.opts.Environ}
-}
+// Beside are the terminals of a front-end that has the environment of this program.
+func Beside(t agent.Terminal, environ []string) agent.Terminal { return besides{t, environ} }
 
-// besides are the terminals of a front-end that has the environment of this program.
 type besides struct {
 	agent.Terminal
 	environ []string

@@ -1,4 +1,6 @@
-package app
+// Package unsaved has the files of a workspace as an editor has them, which may not be saved
+// yet. What may be read and written has been decided before. It starts no goroutines.
+package unsaved
 
 import (
 	"bytes"
@@ -22,22 +24,22 @@ type Editor interface {
 	Write(ctx context.Context, path, text string) (ok bool)
 }
 
-// edited are the files of a workspace as an editor has them; nil = as they are on the disk.
-// Work trees of agents are no folders of an editor.
-func (a *App) edited(ws *workspace.Workspace) workspace.FS {
-	if a.opts.Editor == nil || !a.isOwn(ws) {
+// Files are the files of a workspace as an editor has them that has a folder open; nil = as
+// they are on the disk. Work trees of agents are no folders of an editor.
+func Files(ws *workspace.Workspace, editor Editor, dir string) workspace.FS {
+	if editor == nil || !Own(ws, dir) {
 		return nil
 	}
-	root, err := filepath.EvalSymlinks(a.opts.Workdir)
+	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil
 	}
-	return &editedFiles{Workspace: ws, editor: a.opts.Editor, root: root, given: a.opts.Workdir}
+	return &editedFiles{Workspace: ws, editor: editor, root: root, given: dir}
 }
 
-// isOwn reports whether a workspace is that of the working folder, and no work tree.
-func (a *App) isOwn(ws *workspace.Workspace) bool {
-	root, err := filepath.EvalSymlinks(a.opts.Workdir)
+// Own reports whether a workspace is that of a folder, and no work tree.
+func Own(ws *workspace.Workspace, dir string) bool {
+	root, err := filepath.EvalSymlinks(dir)
 	own, oerr := filepath.EvalSymlinks(ws.Root())
 	return err == nil && oerr == nil && root == own
 }
