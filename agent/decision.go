@@ -1,6 +1,9 @@
 package agent
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Verdict is the outcome of looking at one proposed call. The zero value has
 // no opinion, and a call on which nobody has an opinion is put to the user.
@@ -99,3 +102,10 @@ const (
 	ModeDontAsk     Mode = "dontAsk"
 	ModeBypass      Mode = "bypassPermissions"
 )
+
+// Wider reports whether a mode lets more happen unasked than another one. A mode that nobody
+// knows lets nothing happen.
+func (m Mode) Wider(than Mode) bool {
+	order := []Mode{ModePlan, ModeDontAsk, ModeDefault, ModeAcceptEdits, ModeBypass}
+	return slices.Index(order, m) > slices.Index(order, than)
+}

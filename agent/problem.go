@@ -1,6 +1,9 @@
 package agent
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // A Problem is an error that a person has to do something about. Front-ends
 // show it in the user's language by Code and Args; Message and Fix are English.
@@ -74,4 +77,20 @@ func ProblemOf(err error) *Problem {
 		return p
 	}
 	return nil
+}
+
+// NotOpen is the problem of a session that is not open in this program.
+func NotOpen(session string) error {
+	return &Problem{
+		Code: ProblemMissing, Message: fmt.Sprintf("the session %q is not open", session), Fix: "dure sessions lists them",
+		Args: map[string]string{"session": session},
+	}
+}
+
+// SettingsProblem is a problem of what stands in the settings or on the command line.
+func SettingsProblem(what string, err error) error {
+	return &Problem{
+		Code: ProblemSettings, Message: err.Error(), Err: err,
+		Fix: "mend " + what + " in the settings or on the command line", Args: map[string]string{"path": what, "error": err.Error()},
+	}
 }

@@ -37,8 +37,10 @@ type RuleInfo struct {
 	Note string `json:"note,omitempty"` // why, or what is odd about it, in English
 }
 
-// RuleChange is a change of the rules of a session that whoever embeds the program asks for.
+// RuleChange is a change of the rules of an open session that the host asks for. The answer
+// is a [RuleEdited].
 type RuleChange struct {
+	Session string        `json:"session"` // ID
 	Verdict agent.Verdict `json:"verdict"`
 	Change  string        `json:"change"` // of these below
 	Rules   []string      `json:"rules"`
@@ -52,13 +54,24 @@ const (
 	RulesReplaced = "replace" // they take the place of all others of their verdict
 )
 
-// RuleEdit is a change of a rule that a person asks for.
+// RuleEdit is a change of a rule that a person asks for. The answer is a [RuleEdited].
 type RuleEdit struct {
 	Session string        `json:"session,omitempty"` // that it is to hold in at once, beside others
 	Rule    string        `json:"rule"`
 	Verdict agent.Verdict `json:"verdict,omitempty"` // of a rule to add; "" = it is taken away
 	Scope   string        `json:"scope,omitempty"`   // user, project or local; "" = local, or wherever it stands
 }
+
+// FolderRule asks for the rule by which an open session may read what is below a folder.
+type FolderRule struct {
+	Session string `json:"session"` // ID
+	Dir     string `json:"dir"`
+}
+
+// Query returns the name of the query on the wire.
+func (RuleChange) Query() string { return "rules.restrict" }
+func (RuleEdit) Query() string   { return "rules.change" }
+func (FolderRule) Query() string { return "rules.folder" }
 
 // RuleEdited is what became of a [RuleEdit].
 type RuleEdited struct {

@@ -116,7 +116,7 @@ func place(a *app.App, c client.Client, closed func() error) acp.Place {
 // noted is what is to be said of a folder before anything is done in it.
 func (p *program) noted(a *app.App, dir string) []agent.Note {
 	var first []agent.Note
-	if left := a.Left(); len(left) > 0 {
+	if left := leftIn(a); len(left) > 0 {
 		first = []agent.Note{{Level: "warn", Text: p.text.Say(text.TrustLeft, "path", text.OneLine(dir), "list", text.OneLine(strings.Join(left, ", ")))}}
 	}
 	return append(first, a.Notes()...)

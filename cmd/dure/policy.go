@@ -18,6 +18,8 @@ import (
 	"dure/internal/app/eval"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
+	"dure/internal/safety/policy"
+	"dure/internal/safety/policy/enforce"
 )
 
 func (p *program) policyCommand() *cobra.Command {
@@ -84,11 +86,11 @@ func (p *program) defaultCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "default", Short: p.text.Say(text.HelpPolicyDefault), Args: p.atMost(0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			policy, expected := app.DefaultPolicy()
+			shipped, expected := policy.Default()
 			if cases {
-				policy = expected
+				shipped = expected
 			}
-			_, err := p.out.Write(policy)
+			_, err := p.out.Write(shipped)
 			return err
 		},
 	}
@@ -118,7 +120,7 @@ func (p *program) explainCommand() *cobra.Command {
 			return p.usage(p.text.Say(text.NoCall), p.text.Say(text.FixNoCall))
 		}
 		p.notes() // a rule that cannot be read explains much
-		e, err := p.opened.Explain(ctx, name, input)
+		e, err := client.Query[query.ExplainedCall](ctx, c.Client, query.ExplainCall{Tool: name, Input: input})
 		if err != nil {
 			return err
 		}
@@ -195,7 +197,7 @@ func (p *program) policyTestCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) showTest(r app.PolicyReport) error {
+func (p *program) showTest(r enforce.Report) error {
 	if p.asJSON {
 		return p.encode(r)
 	}
@@ -230,7 +232,7 @@ func (p *program) simulateCommand() *cobra.Command {
 		if !ok {
 			return p.badValue("--over", over, text.WantSince)
 		}
-		sim, err := p.opened.Simulate(ctx, strings.Join(args, ""), query.ListDecisions{Since: since})
+		sim, err := client.Query[query.Simulation](ctx, c.Client, query.SimulatePolicy{File: strings.Join(args, ""), ListDecisions: query.ListDecisions{Since: since}})
 		if err != nil {
 			return err
 		}
@@ -255,4 +257,9 @@ func (p *program) simulateCommand() *cobra.Command {
 	cmd.ValidArgsFunction = nil
 	cmd.Flags().StringVar(&over, "over", over, p.text.Say(text.FlagOver))
 	return cmd
+}
+
+// editRule adds a permission rule to the settings, or takes one away.
+func (p *program) editRule(ctx context.Context, e query.RuleEdit) (query.RuleEdited, error) {
+	return client.Query[query.RuleEdited](ctx, p.opened.Client(), e)
 }

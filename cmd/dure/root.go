@@ -243,7 +243,7 @@ func (p *program) chatOptions() cli.InteractOptions {
 	return cli.InteractOptions{
 		Home:     home,
 		Terminal: p.terminal(), History: p.historyFile(), Version: version, Move: move,
-		MakeMemory: p.makeMemory, Remember: p.remember, Edit: edit, Settings: p.configLines, EditRule: p.opened.EditRule,
+		MakeMemory: p.makeMemory, Remember: p.remember, Edit: edit, Settings: p.configLines, EditRule: p.editRule,
 		Notices: p.notices(), OpenAddress: p.opened.Desktop().Open,
 	}
 }

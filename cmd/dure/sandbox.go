@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
 
 func (p *program) sandboxCommand() *cobra.Command {
-	explain := p.command("explain [COMMAND]", text.HelpSandboxExplain, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		r, err := p.opened.ExplainSandbox(strings.Join(args, ""))
+	explain := p.command("explain [COMMAND]", text.HelpSandboxExplain, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		r, err := client.Query[query.SandboxReport](ctx, c.Client, query.ExplainSandbox{Command: strings.Join(args, "")})
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (p *program) sandboxCommand() *cobra.Command {
 	return p.group("sandbox", text.HelpSandbox, explain, run)
 }
 
-func (p *program) showSandbox(r app.SandboxReport) error {
+func (p *program) showSandbox(r query.SandboxReport) error {
 	var b strings.Builder
 	level := p.text.Word("level." + r.Level)
 	if r.Mechanism != "" {
@@ -69,7 +70,7 @@ func (p *program) showSandbox(r app.SandboxReport) error {
 }
 
 // runConfined runs a command confined; its exit code is ours.
-func (p *program) runConfined(ctx context.Context, _ *cli.CLI, args []string, _ bool) error {
+func (p *program) runConfined(ctx context.Context, c *cli.CLI, args []string, _ bool) error {
 	if len(args) == 0 {
 		return p.usage(p.text.Say(text.NoCommand), p.text.Say(text.FixNoCommand))
 	}
@@ -77,15 +78,15 @@ func (p *program) runConfined(ctx context.Context, _ *cli.CLI, args []string, _ 
 	if !cli.IsTerminal(p.in) {
 		in = p.in
 	}
-	code, refused, err := p.opened.RunConfined(ctx, args, in, p.out, p.err)
+	r, err := client.Query[query.ConfinedRun](ctx, c.Client, query.RunConfined{Argv: args, In: in, Out: p.out, Err: p.err})
 	if err != nil {
 		return err
 	}
-	if refused != "" {
-		fmt.Fprintln(p.err, text.Clean(refused))
+	if r.Refused != "" {
+		fmt.Fprintln(p.err, text.Clean(r.Refused))
 	}
-	if code != 0 {
-		return &cli.Exited{Code: code, Err: fmt.Errorf("%s ended with exit code %d", args[0], code)}
+	if r.Code != 0 {
+		return &cli.Exited{Code: r.Code, Err: fmt.Errorf("%s ended with exit code %d", args[0], r.Code)}
 	}
 	return nil
 }

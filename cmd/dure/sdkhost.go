@@ -7,6 +7,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
+	"dure/internal/app/config/live"
 	"dure/internal/frontend/sdk"
 )
 
@@ -53,7 +54,7 @@ func (f *flags) mayBypass() bool {
 // takeMore takes over what a host delivers when it begins, and not on the command line.
 func (f *flags) takeMore(init *sdk.Initialize, workdir string) error {
 	if has(init.Settings) {
-		merged, err := app.MergeSettings(workdir, f.settings, init.Settings)
+		merged, err := live.Merge(workdir, f.settings, init.Settings)
 		if err != nil {
 			return &agent.Problem{Code: agent.ProblemUsage, Message: "initialize: " + err.Error(), Fix: "mend the settings", Err: err}
 		}
@@ -106,7 +107,7 @@ func (f *flags) takeAsks(rules []string, workdir string) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	whole, err := app.MergeSettings(workdir, f.settings, json.RawMessage("{}"))
+	whole, err := live.Merge(workdir, f.settings, json.RawMessage("{}"))
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (f *flags) takeAsks(rules []string, workdir string) error {
 	if err != nil {
 		return err
 	}
-	f.settings, err = app.MergeSettings(workdir, whole, more)
+	f.settings, err = live.Merge(workdir, whole, more)
 	return err
 }
 

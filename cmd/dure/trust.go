@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
+	"dure/internal/app/config"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -26,7 +28,7 @@ func (p *program) trustCommand() *cobra.Command {
 		if p.interactive() && !asJSON {
 			return p.askTrust(c, f)
 		}
-		if err := f.Trust("command"); err != nil {
+		if err := p.decideTrust(f, query.TrustFolder, "command"); err != nil {
 			return err
 		}
 		f, err = p.folder(args)
@@ -45,12 +47,12 @@ func (p *program) trustCommand() *cobra.Command {
 	list := p.command("list", text.HelpTrustList, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
 		return p.listFolders(asJSON)
 	})
-	revoke := p.command("revoke [DIR]", text.HelpTrustRevoke, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	revoke := p.command("revoke [DIR]", text.HelpTrustRevoke, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		dir := p.flags.workdir
 		if len(args) == 1 {
 			dir = args[0]
 		}
-		found, err := p.opened.Distrust(dir)
+		found, err := client.Query[bool](ctx, c.Client, query.ChangeTrust{Dir: dir, Do: query.RevokeFolder})
 		if err != nil {
 			return err
 		}
@@ -72,14 +74,21 @@ func (p *program) trustCommand() *cobra.Command {
 }
 
 // folder looks at the folder that is named, or at the one that we are in.
-func (p *program) folder(args []string) (app.Folder, error) {
+func (p *program) folder(args []string) (query.FolderTrust, error) {
+	dir := p.flags.workdir
 	if len(args) == 1 {
-		return p.opened.Folder(args[0])
+		dir = args[0]
 	}
-	return p.opened.Folder(p.flags.workdir)
+	return client.Query[query.FolderTrust](context.Background(), p.opened.Client(), query.LookAtFolder{Dir: dir})
 }
 
-func (p *program) showFolder(f app.Folder, asJSON bool) error {
+// decideTrust records what the user has decided on a folder as they have seen it.
+func (p *program) decideTrust(f query.FolderTrust, do, by string) error {
+	_, err := client.Query[bool](context.Background(), p.opened.Client(), query.ChangeTrust{Dir: f.Path, Do: do, By: by, Files: f.Files})
+	return err
+}
+
+func (p *program) showFolder(f query.FolderTrust, asJSON bool) error {
 	if asJSON {
 		return p.encode(f)
 	}
@@ -103,7 +112,7 @@ func (p *program) showFolder(f app.Folder, asJSON bool) error {
 }
 
 // describe says what a folder brings, and what has changed since it was trusted.
-func (p *program) describe(b *strings.Builder, f app.Folder) {
+func (p *program) describe(b *strings.Builder, f query.FolderTrust) {
 	const most = 30 // files that are named
 	if len(f.Brings) > 0 {
 		var list []string
@@ -127,7 +136,7 @@ func (p *program) describe(b *strings.Builder, f app.Folder) {
 	}
 	var changed []string
 	for _, c := range f.State.Changed {
-		changed = append(changed, text.ExactLine(c.Path)+" ("+p.text.Word("change."+string(c.Kind))+")")
+		changed = append(changed, text.ExactLine(c.Path)+" ("+p.text.Word("change."+c.Kind)+")")
 	}
 	fmt.Fprintln(b, p.text.Say(text.TrustChanged, "list", strings.Join(changed[:min(len(changed), most)], ", ")))
 	for _, c := range f.State.Changed {
@@ -138,7 +147,7 @@ func (p *program) describe(b *strings.Builder, f app.Folder) {
 }
 
 // askTrust asks whether what a folder brings may run.
-func (p *program) askTrust(c *cli.CLI, f app.Folder) error {
+func (p *program) askTrust(c *cli.CLI, f query.FolderTrust) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.text.Say(text.TrustAsk, "path", text.OneLine(f.Path)))
 	p.describe(&b, f)
@@ -151,9 +160,9 @@ func (p *program) askTrust(c *cli.CLI, f app.Folder) error {
 		said := text.TrustNo
 		switch strings.ToLower(c.AskLine("y/n/never> ")) {
 		case "y", "yes":
-			err, said = f.Trust("prompt"), text.TrustDone
+			err, said = p.decideTrust(f, query.TrustFolder, "prompt"), text.TrustDone
 		case "never":
-			err, said = f.Never("prompt"), text.TrustNever
+			err, said = p.decideTrust(f, query.NeverTrust, "prompt"), text.TrustNever
 		case "n", "no", "": // nothing more comes
 		default:
 			fmt.Fprintln(p.out, p.text.Say(text.TrustAgain))
@@ -171,10 +180,10 @@ func (p *program) askTrust(c *cli.CLI, f app.Folder) error {
 // on, before anything of it counts. What is trusted is read again.
 func (p *program) trustFirst() error {
 	a, err := p.open()
-	if err != nil || p.flags.trust || p.flags.skip || !a.AsksForTrust() {
+	if err != nil || p.flags.trust || p.flags.skip || a.Config().Trust == config.TrustNever {
 		return err
 	}
-	f, err := a.Folder(p.flags.workdir)
+	f, err := p.folder(nil)
 	if err != nil || !f.State.Ask() {
 		return nil // the notes say what is wrong
 	}
@@ -186,14 +195,11 @@ func (p *program) trustFirst() error {
 }
 
 func (p *program) listFolders(asJSON bool) error {
-	list, err := p.opened.Folders()
+	list, err := client.Query[[]query.DecidedFolder](context.Background(), p.opened.Client(), query.ListTrust{})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if list == nil {
-			list = []app.TrustedFolder{}
-		}
 		return p.encode(list)
 	}
 	var b strings.Builder

@@ -12,7 +12,6 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive"
-	"dure/internal/tools/catalog"
 )
 
 // verifyReplay executes a session again from its log. What is stored now is read; the
@@ -63,11 +62,8 @@ func (a *App) again(r agent.DecisionRecord, granted []string) (pieces []query.De
 	if err != nil {
 		return nil, "", now, err
 	}
-	for _, p := range pol.Explain(r.Proposal, r.Decision).Pieces {
-		pieces = append(pieces, query.DecisionPiece(p))
-	}
 	flip, err := pol.Again(r.CallDecided)
-	return pieces, flip.Was, flip.Now, err
+	return pol.Explain(r.Proposal, r.Decision).Pieces, flip.Was, flip.Now, err
 }
 
 // policyWith returns the policy that a session of a record's folder would have now, with what
@@ -88,13 +84,12 @@ func (a *App) policyWith(r agent.DecisionRecord, granted []string) (*policy.Poli
 	if err != nil {
 		return nil, err
 	}
-	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(in.cfg.Dialect)})
-	d, err := in.newDecider(cat, ws, in.opts.Workdir, r.Session, in.cfg.Mode, nil, nil)
+	d, err := in.policy.New(in.place(in.catalog(), ws, in.opts.Workdir, nil), r.Session, in.cfg.Mode)
 	if err != nil {
 		return nil, err
 	}
 	if len(granted) > 0 {
-		err = d.pol.Grant(granted, policy.Session)
+		err = d.Policy.Grant(granted, policy.Session)
 	}
-	return d.pol, err
+	return d.Policy, err
 }

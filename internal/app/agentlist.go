@@ -13,6 +13,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
+	"dure/internal/safety/trust/folders"
 	"dure/internal/safety/workspace"
 )
 
@@ -68,10 +69,10 @@ func (a *App) CheckAgent(path string) (query.AgentInfo, error) {
 // NewAgent writes a file for a new type of agents, of the user or of the project. What
 // is there is not overwritten.
 func (a *App) NewAgent(name, description string, ofProject bool) (path string, err error) {
-	dir := filepath.Join(a.cfg.Home, inAgents)
+	dir := filepath.Join(a.cfg.Home, folders.Agents)
 	if ofProject {
-		root, _ := a.project(a.opts.Workdir)
-		dir = filepath.Join(root, ".dure", inAgents)
+		root, _ := a.trust.Project(a.opts.Workdir)
+		dir = filepath.Join(root, ".dure", folders.Agents)
 	}
 	if why := swarm.BadName(name); why != "" {
 		return "", &agent.Problem{

@@ -18,6 +18,8 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/safety/policy"
+	"dure/internal/safety/policy/enforce"
+	"dure/internal/safety/trust/folders"
 	"dure/internal/tools/catalog"
 )
 
@@ -30,8 +32,8 @@ const deepest = 3
 
 // types is what agents there are for the sessions of a folder.
 func (a *App) types(workdir string) *swarm.Types {
-	places := a.extensions(workdir, inAgents)
-	return &swarm.Types{Places: func() []frontmatter.Place { return places }, Named: a.agents, Own: swarm.Presets(), Trust: a.trustMark}
+	places := a.trust.All(workdir, folders.Agents)
+	return &swarm.Types{Places: func() []frontmatter.Place { return places }, Named: a.agents, Own: swarm.Presets(), Trust: a.trust.Mark}
 }
 
 // crew is the agents of one session: the types that there are, and those that work.
@@ -260,7 +262,7 @@ func (a *App) asAgent(b plug.Session, types *swarm.Types, work *config.Work) (sw
 	name := cmp.Or(a.opts.Flags.Agent, b.Open.Agent, b.Agent, a.cfg.Extend.Agent, a.plugins.Agent(b.Open.Workdir))
 	if b.Child != nil {
 		work.Effort = cmp.Or(b.Child.Effort, work.Effort)
-		work.Mode = narrower(b.Child.Mode, a.members.clamp(b.Parent, work.Mode))
+		work.Mode = narrower(b.Child.Mode, a.policy.Clamp(b.Parent, work.Mode))
 		d, _ := types.Find(b.Child.Agent) // for its hooks, and the types that it may use
 		return d, nil
 	}
@@ -294,14 +296,11 @@ func (a *App) asAgent(b plug.Session, types *swarm.Types, work *config.Work) (sw
 	return d, nil
 }
 
-// restraint says how much a mode lets happen unasked.
-var restraint = []agent.Mode{agent.ModePlan, agent.ModeDontAsk, agent.ModeDefault, agent.ModeAcceptEdits, agent.ModeBypass}
-
 // narrower returns the mode of an agent in a session of another one: its own where that
 // lets less happen unasked. A session that accepts edits, or all, does so for its agents
 // too, unless they are to plan or not to ask.
 func narrower(own, of agent.Mode) agent.Mode {
-	if own == "" || slices.Index(restraint, own) >= slices.Index(restraint, of) || own == agent.ModeDefault {
+	if own == "" || !of.Wider(own) || own == agent.ModeDefault {
 		return of
 	}
 	if own == agent.ModeAcceptEdits { // of one that bypasses
@@ -341,7 +340,7 @@ type role struct {
 
 // roleOf returns the role of a session: of a child, what it was opened with, and no tool
 // that its parent does not have, but for those of servers of its own.
-func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, own *connected, d *decider) (r role) {
+func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, own *connected, d *enforce.Decider) (r role) {
 	tools, without := as.Tools, as.Without
 	r.name, r.system = as.Name, as.Prompt
 	if c := b.Child; c != nil {
@@ -369,7 +368,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, 
 		r.gives = of
 	}
 	r.has = withForm(b, r.has)
-	r.has = both(r.has, d.gives)
+	r.has = both(r.has, d.Gives)
 	return r
 }
 

@@ -20,6 +20,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app/config"
+	"dure/internal/app/config/live"
 	"dure/internal/base/keys"
 	"dure/internal/extend/exthost"
 	"dure/internal/extend/hooks/run"
@@ -37,6 +38,9 @@ import (
 	"dure/internal/models/registry"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/guard"
+	"dure/internal/safety/policy/enforce"
+	"dure/internal/safety/sandbox/boxes"
+	"dure/internal/safety/trust/folders"
 	"dure/internal/safety/workspace/unsaved"
 	"dure/internal/state/archive/audit"
 	"dure/internal/state/archive/imports"
@@ -152,7 +156,10 @@ type App struct {
 	opts Options
 	cfg  config.Config
 
-	permissions permissions
+	permissions *live.Settings
+	policy      *enforce.Extension
+	trust       *folders.Extension
+	boxes       *boxes.Extension
 	patterns    *guard.Patterns // secrets of the user's own, and those that are known
 	secrets     *guard.Known    // of sign-ins
 	models      *providers.Extension
@@ -194,7 +201,6 @@ type App struct {
 	readers map[string]*mentions   // of the sessions that are open, by ID
 	reach   map[string]agent.Reach // of the sessions that are open, by ID
 
-	held   held // by files, in folders that are trusted
 	slash  customs
 	skills knownSkills
 }
@@ -209,27 +215,20 @@ func New(o Options) (*App, error) {
 		ReadFile: config.ReadFile, Getenv: getenv(o.Environ), UserHome: o.UserHome, Workdir: o.Workdir,
 		OS: runtime.GOOS, Language: o.Language, Settings: o.Flags.Settings, Flags: o.Flags.settings(), Only: o.Flags.layers(), Driver: o.Flags.Driver,
 	}
-	stamp, _ := config.Changed(src, config.Stamp{}) // before they are read
-	cfg, err := load(src, o.Flags)
+	settings, err := live.Open(src, o.Flags.trusts())
 	if err != nil {
 		return nil, err
 	}
-	files, err := policyFiles(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkRules(&cfg, files); err != nil {
-		return nil, err
-	}
+	cfg, _ := settings.Now()
 	for _, mistake := range run.Mistakes(cfg.Hooks, config.PlaceOf) {
 		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: mistake})
 	}
-	noteFolders(&cfg, o.UserHome)
+	live.NoteFolders(&cfg, o.UserHome)
 	noteTools(&cfg, o.Flags)
 	noteKey(&cfg, o.Environ)
-	patterns, err := patternsOf(cfg)
+	patterns, err := guard.Compile(cfg.Patterns)
 	if err != nil {
-		return nil, err
+		return nil, agent.SettingsProblem("guard.patterns", err)
 	}
 	t, err := transport(cfg.Network, getenv(o.Environ))
 	if err != nil {
@@ -238,7 +237,7 @@ func New(o Options) (*App, error) {
 	secrets := &guard.Known{}
 	a := &App{
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
-		permissions: permissions{src: src, flags: o.Flags, stamp: stamp, cfg: cfg, files: files},
+		permissions: settings,
 		readers:     map[string]*mentions{},
 		http:        &http.Client{Transport: t}, transport: t,
 	}

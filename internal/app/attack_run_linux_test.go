@@ -360,7 +360,7 @@ func (a *arena) box(t *testing.T, reads, edits []string) *sandbox.Box {
 		t.Error(err)
 		return sandbox.New(sandbox.Config{Confine: &sandbox.Confinement{}, Mechanisms: []string{}})
 	}
-	b, _ := a.app.newBox(ws, a.workspace, func() ([]string, []string) { return reads, edits })
+	b, _ := a.app.boxes.Box(ws.Root(), a.workspace, func() ([]string, []string) { return reads, edits })
 	a.boxes[key] = b
 	// The first command has the program make its own folders.
 	if _, err := b.Run(t.Context(), sandbox.Cmd{Argv: []string{"/bin/true"}, Dir: a.workspace}); err != nil {

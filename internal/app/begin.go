@@ -66,7 +66,11 @@ type Begun struct {
 // Begin surveys the working folder and writes a file of instructions to go on from, or
 // with dry only says what would stand in it. No model is asked, and no file is replaced.
 func (a *App) Begin(ctx context.Context, dry bool) (Begun, error) {
-	d, err := a.deciderOf("")
+	ws, err := a.workspace()
+	if err != nil {
+		return Begun{}, err
+	}
+	d, err := a.policy.Decider("")
 	if err != nil {
 		return Begun{}, err
 	}
@@ -75,11 +79,11 @@ func (a *App) Begin(ctx context.Context, dry bool) (Begun, error) {
 		return Begun{}, err
 	}
 	b := Begun{Path: place.Path}
-	if b.Survey, err = surveyOf(ctx, d.ws, d.pol.DeniesRead); err != nil {
+	if b.Survey, err = surveyOf(ctx, ws, d.Policy.DeniesRead); err != nil {
 		return b, err
 	}
 	t := text.For(a.cfg.Language)
-	b.Text, b.Suggest = b.Survey.Draft(filepath.Base(d.ws.Root()), wordsToBegin(t)), b.Survey.Suggest()
+	b.Text, b.Suggest = b.Survey.Draft(filepath.Base(ws.Root()), wordsToBegin(t)), b.Survey.Suggest()
 	if dry {
 		return b, ctx.Err()
 	}
@@ -119,7 +123,7 @@ func (t *typed) begins(ctx context.Context, focus string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := surveyOf(ctx, t.ws, t.deciding.pol.DeniesRead)
+	s, err := surveyOf(ctx, t.ws, t.deciding.Policy.DeniesRead)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ import (
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/compact"
 	"dure/internal/safety/guard"
+	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/builtin"
@@ -27,8 +28,8 @@ import (
 
 // build makes the parts of a session.
 func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) {
-	var deciding *decider // nothing is listed before it is there
-	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.pol.DeniesRead(path) })
+	var deciding *enforce.Decider // nothing is listed before it is there
+	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.Policy.DeniesRead(path) })
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -44,36 +45,36 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		return session.Parts{}, err
 	}
 	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
-	box, confined := a.newBox(ws, workdir, func() ([]string, []string) { return deciding.pol.DeniedPaths() })
-	deciding, err = a.sessionDecider(b, cat, ws, workdir, work.Mode, confined)
+	box, confined := a.boxes.Box(ws.Root(), workdir, func() ([]string, []string) { return deciding.Policy.DeniedPaths() })
+	deciding, err = a.decider(b, a.place(cat, ws, workdir, confined), work.Mode)
 	if err != nil {
 		return session.Parts{}, err
 	}
 	offers, who := a.offers(cat, work, b)
-	tracker, known := deciding.tracks(b.Files), a.newSkills(b, project, work.Name, deciding.pol)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.pol, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
+	tracker, known := ws.NewTracker(b.Files), a.newSkills(b, project, work.Name, deciding.Policy)
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.Policy, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
 	a.reaches(b.ID, &b.Reach)
-	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.pol}, as, cat)
+	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.Policy}, as, cat)
 	grd := a.serve(&b, work.Profile, as.Name, deciding)
 	all := &assembly{
 		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: [2]*connected{shared, own},
-		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return deciding.stepOf(offers()) },
+		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
 	*who = a.roleOf(cat, b, as, own, deciding)
 	all.who = *who
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	if err == nil {
-		all.bounds, err = a.enlist(b, deciding, *who)
+		err = a.enlist(all, cat, tracker, *who)
 	}
 	if err != nil {
 		all.abandon()
 		return session.Parts{}, err
 	}
-	deciding.heeds()
-	all.named, all.child = a.newMentions(b, ws, deciding.pol, tracker, grd), a.skillChild(b, known, deciding.pol, types, as)
+	deciding.Hold(func(refresh func()) { a.hooks.Of(b.ID).Unheld(refresh) })
+	all.named, all.child = a.newMentions(b, ws, deciding.Policy, tracker, grd), a.skillChild(b, known, deciding.Policy, types, as)
 	all.typed = a.newTyped(b, workdir, cat, ws, known, find, deciding, grd)
 	points, err := all.list(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		Fallback: work.Fallback,
 		Compact:  a.compact.Compact(&b, set.todos.Open), Full: a.compact.Full, Tokens: compact.Tokens, Context: a.compact.Usage,
 		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: deciding.thinks,
+		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: all.own.thinks,
 		Catalog: all.catalog,
 		System:  write,
 		Points:  points,
@@ -97,9 +98,8 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
-		SetMode: a.members.mode(b.ID, deciding.pol.SetMode),
-		Grant:   a.members.grant(b.ID, deciding.grant), Revoke: a.members.revoke(b.ID, deciding.pol),
-		Offer: deciding.offer, Revive: set.crew.revive,
+		SetMode: deciding.SetMode, Grant: deciding.Grant, Revoke: deciding.Revoke,
+		Offer: offering(cat, ws, deciding.Policy), Revive: set.crew.revive,
 		Plans: a.plans(b, work, deciding),
 	}, nil
 }
@@ -166,8 +166,17 @@ func restore(t *builtin.Todos, id string, past []agent.Message) {
 }
 
 // stepOf is a step of the catalog as sessions have it.
-func (d *decider) stepOf(s *catalog.Step) plug.Catalog {
-	refuse := func(name string) *agent.ToolError { return d.refused(s.Refuse(name), name) }
+func stepOf(s *catalog.Step, cat *catalog.Catalog, d *enforce.Decider) plug.Catalog {
+	refuse := func(name string) *agent.ToolError {
+		e := s.Refuse(name)
+		canonical, _ := cat.Canonical(name)
+		if tool, ok := cat.Get(canonical); ok && e.Code == agent.ErrNotInCatalog {
+			if by, ok := d.Withholds(tool.Spec); ok { // a rule, which says why
+				e.Message += ": " + by.Reason
+			}
+		}
+		return e
+	}
 	return plug.Catalog{
 		Specs: s.Specs(), Names: s.Names(),
 		Tools: plug.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
@@ -187,13 +196,6 @@ func (a *App) configHash() string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-func settingsProblem(what string, err error) error {
-	return &agent.Problem{
-		Code: agent.ProblemSettings, Message: err.Error(), Err: err,
-		Fix: "mend " + what + " in the settings or on the command line", Args: map[string]string{"path": what, "error": err.Error()},
-	}
 }
 
 // storeProblem is a store that cannot be opened.

@@ -50,7 +50,7 @@ func (a *App) connectorCode(b *bundle.Bundle, to *bundle.Resource, code *BundleC
 	}
 	find := finder(ws)
 	o := &bringers{}
-	o.box, _ = a.newBox(ws, a.opts.Workdir, nil)
+	o.box, _ = a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 	o.host = exthost.New(exthost.Config{
 		Box: o.box, Root: code.dir, Dir: ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{code.dir}},
 		Node: func() (string, error) {

@@ -28,7 +28,7 @@ func (k *BundleCode) pin(a *App, b *bundle.Bundle, swarm *bundle.Resource) error
 	if err != nil {
 		return workspace.Problem(a.opts.Workdir, err)
 	}
-	box, _ := a.newBox(ws, a.opts.Workdir, nil)
+	box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 	host := exthost.New(exthost.Config{
 		Box: box, Root: k.dir, Dir: ws.Root(), Grant: sandbox.Grant{Reads: []string{k.dir}}, Approve: k.approves, Logger: a.opts.Logger,
 	})

@@ -100,11 +100,11 @@ func untrusted(dir string) error {
 
 // trustsBundle reports whether a folder, or one that it lies in, is trusted.
 func (a *App) trustsBundle(dir string) bool {
-	if _, ok := a.project(dir); ok {
+	if _, ok := a.trust.Project(dir); ok {
 		return true
 	}
 	rel, err := filepath.Rel(a.opts.Workdir, dir)
-	return err == nil && filepath.IsLocal(rel) && a.trusts(a.opts.Workdir)
+	return err == nil && filepath.IsLocal(rel) && a.trust.Trusts(a.opts.Workdir)
 }
 
 // bundleAgent returns the fields of a type of agents.

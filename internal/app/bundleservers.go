@@ -25,7 +25,7 @@ func (a *App) bundleServers(dir, workdir string) ([]servers.Known, []servers.Fau
 		return nil, nil
 	}
 	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]active.Plugin{}}
-	if !s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.covered(path, data) }) {
+	if !s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.trust.Covers(path, data) }) {
 		return nil, nil
 	}
 	choices, err := a.serverStore().Of(dir)

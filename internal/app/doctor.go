@@ -26,7 +26,7 @@ func (checks) Name() string { return "settings" }
 
 // Findings implements [plug.Doctor].
 func (c checks) Findings(context.Context) []query.Finding {
-	l := query.Findings{Group: query.Configured, List: c.cfg.Findings(c.permissions.source(), c.opts.Version)}
+	l := query.Findings{Group: query.Configured, List: c.cfg.Findings(c.permissions.Source(), c.opts.Version)}
 	c.findServers(&l)
 	l.Group = query.Enforced
 	c.findSandbox(&l)
@@ -61,7 +61,7 @@ func (a *App) findServers(l *query.Findings) {
 
 // findSandbox says what confines commands here: it is tried out.
 func (a *App) findSandbox(l *query.Findings) {
-	r, err := a.ExplainSandbox("")
+	r, err := a.boxes.Explain(context.Background(), query.ExplainSandbox{})
 	switch {
 	case err != nil:
 		l.Fault("sandbox", err)
@@ -78,7 +78,7 @@ func (a *App) findSandbox(l *query.Findings) {
 
 // findTrust says whether what the folder brings counts.
 func (a *App) findTrust(l *query.Findings) {
-	f, err := a.Folder(a.opts.Workdir)
+	f, err := a.trust.Look(a.opts.Workdir)
 	switch {
 	case err != nil:
 		l.Fault("trust", err)

@@ -147,9 +147,10 @@ func TestDiagnoseTrust(t *testing.T) {
 	if got := state(); got != "trust.no " {
 		t.Errorf("before: %s", got)
 	}
-	f, err := folderOf(dir, trust.Store{Path: filepath.Join(dir, "home", "trust.json")})
+	store := trust.In(filepath.Join(dir, "home"))
+	c, _, err := store.Look(dir)
 	if err == nil {
-		err = f.Trust("test")
+		err = store.Trust(c, "test")
 	}
 	if err != nil {
 		t.Fatal(err)

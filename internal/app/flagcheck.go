@@ -8,10 +8,10 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
+	"dure/internal/app/config/live"
 	"dure/internal/base/hosts"
 	"dure/internal/base/near"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/safety/policy"
 	"dure/internal/tools/catalog"
 )
 
@@ -33,7 +33,7 @@ func (a *App) CheckFlags() error {
 	if err := a.checkServers(); err != nil || f.Hosted {
 		return err
 	}
-	if err := checkGivenRules(a.cfg, f); err != nil {
+	if err := live.CheckGiven(a.cfg, f.Allow, f.Deny); err != nil {
 		return err
 	}
 	return a.checkTools()
@@ -55,32 +55,6 @@ func (a *App) checkServers() error {
 		what = "--mcp-config: " + what
 	}
 	return flagProblem(what, cmp.Or(s.faults[i].Fix, "name a file, or write the servers as JSON"))
-}
-
-// checkGivenRules refuses rules of the command line that cannot be read.
-func checkGivenRules(cfg config.Config, f Flags) error {
-	if len(f.Allow)+len(f.Deny) == 0 {
-		return nil
-	}
-	pol, err := policy.New(bare(cfg))
-	if err != nil {
-		return settingsProblem("permissions", err)
-	}
-	for _, list := range []struct {
-		flag    string
-		verdict agent.Verdict
-		rules   []string
-	}{{"--allow", agent.Allow, f.Allow}, {"--deny", agent.Deny, f.Deny}} {
-		for _, rule := range list.rules {
-			wrong, unknown := pol.Check(policy.Rule{Text: rule, Verdict: list.verdict, Source: policy.Source{Layer: policy.Flags}})
-			if wrong == "" || unknown { // a tool may still come, of a server or a plugin
-				continue
-			}
-			wrong, _, _ = strings.Cut(strings.TrimPrefix(wrong, "skipped: "), ": taken for every call of")
-			return flagProblem(fmt.Sprintf("%s: rule %q: %s", list.flag, rule, wrong), "write it as in Bash(go test *), Read(~/notes/**) or WebFetch(domain:example.com)")
-		}
-	}
-	return nil
 }
 
 // theirTools are tools of other programs for agents that scripts of theirs name, and of

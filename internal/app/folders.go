@@ -1,11 +1,11 @@
 package app
 
 import (
-	"os"
 	"path/filepath"
 
 	"dure/internal/app/config"
 	"dure/internal/knowledge/memory"
+	"dure/internal/safety/trust"
 )
 
 // memoryFiles are the instruction files of any folder.
@@ -26,35 +26,5 @@ func (a *App) memoryFiles() memory.Config {
 	return c
 }
 
-// project returns the root of the project that a folder belongs to, and whether what
-// it brings may be read. That is the repository's if it is trusted, else the folder.
-func (a *App) project(workdir string) (root string, trusted bool) {
-	if top := gitTop(workdir); top != "" && top != workdir && a.trusts(top) {
-		return top, true
-	}
-	return workdir, a.trusts(workdir)
-}
-
-// trusts reports whether a folder is trusted with what it brings now; that of this
-// run, as it was when the program was started.
-func (a *App) trusts(dir string) bool {
-	if dir == a.opts.Workdir || a.cfg.Trust == "never" {
-		return dir == a.opts.Workdir && a.cfg.Trusted
-	}
-	f, err := folderOf(dir, trustStore(a.cfg))
-	return err == nil && f.State.Trusted
-}
-
 // gitTop returns the folder at or above dir that has a .git; "" = there is none.
-func gitTop(dir string) string {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
-}
+func gitTop(dir string) string { return trust.Repository(dir) }

@@ -2,8 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 
 	"dure/agent"
 	"dure/agent/query"
@@ -14,7 +12,6 @@ import (
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
-	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )
 
@@ -23,8 +20,8 @@ func (a *App) newHooks() *run.Extension {
 	dialect := catalog.Dialect(cfg.Dialect)
 	return run.New(run.Config{
 		Settings: cfg.Hooks, More: a.moreHooks, Off: a.hooksOff, Place: config.PlaceOf, ReadFile: config.ReadFile,
-		Current: func() (hooks.Settings, int) { now, _, version := a.permissions.current(); return now.Hooks, version },
-		Changes: a.permissions.changes,
+		Current: func() (hooks.Settings, int) { now, version := a.permissions.Now(); return now.Hooks, version },
+		Changes: a.settingsChanges,
 		Workdir: a.opts.Workdir, Home: cfg.Home, UserHome: a.opts.UserHome, Managed: cfg.Memory.Managed,
 		Mode: cfg.Mode, Effort: cfg.Effort, Version: a.opts.Version, Dialect: dialect, Logger: a.opts.Logger,
 		Env: a.commandEnv, Getenv: getenv(a.opts.Environ), Temp: a.temp, Transport: a.transport, Network: string(cfg.Network.Mode), Hosts: cfg.Network.AllowHosts,
@@ -38,16 +35,13 @@ func (a *App) newHooks() *run.Extension {
 		Server: func(session, tool string) (name, source string) { return a.serversOf(session).serverOf(tool) },
 		Loads:  map[string]string{instruct.FromMemory: "session_start", instruct.FromRules: "path_glob_match"},
 		Asks:   func(tool string) string { return say.Say(text.HookAsks, "tool", tool) }, Idle: func() string { return say.Say(text.HookIdle) },
-		Explain: func(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
-			x, err := a.Explain(ctx, tool, input)
-			return x.Proposal, err
-		},
+		Explain: a.propose,
 		Confine: func() (*sandbox.Box, func(string) string, error) {
-			ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: cfg.AddDirs})
+			ws, err := a.workspace()
 			if err != nil {
-				return nil, nil, workspace.Problem(a.opts.Workdir, err)
+				return nil, nil, err
 			}
-			box, _ := a.newBox(ws, a.opts.Workdir, nil)
+			box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 			return box, finder(ws), nil
 		},
 	})
@@ -55,7 +49,7 @@ func (a *App) newHooks() *run.Extension {
 
 // forHooks is what a session has for its hooks.
 func (s *assembly) forHooks() run.Place {
-	p := run.Place{Box: s.box, Find: finder(s.ws), Policy: s.deciding.pol, Refresh: s.deciding.refresh, Reread: func() { s.app.rereadSkills(s.known) }}
+	p := run.Place{Box: s.box, Find: finder(s.ws), Policy: s.deciding.Policy, Refresh: s.deciding.Refresh, Reread: func() { s.app.rereadSkills(s.known) }}
 	if as := s.as; as.Place.Trusted {
 		p.Own = hooks.Defined{JSON: as.Hooks, Source: hooks.Source{
 			Layer: "agent", Name: as.Name, File: as.Path, Root: as.Place.Root, Data: as.Place.Data, Options: as.Place.Options,
@@ -71,7 +65,7 @@ func (a *App) hooksOff() (off []query.HooksOff) {
 			continue
 		}
 		o := query.HooksOff{Source: i.Origin.Where, Why: string(i.Why)}
-		if f, err := a.Folder(a.opts.Workdir); err == nil && i.Why == config.Untrusted && f.Stale() != nil {
+		if f, err := a.trust.Look(a.opts.Workdir); err == nil && i.Why == config.Untrusted && f.Stale() != nil {
 			o.Why, o.Changed = "changed", f.Stale()
 		}
 		off = append(off, o)
@@ -79,11 +73,11 @@ func (a *App) hooksOff() (off []query.HooksOff) {
 	return off
 }
 
-// changes begins to look at the files of the settings, see [run.Config.Changes].
-func (p *permissions) changes() func() ([]run.Change, func()) {
-	last, _ := config.Changed(p.source(), config.Stamp{})
+// settingsChanges begins to look at the files of the settings, see [run.Config.Changes].
+func (a *App) settingsChanges() func() ([]run.Change, func()) {
+	last, _ := config.Changed(a.permissions.Source(), config.Stamp{})
 	return func() (changed []run.Change, take func()) {
-		now, different := config.Changed(p.source(), last)
+		now, different := config.Changed(a.permissions.Source(), last)
 		if !different {
 			return nil, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
-	"dure/internal/base/jsonc"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
@@ -45,7 +45,7 @@ func (a *App) CallTool(ctx context.Context, session, tool string, input json.Raw
 	reach := a.reach[session]
 	a.mu.Unlock()
 	if reach.Invoke == nil {
-		return agent.Result{}, notOpen(session)
+		return agent.Result{}, agent.NotOpen(session)
 	}
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
@@ -214,17 +214,17 @@ func (a *App) HearServer(server string, message []byte) error {
 }
 
 // within opens a file of the folders of a session that is open, if rules let it be read.
-func (a *App) within(session, path string) (*decider, workspace.File, string, error) {
-	d := a.members.decider(session)
+func (a *App) within(session, path string) (*member, workspace.File, string, error) {
+	d := a.members.member(session)
 	if d == nil {
-		return nil, nil, "", notOpen(session)
+		return nil, nil, "", agent.NotOpen(session)
 	}
 	given, resolved, err := d.ws.Resolve(path)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	d.look()
-	if d.pol.DeniesRead(given) || d.pol.DeniesRead(resolved) {
+	d.d.Look()
+	if d.d.Policy.DeniesRead(given) || d.d.Policy.DeniesRead(resolved) {
 		return nil, nil, "", fmt.Errorf("a rule denies reading %s", given)
 	}
 	for _, dir := range append([]string{d.ws.Root()}, a.cfg.AddDirs...) {
@@ -265,12 +265,6 @@ func (a *App) ReadFile(session, path string, most int64) (query.FileText, error)
 	return query.FileText{Path: resolved, Data: data[:min(int64(len(data)), most)], Cut: cut}, nil
 }
 
-// tracks begins to remember what the session sees of files; past is what it has seen.
-func (d *decider) tracks(past []agent.FileState) *workspace.Tracker {
-	d.tracker = d.ws.NewTracker(past)
-	return d.tracker
-}
-
 // SawFile notes that a session has seen a file as it was at a time: it may be changed then
 // without being read first, unless it has changed since.
 func (a *App) SawFile(session, path string, at time.Time) error {
@@ -300,31 +294,28 @@ func (a *App) SawFile(session, path string, at time.Time) error {
 // SetThinking has a session think for as many tokens from its next request on; nil = as
 // the settings say.
 func (a *App) SetThinking(session string, tokens *int) error {
-	d := a.members.decider(session)
+	d := a.members.member(session)
 	if d == nil {
-		return notOpen(session)
+		return agent.NotOpen(session)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.tokens = tokens
+	d.tokens.Store(tokens)
 	return nil
 }
 
 // thinks is how many tokens a session thinks for, if that was said for it.
-func (d *decider) thinks() (int, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.tokens == nil {
+func (m *member) thinks() (int, bool) {
+	tokens := m.tokens.Load()
+	if tokens == nil {
 		return 0, false
 	}
-	return *d.tokens, true
+	return *tokens, true
 }
 
 // ReloadSkills reads the skills of a session again, and what can be typed.
 func (a *App) ReloadSkills(session string) error {
 	h := a.hooks.Of(session)
 	if h == nil {
-		return notOpen(session)
+		return agent.NotOpen(session)
 	}
 	h.Reread()
 	return nil
@@ -347,109 +338,50 @@ func (a *App) SettingsNow() ([]query.SettingNow, error) {
 }
 
 // ApplySettings puts settings over those of the command line, for as long as the program
-// runs: an object takes the place of what it names, and null takes it away. What cannot be
-// changed while sessions run is refused, with all of them.
-func (a *App) ApplySettings(settings json.RawMessage) error { return a.putOver(settings, true) }
+// runs, see [live.Settings.Put].
+func (a *App) ApplySettings(settings json.RawMessage) error { return a.permissions.Put(settings, true) }
 
 // TrySettings reports why ApplySettings would refuse settings; nil = it would not.
-func (a *App) TrySettings(settings json.RawMessage) error { return a.putOver(settings, false) }
+func (a *App) TrySettings(settings json.RawMessage) error { return a.permissions.Put(settings, false) }
 
-func (a *App) putOver(settings json.RawMessage, hold bool) error {
-	var over map[string]json.RawMessage
-	if err := json.Unmarshal(settings, &over); err != nil || over == nil {
-		return errors.New("the settings have to be an object")
+// writable reports why the embedding program cannot write settings of a scope: they do not
+// count in this run.
+func (a *App) writable(scope string) error {
+	if only := a.settingsSource().Only; only != nil && !slices.Contains(only, config.Layer(scope)) {
+		return fmt.Errorf("the settings of the scope %q do not count in this run", scope)
 	}
-	var not []string
-	for key := range over {
-		if !slices.Contains(liveSettings, key) {
-			not = append(not, key)
-		}
-	}
-	if len(not) > 0 {
-		slices.Sort(not)
-		return fmt.Errorf("%s cannot be changed while a session runs; %s can", strings.Join(not, ", "), strings.Join(liveSettings, ", "))
-	}
-	return a.permissions.over(a.opts, settings, hold)
-}
-
-// liveSettings are those that hold at once when they change.
-var liveSettings = []string{"permissions", "hooks", "disableAllHooks"}
-
-// over puts settings over those of the command line, if they are to hold. When what comes of
-// that cannot be read, all stays as it was.
-func (p *permissions) over(o Options, settings json.RawMessage, hold bool) error {
-	p.current() // what has changed elsewhere is not for this to tell
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	merged, err := MergeSettings(o.Workdir, p.src.Settings, settings)
-	if err != nil {
-		return err
-	}
-	src := p.src
-	src.Settings = merged
-	cfg, err := load(src, p.flags)
-	if err != nil {
-		return err
-	}
-	files, err := policyFiles(cfg)
-	if err == nil {
-		err = checkRules(&cfg, files)
-	}
-	if err != nil || !hold {
-		return err
-	}
-	p.src, p.cfg, p.files = src, cfg, files
-	p.stamp, _ = config.Changed(src, config.Stamp{})
-	p.version++
 	return nil
 }
 
-// MergeSettings puts an object of settings over others: a file, an object as text, or
-// nothing. Objects are merged, all else takes the place of what was there, and null takes
-// it away.
-func MergeSettings(workdir, base string, over json.RawMessage) (string, error) {
-	under, data := map[string]any{}, []byte(strings.TrimSpace(base))
-	if len(data) > 0 && data[0] != '{' {
-		path := base
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(workdir, path)
-		}
-		var err error
-		if data, err = config.ReadFile(path); err == nil {
-			data, err = jsonc.Plain(data)
-		}
-		if err != nil {
-			return "", fmt.Errorf("the settings of the command line: %w", err)
-		}
+// SaveSetting writes a setting into the file of a scope, on behalf of the embedding program.
+func (a *App) SaveSetting(ctx context.Context, scope, key, value string) error {
+	if err := a.writable(scope); err != nil {
+		return err
 	}
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &under); err != nil {
-			return "", fmt.Errorf("the settings of the command line: %w", err)
-		}
-	}
-	var more map[string]any
-	if err := json.Unmarshal(over, &more); err != nil {
-		return "", fmt.Errorf("the settings: %w", err)
-	}
-	data, err := json.Marshal(mergedInto(under, more))
-	if err != nil {
-		return "", err
-	}
-	return string(data), nil
+	_, err := a.SetSetting(ctx, scope, key, value)
+	return err
 }
 
-func mergedInto(under, over map[string]any) map[string]any {
-	for k, v := range over {
-		inner, ok := v.(map[string]any)
-		below, has := under[k].(map[string]any)
-		switch {
-		case v == nil:
-			delete(under, k)
-		case ok && has:
-			under[k] = mergedInto(below, inner)
-		default:
-			under[k] = v
+// Below is an error where a path is no folder below those that a session works in.
+func (a *App) Below(session, path string) error {
+	one := a.members.member(session)
+	if one == nil {
+		return agent.NotOpen(session)
+	}
+	given, resolved, err := one.ws.Resolve(path)
+	if err != nil {
+		return err
+	}
+	if i, err := os.Stat(resolved); err != nil || !i.IsDir() {
+		return fmt.Errorf("%s is no folder", given)
+	}
+	for _, dir := range append([]string{one.ws.Root()}, a.cfg.AddDirs...) {
+		if _, root, err := one.ws.Resolve(dir); err == nil {
+			dir = root
+		}
+		if rel, err := filepath.Rel(dir, resolved); err == nil && rel != "." && filepath.IsLocal(rel) {
+			return nil
 		}
 	}
-	return under
+	return fmt.Errorf("%s is not below the folders of this session", given)
 }

@@ -15,6 +15,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app"
+	"dure/internal/app/config/live"
 	"dure/internal/models/script"
 )
 
@@ -214,13 +215,13 @@ func TestMergeSettings(t *testing.T) {
 		{`{"a":{"b":1}}`, `{"a":{"c":2}}`, `{"a":{"b":1,"c":2}}`},
 		{`{"a":{"b":1}}`, `{"a":3}`, `{"a":3}`},
 	} {
-		got, err := app.MergeSettings(dir, tt.base, json.RawMessage(tt.over))
+		got, err := live.Merge(dir, tt.base, json.RawMessage(tt.over))
 		if err != nil || got != tt.want {
 			t.Errorf("%s over %s: %s, %v", tt.over, tt.base, got, err)
 		}
 	}
 	for _, bad := range [][2]string{{"none.json", `{}`}, {`{"a"`, `{}`}, {"", `[]`}} {
-		if got, err := app.MergeSettings(dir, bad[0], json.RawMessage(bad[1])); err == nil {
+		if got, err := live.Merge(dir, bad[0], json.RawMessage(bad[1])); err == nil {
 			t.Errorf("%q: %s", bad, got)
 		}
 	}

@@ -29,7 +29,7 @@ func TestHostForbids(t *testing.T) {
 	k := w.talkTo(a, agent.Open{})
 	change := func(c query.RuleChange) {
 		t.Helper()
-		if err := a.ChangeRules(t.Context(), k.Info.ID, c); err != nil {
+		if err := changeRules(t, a, k.Info.ID, c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,14 +73,14 @@ func TestHostForbids(t *testing.T) {
 		{Verdict: agent.Allow, Change: query.RulesAdded, Rules: []string{"Bash"}},
 		{Verdict: "never", Change: query.RulesAdded, Rules: []string{"Bash"}},
 	} {
-		if err := a.ChangeRules(t.Context(), k.Info.ID, bad); err == nil {
+		if err := changeRules(t, a, k.Info.ID, bad); err == nil {
 			t.Errorf("%+v was taken over", bad)
 		}
 	}
 	if got, err := w.rules(a, k.Info.ID); err != nil || strings.Contains(got, "Read") {
 		t.Errorf("a change counts that was refused: %s, %v", got, err)
 	}
-	if err := a.ChangeRules(t.Context(), "nobody", deny); err == nil {
+	if err := changeRules(t, a, "nobody", deny); err == nil {
 		t.Error("rules of a session were changed that is not open")
 	}
 }
@@ -127,7 +127,7 @@ func TestHostAddsFolders(t *testing.T) {
 			w.file(filepath.Join(other, "in", "a.txt"), "what it says")
 			a := w.embedded(&app.Host{}, tt.flags)
 			k := w.talkTo(a, agent.Open{Approver: true})
-			rule, err := a.FolderRule(k.Info.ID, other)
+			rule, err := client.Query[string](t.Context(), a.Client(), query.FolderRule{Session: k.Info.ID, Dir: other})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,4 +179,11 @@ func TestHostSettings(t *testing.T) {
 			t.Errorf("%q is a folder of the session", path)
 		}
 	}
+}
+
+func changeRules(t *testing.T, a *app.App, session string, c query.RuleChange) error {
+	t.Helper()
+	c.Session = session
+	_, err := client.Query[query.RuleEdited](t.Context(), a.Client(), c)
+	return err
 }

@@ -129,7 +129,7 @@ func launchProblem(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return settingsProblem(path, err)
+	return agent.SettingsProblem(path, err)
 }
 
 // linkFile is where the user's links stand.

@@ -19,7 +19,7 @@ import (
 	"dure/internal/knowledge/memory/reflexion"
 	"dure/internal/knowledge/prompt/own"
 	"dure/internal/safety/guard"
-	"dure/internal/safety/policy"
+	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/sandbox/machine"
 	"dure/internal/safety/workspace"
@@ -30,6 +30,7 @@ import (
 
 // extend makes the extensions, and takes over what they answer: one of them each query.
 func (a *App) extend() error {
+	a.trust, a.boxes, a.policy = a.newTrust(), a.newBoxes(), a.newPolicy()
 	a.undo = undo.New(undo.Config{
 		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
 		NoSync: a.cfg.Durability == "os", Logger: a.opts.Logger, Fault: a.opts.Fault,
@@ -39,11 +40,11 @@ func (a *App) extend() error {
 	})
 	a.lessons = reflexion.New(reflexion.Config{
 		Off: !a.cfg.Reflexion.Enabled, Data: a.cfg.Data, Forget: a.opts.Flags.Scratch, Tasks: a.cfg.Reflexion.MaxEntries, Failed: !a.cfg.Reflexion.EvaluateOnSuccess,
-		Parting: a.opts.Parting, Logger: a.opts.Logger, Unreadable: settingsProblem, Unwritable: func(path string, err error) error { return storeProblem(err, path) },
+		Parting: a.opts.Parting, Logger: a.opts.Logger, Unreadable: agent.SettingsProblem, Unwritable: func(path string, err error) error { return storeProblem(err, path) },
 	})
 	a.compact = a.compactions()
 	a.prompts = &own.Extension{
-		Dir: filepath.Join(a.cfg.Home, "prompts"), Problem: settingsProblem,
+		Dir: filepath.Join(a.cfg.Home, "prompts"), Problem: agent.SettingsProblem,
 		Work: func(profile string) (string, error) {
 			w, err := a.work(cmp.Or(profile, a.cfg.Profile))
 			return w.Name, err
@@ -51,7 +52,7 @@ func (a *App) extend() error {
 	}
 	a.memory = instruct.New(instruct.Config{
 		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
-		Main: a.projectOf, Project: a.project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
+		Main: a.projectOf, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix
@@ -63,6 +64,9 @@ func (a *App) extend() error {
 	a.answers = map[string]plug.Answer{}
 	a.schedules, a.plugins = a.newSchedules(), a.newPlugins()
 	all := slices.Concat([]plug.Extension{
+		a.trust,
+		a.boxes,
+		a.policy,
 		a.mirror,
 		a.undo,
 		a.lessons,
@@ -139,7 +143,8 @@ type assembly struct {
 	named    *mentions
 	child    func(kind string) (agent.Child, error) // what a session of a type of agents is opened with
 	typed    *typed
-	deciding *decider
+	deciding *enforce.Decider
+	own      *member
 	bounds   []plug.Stage // of its type
 	search   extra        // the tools that can be looked for
 	catalog  func() plug.Catalog
@@ -175,19 +180,16 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		attach(a.verify),
 		{Name: "agents", Points: plug.Points{
 			Gate: plug.Gate{Bounds: s.bounds}, Hooks: begins(b, s.as), Extra: s.set.crew.extra(s.who.has),
-			Close: func() { a.members.leave(b.ID); s.set.crew.Close() },
+			Close: func() { a.members.leave(b.ID); s.deciding.Leave(); s.set.crew.Close() },
 		}},
-		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, s.deciding.workdir)}}},
+		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, b.Workdir)}}},
 		{Name: "skills", Points: s.known.Points()},
 		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
 		hooks,
 		{Name: "bundle", Points: s.set.code.inner(b)},
 		{Name: "commands", Points: s.typed.points()},
-		{Name: "policy", Points: plug.Points{
-			Gate:  gate(s.deciding.pol, func() error { s.deciding.look(); return a.trustNow(b.Record) }, a.upper.stage(b)),
-			Hooks: plug.Hooks{Spoken: func() { s.deciding.look() }}, // before the turn that was asked for
-		}},
+		attach(s.deciding),
 	}
 	for _, x := range a.opts.More {
 		list = append(list, attach(x))
@@ -220,22 +222,4 @@ func (s *assembly) close() {
 func (s *assembly) abandon() {
 	s.set.close()
 	s.close()
-}
-
-// gate is the policy in the gate of a session. Settings that have changed hold for each call
-// that is decided on, and not only from the next turn: refresh takes them over. A parent
-// that is set has the last word.
-func gate(pol *policy.Policy, refresh func() error, parent plug.Stage) plug.Gate {
-	return plug.Gate{
-		Rules: plug.Stage{Name: "policy.before", Decide: func(_ context.Context, p agent.Proposal, _ agent.Decision) (agent.Decision, error) {
-			if err := refresh(); err != nil {
-				return agent.Decision{}, err
-			}
-			return pol.Before(p), nil
-		}},
-		Verdict: plug.Stage{Name: "policy.after", Decide: func(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
-			return pol.After(p, soFar), nil
-		}},
-		Parent: parent,
-	}
 }

@@ -276,6 +276,9 @@ func (m *mentions) complete(ctx context.Context, q query.CompleteMention) []stri
 // ownerTag begins the tags by which a server knows whose a session is.
 const ownerTag = transcript.OwnerTag
 
+// generations is how many parents of a session are looked for.
+const generations = 16
+
 // ownersOf returns the tags that say whose a session is: it has them, or the one that it
 // works for does. Without any it is of whoever runs the program. One that is not known to its
 // root is nobody's: false.

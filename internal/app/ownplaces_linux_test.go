@@ -21,7 +21,7 @@ func TestOwnSettingsAreHeld(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			box, level := a.newBox(ws, project, nil)
+			box, level := a.boxes.Box(ws.Root(), project, nil)
 			t.Cleanup(func() {
 				if err := box.Close(); err != nil {
 					t.Error(err)

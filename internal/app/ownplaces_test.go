@@ -95,7 +95,7 @@ func TestOwnSettingsAreAskedAbout(t *testing.T) {
 				t.Fatal(err)
 			}
 			full := func() string { return "full" }
-			d, err := a.newDecider(catalog.New(catalog.Config{}), ws, project, "", agent.ModeAcceptEdits, full, nil)
+			d, err := a.policy.New(a.place(catalog.New(catalog.Config{}), ws, project, full), "", agent.ModeAcceptEdits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestOwnSettingsAreAskedAbout(t *testing.T) {
 				if slices.Contains(tt.held, path) {
 					want = agent.AskUser
 				}
-				got := d.pol.Decide(agent.Proposal{
+				got := d.Policy.Decide(agent.Proposal{
 					Call: agent.Call{Tool: "file-system__write"}, Class: agent.Checkable, Group: "files",
 					Effects: agent.Effects{Writes: []string{filepath.Join(project, filepath.FromSlash(path))}},
 				})

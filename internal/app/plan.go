@@ -4,6 +4,7 @@ import (
 	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/kernel/plug"
+	"dure/internal/safety/policy/enforce"
 	"dure/internal/tools/builtin"
 )
 
@@ -24,7 +25,7 @@ func (a *App) planTools(c toolConfig) []agent.Tool {
 
 // plans is how plans come into a session. What holds after one is the mode of its work,
 // or else of the settings, but for one that asks nothing.
-func (a *App) plans(b plug.Session, work config.Work, d *decider) plug.Plans {
+func (a *App) plans(b plug.Session, work config.Work, d *enforce.Decider) plug.Plans {
 	if b.Child != nil {
 		return plug.Plans{}
 	}
@@ -37,6 +38,6 @@ func (a *App) plans(b plug.Session, work config.Work, d *decider) plug.Plans {
 	}
 	return plug.Plans{
 		Of: builtin.PlanOf, With: builtin.WithPlan, Agree: builtin.AgreePlan, Another: builtin.AnotherPlan,
-		Mode: work.Plan, Retries: a.cfg.Plan.Retries, Now: d.pol.Mode, Usual: usual,
+		Mode: work.Plan, Retries: a.cfg.Plan.Retries, Now: d.Policy.Mode, Usual: usual,
 	}
 }

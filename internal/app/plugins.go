@@ -16,6 +16,7 @@ import (
 	"dure/internal/extend/plugins"
 	"dure/internal/extend/plugins/active"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/trust/folders"
 )
 
 // newPlugins makes the capability that has the plugins.
@@ -38,8 +39,8 @@ func (a *App) newPlugins() *active.Extension {
 			}
 		}),
 		Keys: a.keys(), Logger: a.opts.Logger, Now: time.Now,
-		Skills:  func(workdir string) []frontmatter.Place { return a.filePlaces(workdir, inSkills) },
-		Trusted: a.trustMark, SetSetting: a.SetSetting,
+		Skills:  func(workdir string) []frontmatter.Place { return a.trust.Places(workdir, folders.Skills) },
+		Trusted: func() string { return a.trust.Mark() }, SetSetting: a.SetSetting,
 		SetOption: func(ctx context.Context, id, key string, value json.RawMessage) error {
 			_, err := a.changeSettings(ctx, string(config.User), "pluginConfigs."+id, func(t *jsonc.Text) ([]byte, error) {
 				if value == nil {
@@ -68,7 +69,7 @@ func (a *App) pluginBox(dir string, hosts []string) (*sandbox.Box, error) {
 		Hide: append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data),
 	}
 	if len(hosts) > 0 {
-		c.Net, c.Egress = sandbox.NetProxy, a.egress(a.cfg.Sandbox)
+		c.Net, c.Egress = sandbox.NetProxy, a.boxes.Egress()
 		c.Egress.Allow = hosts
 	}
 	return sandbox.New(sandbox.Config{Temp: a.temp(), Confine: &c, Mechanisms: a.opts.Mechanisms}), nil

@@ -121,13 +121,7 @@ func TestPowersAreForWhatWasTrusted(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{w.work, filepath.Join(w.work, "sub")} {
-		f, err := a.Folder(dir)
-		if err == nil {
-			err = f.Trust("test")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		trustFolder(t, a, dir)
 	}
 	before := len(w.asked())
 	play(w.talkWith(w.caring(app.Flags{Settings: settings}), agent.Open{}))

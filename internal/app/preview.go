@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle/changeset"
+	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/catalog"
 )
 
 // The limits of a preview, in bytes. Beyond them there is none.
@@ -27,9 +30,17 @@ type changing interface {
 	Change(agent.Call) (*changeset.Change, error)
 }
 
-// preview returns what a call would change, in unified form, or "".
-func (d *decider) preview(c agent.Call) string {
-	if e, ok := d.cat.Get(c.Tool); ok {
+// offering returns what a question shows beside the call: what would allow it from now on, and
+// what it would change.
+func offering(cat *catalog.Catalog, ws *workspace.Workspace, pol *policy.Policy) func(context.Context, agent.Proposal, agent.Decision) ([]agent.Choice, string) {
+	return func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
+		return pol.Suggest(p), previewOf(cat, ws, p.Call)
+	}
+}
+
+// previewOf returns what a call would change, in unified form, or "".
+func previewOf(cat *catalog.Catalog, ws *workspace.Workspace, c agent.Call) string {
+	if e, ok := cat.Get(c.Tool); ok {
 		if by, ok := e.Tool.(changing); ok {
 			change, err := by.Change(c)
 			if err != nil {
@@ -38,7 +49,7 @@ func (d *decider) preview(c agent.Call) string {
 			return previewChange(change)
 		}
 	}
-	return preview(d.ws, c)
+	return preview(ws, c)
 }
 
 // previewChange returns what a commit to a bundle would change; "" where that is more than is

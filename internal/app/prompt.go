@@ -131,7 +131,7 @@ func offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) bool, error)
 		case name == readOnly, strings.HasPrefix(name, "mcp__"): // servers come later
 			names[name] = true
 		default:
-			return nil, settingsProblem("profiles."+w.Name+".tools", fmt.Errorf("there is no tool %q; dure prompt --tools --profile code lists them", name))
+			return nil, agent.SettingsProblem("profiles."+w.Name+".tools", fmt.Errorf("there is no tool %q; dure prompt --tools --profile code lists them", name))
 		}
 	}
 	return func(s agent.Spec) bool {
@@ -239,11 +239,11 @@ func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 	if err != nil {
 		return query.PromptReport{}, err
 	}
-	d, err := a.newDecider(cat, s.ws, s.dir, "", w.Mode, nil, nil)
+	d, err := a.policy.New(a.place(cat, s.ws, s.dir, nil), "", w.Mode)
 	if err != nil {
 		return query.PromptReport{}, err
 	}
-	step := cat.Step(both(has, d.gives))
+	step := cat.Step(both(has, d.Gives))
 	s.tools = step.Specs()
 	compose, err := a.composer(s)
 	if err != nil {

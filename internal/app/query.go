@@ -59,9 +59,6 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 	case query.Rows:
 		v, err = a.viewRows(ctx, q)
 		return v, true, err
-	case query.ListRules:
-		v, err = a.listRules(q)
-		return v, true, err
 	case query.ListCommands:
 		return a.listCommands(q), true, nil
 	case query.ReadCommand:

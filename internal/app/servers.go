@@ -94,7 +94,7 @@ func (a *App) readServers(workdir string, choices servers.Choices) *serverSource
 		if !a.opts.Flags.reads(config.Project) {
 			break
 		}
-		s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.covered(path, data) })
+		s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.trust.Covers(path, data) })
 	}
 	for _, raw := range a.cfg.MCP.Sources {
 		from := servers.Source{Path: cmp.Or(raw.File, string(raw.Layer)), Data: []byte(raw.JSON), Bare: true, Line: max(raw.Line-1, 0)}

@@ -80,9 +80,9 @@ func TestServersOfProjects(t *testing.T) {
 
 func trustFolder(t *testing.T, a *app.App, dir string) {
 	t.Helper()
-	f, err := a.Folder(dir)
+	f, err := client.Query[query.FolderTrust](t.Context(), a.Client(), query.LookAtFolder{Dir: dir})
 	if err == nil {
-		err = f.Trust("test")
+		_, err = client.Query[bool](t.Context(), a.Client(), query.ChangeTrust{Dir: f.Path, Do: query.TrustFolder, By: "test", Files: f.Files})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (a *App) TestServer(ctx context.Context, name string) (t ServerTest, err er
 	if err != nil {
 		return t, workspace.Problem(a.opts.Workdir, err)
 	}
-	box, _ := a.newBox(ws, a.opts.Workdir, nil)
+	box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 	defer func() { err = errors.Join(err, box.Close()) }()
 	c := &connected{app: a, workdir: a.opts.Workdir, box: box, ws: ws}
 	c.set = mcp.New(mcp.Config{

@@ -19,6 +19,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/app/config/live"
 	"dure/internal/base/jsonc"
 	"dure/internal/base/record"
 	"dure/internal/knowledge/memory/instruct"
@@ -55,7 +56,7 @@ type SettingsFile struct {
 
 // settingsSource is where the settings of now come from.
 func (a *App) settingsSource() config.Sources {
-	src := a.permissions.source()
+	src := a.permissions.Source()
 	src.Trusted = a.cfg.Trusted
 	return src
 }
@@ -118,7 +119,7 @@ func (a *App) CheckSettings() error {
 	if err != nil {
 		return err
 	}
-	return checkRules(&cfg, nil)
+	return live.Check(&cfg)
 }
 
 // SetSetting gives a key a value in the file of a scope; what else stands there stays as
@@ -247,7 +248,7 @@ func (a *App) wouldRead(file, path string, text []byte) error {
 	}
 	cfg, err := config.Load(src)
 	if err == nil {
-		err = checkRules(&cfg, nil)
+		err = live.Check(&cfg)
 	}
 	p := agent.ProblemOf(err)
 	if p == nil || p.Code != agent.ProblemSettings {
@@ -321,16 +322,17 @@ func (a *App) trustedApart(file string) (again func()) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return func() {}
 	}
-	before, err := a.Folder(a.opts.Workdir)
+	before, err := a.trust.Look(a.opts.Workdir)
 	if err != nil || !before.State.Trusted {
 		return func() {}
 	}
 	return func() {
-		after, err := a.Folder(a.opts.Workdir)
+		after, err := a.trust.Look(a.opts.Workdir)
 		if err != nil || len(after.State.Changed) != 1 || after.State.Changed[0].Path != filepath.ToSlash(rel) {
 			return // it is asked about
 		}
-		if err := after.Trust("command"); err != nil {
+		again := query.ChangeTrust{Dir: after.Path, Do: query.TrustFolder, By: "command", Files: after.Files}
+		if _, err := a.query(context.Background(), again); err != nil {
 			a.opts.Logger.Warn("trusting the folder anew", "error", err)
 		}
 	}

@@ -174,25 +174,25 @@ func TestSettingsStayTrusted(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(work, ".dure", "settings.json"), "{}\n")
 	a := settingsApp(t, home, work)
-	f, err := a.Folder(work)
-	if err != nil {
-		t.Fatal(err)
+	f, err := a.trust.Look(work)
+	if err == nil {
+		_, err = a.query(t.Context(), query.ChangeTrust{Dir: f.Path, Do: query.TrustFolder, Files: f.Files})
 	}
-	if err := f.Trust("test"); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := settingsApp(t, home, work)
 	if c, err := b.SetSetting(t.Context(), "project", "permissions.allow", "Bash(go test)"); err != nil || !c.Counts {
 		t.Error(c, err)
 	}
-	if f, err := b.Folder(work); err != nil || !f.State.Trusted {
+	if f, err := b.trust.Look(work); err != nil || !f.State.Trusted {
 		t.Errorf("%+v, %v", f.State, err)
 	}
 	writeFile(t, filepath.Join(work, ".claude", "settings.json"), `{"permissions":{"allow":["Bash"]}}`)
 	if _, err := b.SetSetting(t.Context(), "project", "permissions.allow", "Bash(go vet)"); err != nil {
 		t.Error(err)
 	}
-	if f, err := b.Folder(work); err != nil || f.State.Trusted {
+	if f, err := b.trust.Look(work); err != nil || f.State.Trusted {
 		t.Errorf("what somebody else has changed is trusted: %+v, %v", f.State, err)
 	}
 }
@@ -228,7 +228,7 @@ func TestTheirSettingsReload(t *testing.T) {
 	writeFile(t, path, `{"permissions": {"deny": ["WebFetch"]}}`)
 	a := settingsApp(t, home, work)
 	denied := func() (all []string) {
-		cfg, _, _ := a.permissions.current()
+		cfg, _ := a.permissions.Now()
 		for _, r := range cfg.Deny {
 			all = append(all, r.Text)
 		}

@@ -48,13 +48,7 @@ func TestScriptsBesideSkillsAreProven(t *testing.T) {
 	})
 	names := []string{"plain", "apart", "inline", "shares", "named"}
 	trust := func(a *app.App) {
-		f, err := a.Folder(w.work)
-		if err == nil {
-			err = f.Trust("test")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		trustFolder(t, a, w.work)
 	}
 	play := func(a *app.App) (made string, k *talk) {
 		for _, old := range strings.Fields(w.listed()) {

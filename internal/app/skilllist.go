@@ -14,6 +14,8 @@ import (
 	"dure/internal/extend/skills"
 	"dure/internal/extend/skills/builtin"
 	"dure/internal/extend/skills/shelf"
+	"dure/internal/safety/trust"
+	"dure/internal/safety/trust/folders"
 	"dure/internal/tools/catalog"
 )
 
@@ -89,10 +91,10 @@ func (a *App) CheckSkill(path string) (query.SkillInfo, error) {
 // skillHome is the folder of skills of a scope: user or project.
 func (a *App) skillHome(workdir, scope string) string {
 	if scope == string(frontmatter.User) {
-		return filepath.Join(a.cfg.Home, inSkills)
+		return filepath.Join(a.cfg.Home, folders.Skills)
 	}
-	root, _ := a.project(cmp.Or(workdir, a.opts.Workdir))
-	return filepath.Join(root, ownerFolders[0], inSkills)
+	root, _ := a.trust.Project(cmp.Or(workdir, a.opts.Workdir))
+	return filepath.Join(root, trust.Owners[0], folders.Skills)
 }
 
 // NewSkill makes a skill from a template. A folder that is trusted stays so.

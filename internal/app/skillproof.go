@@ -6,6 +6,7 @@ import (
 
 	"dure/internal/extend/skills"
 	"dure/internal/safety/trust"
+	"dure/internal/safety/trust/folders"
 )
 
 // proofOf returns what says whether files beside one that extends the program are as they
@@ -14,14 +15,14 @@ func (a *App) proofOf(workdir, file string) func(path string, data []byte) bool 
 	if file == "" {
 		return nil
 	}
-	for _, kind := range []string{inSkills, inCommands} {
-		for _, p := range a.extensions(workdir, kind) {
+	for _, kind := range []string{folders.Skills, folders.Commands} {
+		for _, p := range a.trust.All(workdir, kind) {
 			if rel, err := filepath.Rel(p.Dir, file); err == nil && filepath.IsLocal(rel) {
 				return p.Covers
 			}
 		}
 	}
-	return a.covered // of a folder below the working folder
+	return a.trust.Covers // of a folder below the working folder
 }
 
 // lenderOf returns what a file lends as; ok = its files have to be proven.

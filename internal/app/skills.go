@@ -17,6 +17,7 @@ import (
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust"
+	"dure/internal/safety/trust/folders"
 )
 
 // skillsIn returns the skills of a folder. Nothing is read yet.
@@ -33,15 +34,15 @@ func (a *App) skillsOf(b plug.Session, workdir string) *skills.Set {
 }
 
 func (a *App) skillsConfig(workdir string) skills.Config {
-	root, _ := a.project(workdir)
+	root, _ := a.trust.Project(workdir)
 	if top := gitTop(workdir); top != "" {
 		root = top
 	}
 	c := skills.Config{
 		Workdir: workdir, Root: root, BuiltIn: builtin.Files,
-		Places: func() []frontmatter.Place { return a.extensions(workdir, inSkills) },
+		Places: func() []frontmatter.Place { return a.trust.All(workdir, folders.Skills) },
 		State:  a.cfg.Extend.Skills,
-		Also:   []string{trustStore(a.cfg).Path},
+		Also:   []string{trust.In(a.cfg.Data).Path},
 	}
 	if a.cfg.Extend.NoBundledSkills {
 		c.BuiltIn = nil
@@ -52,9 +53,9 @@ func (a *App) skillsConfig(workdir string) skills.Config {
 // newSkills returns the skills of a session.
 func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Policy) *use.Skills {
 	if b.Stored.ID != "" { // calls that were decided on before may run without another word
-		_ = a.trustNow(func(...agent.Body) error { return nil }) // which each file says that has no powers
+		_ = a.trust.Begin(func(...agent.Body) error { return nil }) // which each file says that has no powers
 	}
-	root, _ := a.project(workdir)
+	root, _ := a.trust.Project(workdir)
 	ext := a.cfg.Extend
 	return use.New(use.Config{
 		Set: a.skillsOf(b, workdir), Workdir: workdir, Root: root, Korean: a.cfg.Language == "ko", Effort: a.cfg.Effort, NoShell: ext.NoSkillShell,

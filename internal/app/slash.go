@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
 	"dure/internal/frontend/text"
+	"dure/internal/safety/trust/folders"
 )
 
 // customHolds is how long the commands of files are taken for right: whoever types asks
@@ -51,14 +51,7 @@ func (a *App) typedIn(session string) (*typed, error) {
 	if t := a.slash.open[session]; t != nil {
 		return t, nil
 	}
-	return nil, notOpen(session)
-}
-
-func notOpen(session string) *agent.Problem {
-	return &agent.Problem{
-		Code: agent.ProblemMissing, Message: fmt.Sprintf("the session %q is not open", session), Fix: "dure sessions lists them",
-		Args: map[string]string{"session": session},
-	}
+	return nil, agent.NotOpen(session)
 }
 
 // verbatim reports whether an input is not to be looked through for the names of files:
@@ -86,7 +79,7 @@ func (a *App) customCommands(workdir string) []commands.Command {
 	if len(a.slash.known) >= maxCustoms || a.slash.known == nil {
 		a.slash.known = map[string]customList{}
 	}
-	list := commands.Discover(a.extensions(workdir, inCommands))
+	list := commands.Discover(a.trust.All(workdir, folders.Commands))
 	a.slash.known[workdir] = customList{time.Now(), list}
 	return list
 }

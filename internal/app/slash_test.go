@@ -98,7 +98,9 @@ func playCommands(t *testing.T, file string, ar *txtar.Archive) {
 		return client.Query[query.MemoryPlace](t.Context(), program.Client(), query.MakeMemory{Workdir: dir, Scope: scope})
 	}
 	err := c.Interact(context.Background(), cli.InteractOptions{
-		Open: agent.Open{Workdir: p.work}, Version: "test", MakeMemory: makes, EditRule: program.EditRule,
+		Open: agent.Open{Workdir: p.work}, Version: "test", MakeMemory: makes, EditRule: func(ctx context.Context, e query.RuleEdit) (query.RuleEdited, error) {
+			return client.Query[query.RuleEdited](ctx, program.Client(), e)
+		},
 		Terminal: cli.Terminal{In: in, Out: out, Size: func() (int, int) { return 0, 0 }},
 	})
 	var left *cli.Exited

@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/base/near"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/kernel/plug"
 	"dure/internal/safety/policy"
-	"dure/internal/safety/workspace"
+	"dure/internal/safety/policy/enforce"
 	"dure/internal/tools/catalog"
 )
 
@@ -21,7 +19,7 @@ import (
 type toolsIn struct {
 	cat *catalog.Catalog
 	has func(agent.Spec) bool // nil = all
-	d   *decider
+	d   *enforce.Decider
 }
 
 // toolsOfSession returns the tools of a session that is open, or with "" of one that would
@@ -29,23 +27,23 @@ type toolsIn struct {
 func (a *App) toolsOfSession(session string) (t toolsIn, err error) {
 	if session != "" {
 		if t, ok := a.members.tools(session); ok {
-			t.d.look()
+			t.d.Look()
 			return t, nil
 		}
-		return t, notOpen(session)
+		return t, agent.NotOpen(session)
 	}
 	w, err := a.work(a.cfg.Profile)
 	if err != nil {
 		return t, err
 	}
-	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
+	ws, err := a.workspace()
 	if err != nil {
-		return t, workspace.Problem(a.opts.Workdir, err)
+		return t, err
 	}
 	if t.cat, t.has, err = a.offeredTools(ws, w); err != nil {
 		return t, err
 	}
-	t.d, err = a.newDecider(t.cat, ws, a.opts.Workdir, "", a.cfg.Mode, nil, nil)
+	t.d, err = a.policy.New(a.place(t.cat, ws, a.opts.Workdir, nil), "", a.cfg.Mode)
 	return t, err
 }
 
@@ -72,7 +70,7 @@ func (a *App) listTools(q query.ListTools) (query.ToolReport, error) {
 // report is what is told of tools.
 func (t toolsIn) report(list []catalog.Entry) query.ToolReport {
 	r := query.ToolReport{Tools: []query.ToolInfo{}}
-	step, states := t.cat.Step(both(t.has, t.d.gives)), map[string]string{}
+	step, states := t.cat.Step(both(t.has, t.d.Gives)), map[string]string{}
 	for _, s := range step.Specs() {
 		states[s.Name] = "on"
 	}
@@ -101,7 +99,7 @@ func (t toolsIn) report(list []catalog.Entry) query.ToolReport {
 
 // why says why the model does not have a tool.
 func (t toolsIn) why(i *query.ToolInfo, s agent.Spec) {
-	by, withheld := t.d.withholds(s)
+	by, withheld := t.d.Withholds(s)
 	switch {
 	case withheld && by.Source == string(policy.Session):
 		i.Why, i.Rule = "session", by.Rule
@@ -126,7 +124,7 @@ func (a *App) switchTool(q query.SwitchTool) (query.ToolReport, error) {
 	if err != nil {
 		return query.ToolReport{}, err
 	}
-	if err := t.d.switchTool(name, q.On); err != nil {
+	if err := t.d.Switch(name, q.On); err != nil {
 		return query.ToolReport{}, err
 	}
 	r := t.report(means)
@@ -155,63 +153,6 @@ func (t toolsIn) means(word string) (name string, means []catalog.Entry, err err
 		fix = "did you mean " + like + "?"
 	}
 	return "", nil, toolProblem(word, errors.New("there is no such tool"), fix)
-}
-
-// switchTool switches a tool or a group off or on, and remembers it with the session.
-func (d *decider) switchTool(name string, on bool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	off := slices.DeleteFunc(slices.Clone(d.off), func(n string) bool { return n == name })
-	if !on {
-		off = append(off, name)
-	}
-	if len(off) != len(d.off) {
-		if err := d.record(agent.ToolsSwitched{Tool: name, On: on}); err != nil {
-			return err
-		}
-	}
-	d.off = off
-	return d.update()
-}
-
-// without takes what is switched off in a session from it, and remembers there what will be.
-func (d *decider) without(b plug.Session) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.record, d.off = b.Record, b.Off; len(d.off) == 0 {
-		return nil
-	}
-	return d.update()
-}
-
-// withholds returns the rule by which a session has no call of a tool, whoever it works for
-// says so.
-func (d *decider) withholds(s agent.Spec) (by agent.Opinion, ok bool) {
-	for ; d != nil; d = d.from {
-		if by, ok = d.pol.Withholds(s.Name, s.Group); ok {
-			return by, true
-		}
-	}
-	return by, false
-}
-
-// gives reports whether the model has a tool at all, as far as rules say it.
-func (d *decider) gives(s agent.Spec) bool {
-	_, off := d.withholds(s)
-	return !off
-}
-
-// refused says of a tool that is not offered which rule withholds it.
-func (d *decider) refused(e *agent.ToolError, name string) *agent.ToolError {
-	canonical, _ := d.cat.Canonical(name)
-	tool, ok := d.cat.Get(canonical)
-	if !ok || e.Code != agent.ErrNotInCatalog {
-		return e
-	}
-	if by, ok := d.withholds(tool.Spec); ok {
-		e.Message += ": " + by.Reason
-	}
-	return e
 }
 
 func toolProblem(name string, err error, fix string) *agent.Problem {

@@ -186,7 +186,7 @@ func (a *App) web(c toolConfig) (*web.Web, error) {
 		}
 	}
 	if err := cfg.Check(); err != nil {
-		return nil, settingsProblem("network", err)
+		return nil, agent.SettingsProblem("network", err)
 	}
 	return web.New(cfg), nil
 }

@@ -10,11 +10,13 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/app/config/live"
 	"dure/internal/extend/commands"
 	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
+	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
@@ -41,8 +43,8 @@ type typed struct {
 	find  func(program string) string
 	known *use.Skills // puts in force what commands hold for the turn
 
-	deciding *decider // on the calls of the session
-	served   *served  // the prompts of servers
+	deciding *enforce.Decider // on the calls of the session
+	served   *served          // the prompts of servers
 
 	mu       sync.Mutex
 	allowed  map[string]allowance // what the commands that are made ready allow, by origin; guarded by mu
@@ -57,7 +59,7 @@ type allowance struct {
 	trust.Lender
 }
 
-func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, find func(string) string, deciding *decider, grd *guard.Guard) *typed {
+func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, find func(string) string, deciding *enforce.Decider, grd *guard.Guard) *typed {
 	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
 }
 
@@ -224,8 +226,8 @@ func (t *typed) rules(c commands.Command) (*policy.Policy, error) {
 	if len(c.Allowed) == 0 || t.app.cfg.ManagedOnly {
 		return nil, nil
 	}
-	cfg := policyConfig(t.app.cfg, nil, t.cat, t.ws, t.workdir, t.app.opts.UserHome, t.app.ownFolders())
-	cfg.Mode, cfg.Rules, cfg.Allow = agent.ModeDontAsk, nil, c.Allowed
+	cfg := t.app.place(t.cat, t.ws, t.workdir, nil).By(live.Policy(t.app.cfg))
+	cfg.Mode, cfg.Rules, cfg.Allow, cfg.Own = agent.ModeDontAsk, nil, c.Allowed, nil
 	p, err := policy.New(cfg)
 	if err != nil {
 		return nil, errors.New("allowed-tools: " + err.Error())
@@ -258,7 +260,7 @@ func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision
 	t.mu.Lock()
 	a := t.allowed[p.Origin]
 	t.mu.Unlock()
-	if a.rules == nil || t.deciding.pol.Decide(p).Verdict == agent.Allow {
+	if a.rules == nil || t.deciding.Policy.Decide(p).Verdict == agent.Allow {
 		return agent.Decision{}, nil
 	}
 	if d := a.rules.Decide(p); d.Verdict == agent.Allow {

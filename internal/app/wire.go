@@ -60,9 +60,6 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if list, ok := q.(query.ListTools); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(query.ListRules); ok && list.Session == "" {
-		return w.query(ctx, q)
-	}
 	reg, err := w.open()
 	if err != nil {
 		return nil, err

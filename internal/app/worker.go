@@ -154,11 +154,11 @@ func (a *App) workerJob(j session.Apart) (workerJob, error) {
 	job := workerJob{
 		Flags: a.opts.Flags, Home: a.opts.UserHome, Workdir: a.opts.Workdir, Language: a.opts.Language, Version: a.opts.Version,
 		Keychain: a.opts.Keychain, Child: j, Above: parent.name, Mirror: a.mirror.Root(j.Parent),
-		Tells: a.tells(), Owned: parent.d.owned,
+		Tells: a.tells(), Owned: parent.d.Owned,
 	}
 	if parent.gives != nil {
 		job.Tools = []string{}
-		for _, e := range parent.d.cat.List() {
+		for _, e := range parent.cat.List() {
 			if parent.gives(e.Spec) {
 				job.Tools = append(job.Tools, e.Spec.Name)
 			}
@@ -354,7 +354,7 @@ func (m *members) decides(parent string, p agent.Proposal, soFar agent.Decision)
 	if one.gives != nil && !one.gives(agent.Spec{Name: p.Call.Tool, Group: p.Group, Class: p.Class}) {
 		return agent.Decision{Verdict: agent.Deny, Reason: "the session that it works for has no such tool"}
 	}
-	d := one.pol.Decide(p)
+	d := one.d.Policy.Decide(p)
 	if d.Verdict == agent.Allow && soFar.Verdict == agent.AskUser {
 		d.Verdict, d.Reason, d.By = soFar.Verdict, soFar.Reason, soFar.By
 	}

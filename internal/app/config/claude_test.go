@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/plugins"
+	"dure/internal/safety/sandbox/boxes"
 )
 
 const (
@@ -54,7 +55,7 @@ func TestTheirSettings(t *testing.T) {
 	want := Config{
 		Model: "sonnet", SmallModel: "haiku", Fallback: []string{"sonnet", "haiku"}, Effort: "high", Language: "ko", Mode: agent.ModePlan,
 		Env: map[string]Secret{"ANTHROPIC_SMALL_FAST_MODEL": "haiku", "FOO": "1", "BAR": "2"}, Retention: Retention{Days: 7},
-		Sandbox:  Sandbox{DenyRead: []string{"/home/u/.ssh"}, AllowHosts: []string{"example.com"}},
+		Sandbox:  boxes.Settings{DenyRead: []string{"/home/u/.ssh"}, AllowHosts: []string{"example.com"}},
 		NoBypass: true, Extend: Extend{Skills: map[string]string{"a": "off"}, Settings: plugins.Settings{OnlyMarkets: c.Extend.OnlyMarkets}},
 		Borrowed: []string{theirUser, theirProject, theirLocal, theirAdmin, theirMore},
 	}

@@ -21,6 +21,8 @@ import (
 	"dure/agent"
 	"dure/internal/extend/hooks"
 	"dure/internal/models/registry"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/sandbox/boxes"
 )
 
 // Sources is where settings come from.
@@ -126,10 +128,10 @@ type Config struct {
 
 	ManagedOnly bool // allow rules and grants of others than the administrator do not count
 	NoBypass    bool // mode bypassPermissions is switched off
-	Sandbox     Sandbox
-	Trust       string    // [TrustAsk] or [TrustNever]
-	Trusted     bool      // what the project brings is in force
-	Patterns    []Pattern // of secrets, beside the usual ones
+	Sandbox     boxes.Settings
+	Trust       string          // [TrustAsk] or [TrustNever]
+	Trusted     bool            // what the project brings is in force
+	Patterns    []guard.Pattern // of secrets, beside the usual ones
 
 	// Borrowed are the files of .claude folders that were read, and Skipped those that
 	// could not be.

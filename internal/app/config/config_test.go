@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/registry"
+	"dure/internal/safety/sandbox"
 )
 
 // machine is a file system and an environment.
@@ -555,7 +556,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%q: a repository permits: %v %v %v", data, c.Allow, c.AddDirs, c.SafeVars)
 			}
 			if c.Mode == agent.ModeBypass || c.Mode == agent.ModeAcceptEdits || c.BaseURL != "" || c.Providers != nil || c.ManagedOnly ||
-				box.Off || box.Write != nil || box.AllowRead != nil || box.Env != nil || box.AllowHosts != nil || box.AllowPrivate || box.Limits != (SandboxLimits{}) {
+				box.Off || box.Write != nil || box.AllowRead != nil || box.Env != nil || box.AllowHosts != nil || box.AllowPrivate || box.Limits != (sandbox.Limits{}) {
 				t.Fatalf("%q: a repository loosens: %+v", data, c)
 			}
 		}

@@ -10,47 +10,15 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"dure/internal/safety/guard"
 )
-
-// Sandbox is how commands are confined, beyond what is built in.
-type Sandbox struct {
-	Off         bool // nothing is confined
-	ManagedOnly bool // only the administrator loosens anything
-
-	Write     []string // folders that may be written beside the workspace; absolute
-	AllowRead []string // what may be read of what is hidden; absolute
-	DenyRead  []string // what is hidden; absolute
-	Protect   []string // what stays as it is, in the workspace too; absolute
-
-	// Hosts that commands reach, and do not: a name, *.domain, an address or a
-	// network, each but the last also with :port; "*" = every public one. A denial
-	// is stronger.
-	AllowHosts, DenyHosts []string
-	AllowPrivate          bool // the names may lead into private networks
-
-	Env    []string // variables that commands inherit although they are taken for secrets
-	Limits SandboxLimits
-}
-
-// SandboxLimits bound each command. 0 = built in; negative = none.
-type SandboxLimits struct {
-	Processes int   // and threads, at a time
-	OpenFiles int   // of a process
-	Memory    int64 // bytes of a process
-	FileSize  int64 // bytes of a file that is written
-}
 
 // What happens with folders that nobody has decided on.
 const (
 	TrustAsk   = "ask"   // the user is asked
 	TrustNever = "never" // nothing of a repository is put in force, whoever trusts it
 )
-
-// A Pattern is a form of secret that results are cleaned of.
-type Pattern struct {
-	Name string `json:"name"` // of what stands in its place
-	Expr string `json:"pattern"`
-}
 
 // isTarget is [isHost] with a port, and the star for all.
 func isTarget(s string) bool {
@@ -109,25 +77,25 @@ var patternName = sync.OnceValue(func() *regexp.Regexp {
 
 // patterns adds what results are cleaned of.
 func (l *loader) patterns(e entry) error {
-	var all []Pattern
+	var all []guard.Pattern
 	if said, err := e.decode(&all); err != nil || !said {
 		return err
 	}
 	for i, p := range all {
 		p.Name = cmp.Or(p.Name, "custom")
-		expr, err := regexp.Compile(p.Expr)
+		expr, err := regexp.Compile(p.Regexp)
 		switch {
 		case !patternName().MatchString(p.Name):
 			return e.invalidItem(i, p.Name, "a name of small letters, digits, - and _")
-		case err != nil || p.Expr == "" || len(p.Expr) > maxExpr || strings.ContainsFunc(p.Expr, unicode.IsControl):
-			return e.invalidItem(i, p.Expr, fmt.Sprintf("a regular expression of at most %d bytes", maxExpr))
+		case err != nil || p.Regexp == "" || len(p.Regexp) > maxExpr || strings.ContainsFunc(p.Regexp, unicode.IsControl):
+			return e.invalidItem(i, p.Regexp, fmt.Sprintf("a regular expression of at most %d bytes", maxExpr))
 		case expr.MatchString(""):
-			return e.invalidItem(i, p.Expr, "a regular expression that does not fit the empty text")
+			return e.invalidItem(i, p.Regexp, "a regular expression that does not fit the empty text")
 		case len(l.cfg.Patterns) >= maxPatterns:
-			return e.invalidItem(i, p.Expr, fmt.Sprintf("one of at most %d patterns", maxPatterns))
+			return e.invalidItem(i, p.Regexp, fmt.Sprintf("one of at most %d patterns", maxPatterns))
 		}
 		e.set(false)
-		if !slices.Contains(l.cfg.Patterns, p) {
+		if !slices.ContainsFunc(l.cfg.Patterns, func(o guard.Pattern) bool { return o.Name == p.Name && o.Regexp == p.Regexp }) {
 			l.cfg.Patterns = append(l.cfg.Patterns, p)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"dure/internal/safety/sandbox"
 )
 
 // maxManaged bounds the files of the managed folder. More are an error: what an
@@ -155,9 +157,9 @@ func (l *loader) lockSandbox() {
 			*f.loose = false
 		}
 	}
-	if box.Limits != (SandboxLimits{}) {
+	if box.Limits != (sandbox.Limits{}) {
 		l.leave(Inert{Key: "sandbox.limits", Why: Locked})
-		box.Limits = SandboxLimits{}
+		box.Limits = sandbox.Limits{}
 	}
 }
 

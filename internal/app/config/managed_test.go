@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/safety/sandbox"
+	"dure/internal/safety/sandbox/boxes"
 )
 
 const adminDir = "/etc/dure/managed-settings.d/"
@@ -68,7 +70,7 @@ func TestManagedOnly(t *testing.T) {
 		got := Config{Mode: c.Mode, SafeVars: c.SafeVars, Sandbox: c.Sandbox, ManagedOnly: c.ManagedOnly}
 		want := Config{
 			Mode: agent.ModeDefault, ManagedOnly: true,
-			Sandbox: Sandbox{ManagedOnly: true, Write: []string{"/admin"}, DenyRead: []string{"/d"}, DenyHosts: []string{"x"}},
+			Sandbox: boxes.Settings{ManagedOnly: true, Write: []string{"/admin"}, DenyRead: []string{"/d"}, DenyHosts: []string{"x"}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
@@ -126,10 +128,10 @@ func TestSandboxSettings(t *testing.T) {
   "network": {"allow": ["*.Example.com", "localhost:8080", "[::1]:80", "10.0.0.0/8", "*"], "deny": ["a.example.com"], "allowPrivate": true},
   "limits": {"processes": 100, "openFiles": -1, "memory": "4GiB", "fileSize": "none"}}}`
 	c, err := Load(machine{files: map[string]string{userFile: file}}.sources())
-	want := Sandbox{
+	want := boxes.Settings{
 		Off: true, Write: []string{"/home/u/cache", "/repo/build"}, AllowRead: []string{"/a"}, DenyRead: []string{"/home/u"}, Protect: []string{"/repo/go.sum"},
 		AllowHosts: []string{"*.example.com", "localhost:8080", "[::1]:80", "10.0.0.0/8", "*"}, DenyHosts: []string{"a.example.com"}, AllowPrivate: true,
-		Env: []string{"GH_TOKEN"}, Limits: SandboxLimits{Processes: 100, OpenFiles: -1, Memory: 4 << 30, FileSize: -1},
+		Env: []string{"GH_TOKEN"}, Limits: sandbox.Limits{Processes: 100, OpenFiles: -1, Memory: 4 << 30, FileSize: -1},
 	}
 	if d := cmp.Diff(want, c.Sandbox); d != "" || err != nil {
 		t.Error(d, err)

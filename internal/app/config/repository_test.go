@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/safety/guard"
+	"dure/internal/safety/sandbox/boxes"
 )
 
 const wishes = `{
@@ -93,8 +95,8 @@ func TestTrustPermits(t *testing.T) {
 			}
 			got := Config{Trusted: c.Trusted, Mode: c.Mode, AddDirs: c.AddDirs, SafeVars: c.SafeVars, BaseURL: c.BaseURL, Models: c.Models, ScrubEnv: c.ScrubEnv, Sandbox: c.Sandbox, Patterns: c.Patterns, ManagedOnly: c.ManagedOnly}
 			want := Config{
-				Trusted: tt.trusted, Mode: agent.ModeDefault, AddDirs: tt.dirs, SafeVars: tt.vars, ScrubEnv: []string{"NPM_TOKEN"}, Patterns: []Pattern{{"badge", "B-[0-9]{6}"}},
-				Sandbox: Sandbox{DenyRead: []string{"/repo/secrets"}, Protect: []string{"/repo/go.sum"}, DenyHosts: []string{"evil.example"}},
+				Trusted: tt.trusted, Mode: agent.ModeDefault, AddDirs: tt.dirs, SafeVars: tt.vars, ScrubEnv: []string{"NPM_TOKEN"}, Patterns: []guard.Pattern{{Name: "badge", Regexp: "B-[0-9]{6}"}},
+				Sandbox: boxes.Settings{DenyRead: []string{"/repo/secrets"}, Protect: []string{"/repo/go.sum"}, DenyHosts: []string{"evil.example"}},
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("trusted %v: %s", tt.trusted, d)

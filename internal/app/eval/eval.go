@@ -98,40 +98,12 @@ func (v *Evaluator) Run(ctx context.Context, in io.Reader, out io.Writer) error 
 // their order. A line that is none is answered with an error.
 func Guard(ctx context.Context, in io.Reader, out io.Writer) error {
 	return eachLine(ctx, in, out, func(line []byte) any {
-		g, err := guardLine(line)
+		g, err := guard.EvalLine(line)
 		if err != nil {
 			return map[string]any{"id": g.ID, "error": err.Error()}
 		}
 		return g
 	})
-}
-
-// Guarded is a text as it would be shown to a model.
-type Guarded struct {
-	ID       json.RawMessage `json:"id"`
-	Text     string          `json:"text"`
-	Redacted []string        `json:"redacted"` // what was masked, by kind
-	Changed  bool            `json:"changed"`
-}
-
-// guardLine guards one line of JSON: {"id","text","group"}.
-func guardLine(line []byte) (Guarded, error) {
-	var in struct {
-		ID    json.RawMessage `json:"id"`
-		Text  *string         `json:"text"`
-		Group string          `json:"group"`
-	}
-	if err := json.Unmarshal(line, &in); err != nil {
-		return Guarded{ID: known(in.ID)}, fmt.Errorf("reading a text to guard: %w", err)
-	}
-	if in.Text == nil {
-		return Guarded{ID: known(in.ID)}, errors.New("reading a text to guard: there is no text in it")
-	}
-	out, kinds := guard.Eval(*in.Text, in.Group)
-	if kinds == nil {
-		kinds = []string{}
-	}
-	return Guarded{known(in.ID), out, kinds, out != *in.Text}, nil
 }
 
 // Shorten shortens the conversations of in, a case a line, and writes to out what

@@ -35,8 +35,6 @@ type Powers interface {
 	SettingsNow() ([]query.SettingNow, error)
 	ApplySettings(settings json.RawMessage) error
 	TrySettings(settings json.RawMessage) error // what ApplySettings would say
-	ChangeRules(ctx context.Context, session string, c query.RuleChange) error
-	FolderRule(session, dir string) (string, error)
 	SaveSetting(ctx context.Context, scope, key, value string) error
 	Below(session, path string) error
 	ReloadSkills(session string) error

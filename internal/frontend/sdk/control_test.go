@@ -157,6 +157,17 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		return query.MemoryReport{Files: []query.MemoryFile{{Path: "/w/CLAUDE.md", Scope: "project", State: "active", Chars: 40}, {Path: "/x", Scope: "user", State: "excluded"}}}, nil
 	case query.ListHooks:
 		return query.HookReport{Hooks: []query.HookInfo{{Event: "PreToolUse", Matcher: "Bash", Type: "callback", Run: "hook_0", Seconds: 60, Layer: "host", Source: "host"}}}, nil
+	case query.RuleChange:
+		w.note("%s %s %v %s", q.Change, q.Verdict, q.Rules, q.Scope)
+		if slices.Contains(q.Rules, "*") {
+			return nil, errors.New("nobody can hold that")
+		}
+		return query.RuleEdited{}, nil
+	case query.FolderRule:
+		if q.Dir == "" {
+			return nil, errors.New("a folder has to have a path")
+		}
+		return "Read(/" + q.Dir + "/**)", nil
 	case query.ListRules:
 		return query.RuleReport{Mode: agent.ModeDefault, Rules: []query.RuleInfo{{Rule: "Bash(rm *)", Verdict: agent.Deny, Layer: "user"}, {Rule: "Read", Verdict: agent.Allow, Layer: "session", Off: true}}}, nil
 	case query.Diff:
@@ -279,21 +290,6 @@ func (w *world) TrySettings(settings json.RawMessage) error {
 		return errors.New("cleanupPeriodDays cannot be changed while a session runs")
 	}
 	return nil
-}
-
-func (w *world) ChangeRules(_ context.Context, _ string, c query.RuleChange) error {
-	w.note("%s %s %v %s", c.Change, c.Verdict, c.Rules, c.Scope)
-	if slices.Contains(c.Rules, "*") {
-		return errors.New("nobody can hold that")
-	}
-	return nil
-}
-
-func (w *world) FolderRule(_, dir string) (string, error) {
-	if dir == "" {
-		return "", errors.New("a folder has to have a path")
-	}
-	return "Read(/" + dir + "/**)", nil
 }
 
 func (w *world) SaveSetting(_ context.Context, scope, key, value string) error {

@@ -141,25 +141,27 @@ func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []str
 		if h.prog.Powers == nil {
 			return nil, errPowers
 		}
-		if err := h.prog.Powers.ChangeRules(ctx, h.session, c); err != nil {
+		c.Session = h.session
+		if _, err := client.Query[query.RuleEdited](ctx, h.prog.Client, c); err != nil {
 			return nil, err
 		}
 	}
 	for _, u := range w.back {
-		rules, err := h.rulesIn(u)
+		rules, err := h.rulesIn(ctx, u)
 		if err != nil {
 			return nil, err
 		}
 		back = append(back, rules...)
 		if scope := scopes[u.Destination]; scope != forSession && h.prog.Powers != nil {
-			if err := h.prog.Powers.ChangeRules(ctx, h.session, query.RuleChange{Verdict: agent.Allow, Change: query.RulesRemoved, Rules: rules, Scope: scope}); err != nil {
+			gone := query.RuleChange{Session: h.session, Verdict: agent.Allow, Change: query.RulesRemoved, Rules: rules, Scope: scope}
+			if _, err := client.Query[query.RuleEdited](ctx, h.prog.Client, gone); err != nil {
 				return nil, err
 			}
 		}
 	}
 	always := true
 	for _, u := range append(slices.Clone(w.allowed), w.folders...) {
-		rules, err := h.rulesIn(u)
+		rules, err := h.rulesIn(ctx, u)
 		if err != nil {
 			return nil, err
 		}
@@ -184,13 +186,13 @@ func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []str
 }
 
 // rulesIn are the rules of an update: for folders, those that allow reading in them.
-func (h *Host) rulesIn(u permissionUpdate) ([]string, error) {
+func (h *Host) rulesIn(ctx context.Context, u permissionUpdate) ([]string, error) {
 	rules := written(u.Rules)
 	for _, dir := range u.Directories {
 		if h.prog.Powers == nil {
 			return nil, errPowers
 		}
-		rule, err := h.prog.Powers.FolderRule(h.session, dir)
+		rule, err := client.Query[string](ctx, h.prog.Client, query.FolderRule{Session: h.session, Dir: dir})
 		if err != nil {
 			return nil, err
 		}

@@ -20,9 +20,9 @@ const (
 // A Pattern is a secret of the user's own. It is looked for within lines of up to
 // 16 KiB, after what is known was masked.
 type Pattern struct {
-	Name   string   // of the mask: small letters, digits and -
-	Regexp string   // RE2; of one with a group, the first group is masked
-	Groups []string // of tools; nil = all
+	Name   string   `json:"name"`    // of the mask: small letters, digits and -
+	Regexp string   `json:"pattern"` // RE2; of one with a group, the first group is masked
+	Groups []string `json:"-"`       // of tools; nil = all
 }
 
 // Patterns are patterns that can be used.

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // Case is a call with what a policy should say about it.
@@ -70,7 +71,7 @@ type Report struct {
 // Failure is a case in which the policy says something else.
 type Failure struct {
 	Case        Case
-	Explanation Explanation
+	Explanation query.Explanation
 	Err         error // the case could not be planned
 }
 
@@ -82,7 +83,8 @@ func (f Failure) String() string {
 	if f.Case.Rule != "" {
 		want += " by " + f.Case.Rule
 	}
-	return fmt.Sprintf("line %d %s: want %s\n%s", f.Case.Line, f.Case.ID, want, f.Explanation)
+	d := f.Explanation.Decision
+	return fmt.Sprintf("line %d %s: want %s\n%s by %s: %s", f.Case.Line, f.Case.ID, want, d.Verdict, d.By, d.Reason)
 }
 
 // Test decides on cases and compares what comes out with what is expected. Plan
@@ -124,7 +126,7 @@ func Test(c Config, cases []Case, plan func(Case) (agent.Proposal, error)) (Repo
 			}
 		}
 		if d.Verdict != k.Expect || k.Rule != "" && d.Rule != k.Rule {
-			rep.Failures = append(rep.Failures, Failure{Case: k, Explanation: Explanation{Decision: d, Pieces: pieces}})
+			rep.Failures = append(rep.Failures, Failure{Case: k, Explanation: query.Explanation{Decision: d, Pieces: pieces}})
 		}
 	}
 	for _, r := range c.all(nil) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/prooftest"
 )
 
@@ -598,7 +599,7 @@ func TestExplain(t *testing.T) {
   it runs git push: ask by mode
 otherwise: allow Bash(git push *)
 `
-	if got := e.String(); got != want {
+	if got := written(e); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if !reflect.DeepEqual(e.Decision, d) || len(e.Offers) != 2 {
@@ -610,4 +611,36 @@ otherwise: allow Bash(git push *)
 	if later := p.Explain(call, d); later.Pieces[2].Verdict != agent.AskUser {
 		t.Errorf("explained in another mode than it was decided in: %+v", later.Pieces)
 	}
+}
+
+// written is an explanation, one line for each stage.
+func written(e query.Explanation) string {
+	var b strings.Builder
+	d := e.Decision
+	fmt.Fprintf(&b, "%s by %s: %s\n", d.Verdict, d.By, d.Reason)
+	for _, o := range d.Trace {
+		fmt.Fprintf(&b, "  %-15s %-5s %s", o.Stage, word(o.Verdict), o.Reason)
+		if o.Rule != "" && o.Source != "" {
+			fmt.Fprintf(&b, " (%s)", o.Source)
+		}
+		b.WriteByte('\n')
+	}
+	for _, p := range e.Pieces {
+		fmt.Fprintf(&b, "  %s: %s by %s", p.What, p.Verdict, p.By)
+		if p.Rule != "" {
+			fmt.Fprintf(&b, " %s", p.Rule)
+		}
+		b.WriteByte('\n')
+	}
+	if d.Flip != "" {
+		fmt.Fprintf(&b, "otherwise: %s\n", d.Flip)
+	}
+	return b.String()
+}
+
+func word(v agent.Verdict) string {
+	if v == agent.Pass {
+		return "-"
+	}
+	return string(v)
 }

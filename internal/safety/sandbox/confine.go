@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"dure/agent/query"
 	"dure/internal/safety/sandbox/egress"
 )
 
@@ -61,9 +62,9 @@ type Layer struct{ Path, Below, Work string }
 // Limits bound a confined command; 0 = the default, negative = none.
 type Limits struct {
 	Processes int   // processes and threads at a time; 4096
+	OpenFiles int   // of each process; that of the user
 	Memory    int64 // bytes of address space of each process; none
 	FileSize  int64 // bytes of each file that is written; 16 GiB
-	OpenFiles int   // of each process; that of the user
 }
 
 // The defaults of [Limits].
@@ -108,15 +109,11 @@ type Report struct {
 	Mend      []string // what would raise the level
 }
 
-// A Part is a mechanism of the system.
-type Part struct {
-	Name   string
-	Used   bool
-	Detail string // version, or why it cannot be used
-}
+// Part is a mechanism of the system.
+type Part = query.SandboxPart
 
-// An Access says what a confined command can do with a path.
-type Access string
+// Access says what a confined command can do with a path.
+type Access = query.SandboxAccess
 
 // The accesses. What is masked looks empty.
 const (
@@ -126,9 +123,6 @@ const (
 	Private  Access = "private" // writable, and nobody else's
 )
 
-// A Mount is a path, with all below it that no longer path names, and what a
-// command can do with it.
-type Mount struct {
-	Path   string
-	Access Access
-}
+// Mount is a path, with all below it that no longer path names, and what a command can do
+// with it.
+type Mount = query.SandboxMount

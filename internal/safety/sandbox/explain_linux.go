@@ -27,9 +27,9 @@ func (b *Box) Explain() Report {
 		r.Mend = mend
 	}
 	r.Parts = append(r.Parts,
-		Part{"seccomp", f.mechanism != "", "a filter of system calls"},
-		Part{"rlimits", f.mechanism != "", "limits of each process"},
-		Part{"cgroups", false, "not used"},
+		Part{Name: "seccomp", Used: f.mechanism != "", Detail: "a filter of system calls"},
+		Part{Name: "rlimits", Used: f.mechanism != "", Detail: "limits of each process"},
+		Part{Name: "cgroups", Detail: "not used"},
 	)
 	return r
 }

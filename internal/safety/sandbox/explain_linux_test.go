@@ -32,9 +32,9 @@ func TestExplainHiddenInWorkspace(t *testing.T) {
 					got = append(got, one)
 				}
 			}
-			want := []Mount{{root, Write}}
+			want := []Mount{{Path: root, Access: Write}}
 			if out != "secret\n" {
-				want = append(want, Mount{hidden, Masked})
+				want = append(want, Mount{Path: hidden, Access: Masked})
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("its output is %q, and it could (-want +got):\n%s", out, diff)

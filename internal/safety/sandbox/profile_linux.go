@@ -416,7 +416,7 @@ func (p *profile) view(namespaces bool) []Mount {
 		_, over := p.at(filepath.Dir(path))
 		lost := r.why == whyProtected || r.access == Private || r.access == Masked && over.access == Write
 		if !r.pin && (namespaces || !lost) {
-			all = append(all, Mount{path, r.access})
+			all = append(all, Mount{Path: path, Access: r.access})
 		}
 	}
 	slices.SortFunc(all, func(a, b Mount) int { return cmp.Compare(a.Path, b.Path) })

@@ -376,7 +376,7 @@ func (s *seatbelt) view(temp string) []Mount {
 	set(Write, s.grants...)
 	var mounts []Mount
 	for _, path := range slices.Sorted(maps.Keys(found)) {
-		mounts = append(mounts, Mount{path, found[path]})
+		mounts = append(mounts, Mount{Path: path, Access: found[path]})
 	}
 	return mounts
 }

@@ -10,33 +10,19 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
-)
 
-// Kind is a kind of change.
-type Kind string
+	"dure/agent/query"
+)
 
 // The kinds of change.
 const (
-	Added   Kind = "added"
-	Removed Kind = "removed"
-	Changed Kind = "changed"
+	Added   = "added"
+	Removed = "removed"
+	Changed = "changed"
 )
 
-// A Change is a file that differs from the one that was trusted.
-type Change struct {
-	Path string `json:"path"` // see [File.Path]
-	Kind Kind   `json:"kind"`
-	What string `json:"what"` // see [What]
-
-	// Note says what else changed than text: where a link leads, whether the file
-	// can be executed.
-	Note string `json:"note,omitempty"`
-
-	// Diff is the difference as a unified diff, for texts of at most 64 KiB; "" =
-	// there is none to show. Signs that act on a terminal or hide text are written
-	// out.
-	Diff string `json:"diff,omitempty"`
-}
+// Change is a file that differs from the one that was trusted.
+type Change = query.FolderChange
 
 // Bounds of the differences that are shown.
 const (
@@ -53,7 +39,7 @@ func (s Store) changes(e entry, c Content) []Change {
 	}
 	var all []Change
 	left := maxDiffs
-	add := func(kind Kind, was, is File) {
+	add := func(kind string, was, is File) {
 		name := cmp.Or(is.Path, was.Path)
 		ch := Change{Path: name, Kind: kind, What: What(name)}
 		if kind == Changed {

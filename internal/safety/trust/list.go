@@ -3,7 +3,8 @@ package trust
 import (
 	"path"
 	"strings"
-	"time"
+
+	"dure/agent/query"
 )
 
 // What says what a file of the content is for: settings, hook, skill, command,
@@ -31,27 +32,17 @@ func What(name string) string {
 	return "other"
 }
 
-// A Listed is a folder that was decided on.
-type Listed struct {
-	Path  string    `json:"path"`
-	At    time.Time `json:"at"`
-	By    string    `json:"by,omitempty"`
-	Never bool      `json:"never,omitempty"`
-	Files int       `json:"files,omitempty"`
-	Gone  bool      `json:"gone,omitempty"` // it is not there any more, or another folder is
-}
-
 // List returns the folders that were decided on, by path. It does not look at
 // what they bring now.
-func (s Store) List() ([]Listed, error) {
+func (s Store) List() ([]query.DecidedFolder, error) {
 	b, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	var all []Listed
+	var all []query.DecidedFolder
 	for _, e := range b.Folders {
 		now, err := Find(e.Path)
-		all = append(all, Listed{
+		all = append(all, query.DecidedFolder{
 			Path: e.Path, At: e.At, By: e.By, Never: e.Never, Files: len(e.Files),
 			Gone: err != nil || !now.Names(e.Path) || now.Replaced(e.Folder),
 		})

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"dure/agent/query"
 )
 
 // Bounds of what a folder may bring. Beyond them it cannot be trusted: nobody
@@ -50,14 +52,8 @@ var notes = []string{".dure/agent-memory", ".dure/agent-memory-local"}
 // trust of its own.
 const worktrees = "worktrees"
 
-// A File is one piece of a folder's content.
-type File struct {
-	Path string `json:"path"`           // below the folder, with slashes; the repository chose it, line ends and all
-	Hash string `json:"hash,omitempty"` // SHA-256 of what it holds; "" = a link that leads to a folder, or nowhere
-	Size int64  `json:"size,omitempty"`
-	Link string `json:"link,omitempty"` // where it points, as it is written; "" = no link
-	Exec bool   `json:"exec,omitempty"` // it may be executed
-}
+// File is one piece of a folder's content.
+type File = query.FolderFile
 
 // Content is everything by which a folder changes what runs, as it was when
 // [Look] read it. It is not changed afterwards.

@@ -62,3 +62,17 @@ func (f Folder) Names(path string) bool {
 // Replaced reports whether another folder than f had the same path when then was
 // recorded.
 func (f Folder) Replaced(then Folder) bool { return f.Inode != then.Inode }
+
+// Repository returns the folder at or above dir that has a .git; "" = there is none.
+func Repository(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/record"
 )
 
@@ -48,27 +50,32 @@ type entry struct {
 	Files []File    `json:"files,omitempty"`
 }
 
-// State is what is known of a folder with the content that it has now.
-type State struct {
-	Trusted bool `json:"trusted"`
-	Never   bool `json:"never,omitempty"`   // the user does not want to be asked
-	Nothing bool `json:"nothing,omitempty"` // it brings nothing that would need trust
+// In returns the store of a program by its data folder.
+func In(data string) Store { return Store{Path: filepath.Join(data, "trust.json")} }
 
-	// Unfit says why it cannot be trusted; "" = it can.
-	Unfit string `json:"unfit,omitempty"`
-
-	// Replaced: a folder of the same path was trusted, and this is another one.
-	Replaced bool `json:"replaced,omitempty"`
-
-	// Changed is how the content differs from the one that was trusted.
-	Changed []Change `json:"changed,omitempty"`
-
-	At time.Time `json:"at,omitzero"` // of the decision; zero = there is none
-	By string    `json:"by,omitempty"`
+// Look looks at a folder and compares it with what was trusted. Its errors are problems.
+func (s Store) Look(dir string) (Content, State, error) {
+	c, err := Look(dir)
+	if err != nil {
+		return c, State{}, Problem(dir, err)
+	}
+	st, err := s.Check(c)
+	if err != nil {
+		err = Problem(dir, err)
+	}
+	return c, st, err
 }
 
-// Ask reports whether the user should be asked for trust.
-func (s State) Ask() bool { return !s.Trusted && !s.Never && !s.Nothing && s.Unfit == "" }
+// Problem is what is wrong with a folder, or with what was decided on it.
+func Problem(dir string, err error) *agent.Problem {
+	return &agent.Problem{
+		Code: agent.ProblemTrust, Message: err.Error(), Fix: "look at the folder with dure trust show", Err: err,
+		Args: map[string]string{"path": dir, "error": err.Error()},
+	}
+}
+
+// State is what is known of a folder with the content that it has now.
+type State = query.FolderState
 
 // Check compares a folder's content with what was trusted.
 func (s Store) Check(c Content) (State, error) {

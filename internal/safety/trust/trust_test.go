@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dure/agent/query"
 	"dure/internal/base/record"
 )
 
@@ -377,7 +378,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := s.List()
-	want := []Listed{{Path: a, At: noon, By: "prompt", Files: 2}, {Path: b, At: noon, By: "command", Never: true, Gone: true}}
+	want := []query.DecidedFolder{{Path: a, At: noon, By: "prompt", Files: 2}, {Path: b, At: noon, By: "command", Never: true, Gone: true}}
 	if a > b {
 		want[0], want[1] = want[1], want[0]
 	}

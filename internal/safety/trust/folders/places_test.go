@@ -1,4 +1,4 @@
-package app
+package folders
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"dure/internal/app/config"
 )
 
 func TestPlaces(t *testing.T) {
@@ -20,14 +18,11 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &App{opts: Options{UserHome: home, Workdir: sub}}
-	a.cfg.Home = filepath.Join(home, ".dure")
-	a.cfg.Memory = config.Memory{Managed: "/etc/dure"}
-	a.cfg.Trust = "never"
+	c := Config{UserHome: home, Workdir: sub, Home: filepath.Join(home, ".dure"), Managed: "/etc/dure", Never: true}
 
 	show := func(workdir, kind string) string {
 		var b strings.Builder
-		for _, p := range a.extensions(workdir, kind) {
+		for _, p := range New(c).Places(workdir, kind) {
 			dir := p.Dir
 			if rel, err := filepath.Rel(home, dir); err == nil && filepath.IsLocal(rel) {
 				dir = filepath.Join("~", rel)
@@ -53,20 +48,20 @@ project ~/src/repo/.dure/skills false
 project ~/src/repo/.claude/skills false
 project ~/src/repo/.agents/skills false
 `
-	if got := show(sub, inSkills); got != skills {
+	if got := show(sub, Skills); got != skills {
 		t.Errorf("skills:\n%s", got)
 	}
-	a.cfg.Trusted = true
+	c.Trusted = true
 	const agents = `managed /etc/dure/agents true
 managed /etc/dure/.dure/agents true
 managed /etc/dure/.claude/agents true
 user ~/.dure/agents true
 user ~/.claude/agents true
 `
-	if got := show(home, inAgents); got != agents {
+	if got := show(home, Agents); got != agents {
 		t.Errorf("in the home folder, which is the user's and no project's:\n%s", got)
 	}
-	if got, want := show(sub, inAgents), agents+"project ~/src/repo/a/b/.dure/agents true\nproject ~/src/repo/a/b/.claude/agents true\n"; got != want {
+	if got, want := show(sub, Agents), agents+"project ~/src/repo/a/b/.dure/agents true\nproject ~/src/repo/a/b/.claude/agents true\n"; got != want {
 		t.Errorf("trusted, but not its repository:\n%s", got)
 	}
 }
