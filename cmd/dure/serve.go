@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/control"
 	"dure/internal/frontend/control/socket"
 	"dure/internal/frontend/serve"
 	"dure/internal/frontend/serve/completions"
 	"dure/internal/frontend/text"
+	"dure/internal/knowledge/mention/browse"
 )
 
 // serveVar names the variable with the token of those who are served.
@@ -87,7 +89,11 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Guarded: o.guarded, Drain: o.drain,
 		Files: func(ctx context.Context, session string) (serve.Files, error) {
-			files, err := p.opened.SessionFiles(ctx, session)
+			info, err := client.Query[agent.SessionInfo](ctx, p.opened.Client(), agent.FindSession{Name: session})
+			if err != nil {
+				return nil, err
+			}
+			files, err := browse.Open(info, p.opened.Hidden())
 			if err != nil {
 				return nil, err // and no Files, which would not be nil
 			}

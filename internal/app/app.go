@@ -34,11 +34,13 @@ import (
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
+	"dure/internal/knowledge/mention/read"
 	"dure/internal/knowledge/prompt/own"
 	"dure/internal/models/registry"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy/enforce"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/sandbox/boxes"
 	"dure/internal/safety/trust/folders"
 	"dure/internal/safety/workspace/unsaved"
@@ -179,6 +181,7 @@ type App struct {
 	imports   *imports.Extension
 	schedules *schedules.Extension
 	hooks     *run.Extension
+	mentions  *read.Extension
 	verify    *verify.Extension
 	lessons   *reflexion.Extension
 	memory    *instruct.Extension
@@ -194,12 +197,11 @@ type App struct {
 	upper     *upper // nil = this is not the process of an agent
 	telemetry *telemetry.Program
 
-	mu      sync.Mutex
-	store   *journal.Local // nil until it is opened
-	reg     *session.Registry
-	queues  *session.Lanes
-	readers map[string]*mentions   // of the sessions that are open, by ID
-	reach   map[string]agent.Reach // of the sessions that are open, by ID
+	mu     sync.Mutex
+	store  *journal.Local // nil until it is opened
+	reg    *session.Registry
+	queues *session.Lanes
+	reach  map[string]agent.Reach // of the sessions that are open, by ID
 
 	slash  customs
 	skills knownSkills
@@ -238,7 +240,6 @@ func New(o Options) (*App, error) {
 	a := &App{
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
 		permissions: settings,
-		readers:     map[string]*mentions{},
 		http:        &http.Client{Transport: t}, transport: t,
 	}
 	if o.Flags.Agents != "" {
@@ -310,6 +311,24 @@ func (a *App) Client() client.Client { return client.New(wire{a}) }
 // Notes says what is odd about the settings, plugins and servers of the folder.
 func (a *App) Notes() []agent.Note {
 	return slices.Concat(a.cfg.Notes, a.plugins.Notes(), a.ServerNotes())
+}
+
+// Shared returns the client of the front-ends of this program that use the same sessions:
+// who opens one that is open joins it.
+func (a *App) Shared() client.Client { return client.New(a.shared()) }
+
+// Runs reports whether a session is open here.
+func (a *App) Runs(session string) bool {
+	a.mu.Lock()
+	reg := a.reg
+	a.mu.Unlock()
+	return reg != nil && reg.Workdir(session) != ""
+}
+
+// Hidden are files and folders that nobody is to see: they have secrets of the user, or are the
+// program's own.
+func (a *App) Hidden() []string {
+	return append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
 }
 
 // Config returns the settings.

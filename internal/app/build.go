@@ -61,7 +61,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	grd := a.serve(&b, work.Profile, as.Name, deciding)
 	all := &assembly{
 		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: [2]*connected{shared, own},
-		known: known, deciding: deciding, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
+		known: known, deciding: deciding, tracker: tracker, grd: grd, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
 	*who = a.roleOf(cat, b, as, own, deciding)
 	all.who = *who
@@ -74,7 +74,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		return session.Parts{}, err
 	}
 	deciding.Hold(func(refresh func()) { a.hooks.Of(b.ID).Unheld(refresh) })
-	all.named, all.child = a.newMentions(b, ws, deciding.Policy, tracker, grd), a.skillChild(b, known, deciding.Policy, types, as)
+	all.child = a.skillChild(b, known, deciding.Policy, types, as)
 	all.typed = a.newTyped(b, workdir, cat, ws, known, find, deciding, grd)
 	points, err := all.list(ctx)
 	if err != nil {

@@ -60,7 +60,7 @@ func (a *App) extend() error {
 	})
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
 	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
-	a.hooks = a.newHooks()
+	a.hooks, a.mentions = a.newHooks(), a.newMentions()
 	a.answers = map[string]plug.Answer{}
 	a.schedules, a.plugins = a.newSchedules(), a.newPlugins()
 	all := slices.Concat([]plug.Extension{
@@ -73,6 +73,7 @@ func (a *App) extend() error {
 		a.memory,
 		a.schedules,
 		a.hooks,
+		a.mentions,
 		a.models,
 		a.plugins,
 		a.prompts,
@@ -140,7 +141,8 @@ type assembly struct {
 	set      toolSet
 	servers  [2]*connected // of all sessions, and of this one
 	known    *use.Skills
-	named    *mentions
+	tracker  *workspace.Tracker
+	grd      *guard.Guard
 	child    func(kind string) (agent.Child, error) // what a session of a type of agents is opened with
 	typed    *typed
 	deciding *enforce.Decider
@@ -165,7 +167,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		return plug.Attached{Name: x.Name(), Points: p}
 	}
 	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
-	a.addToSkills(b.ID, s.known, s.named, s.who.has, s.child)
+	a.addToSkills(b.ID, s.known, s.who.has, s.child)
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		attach(a.mirror),
@@ -176,7 +178,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		{Name: "tools", Points: s.set.tools},
 		attach(a.memory),
 		attach(a.lessons),
-		{Name: "mentions", Points: plug.Points{Extra: s.named.extra, Close: func() { a.unname(s.named) }}},
+		attach(a.mentions.In(s.forMentions())),
 		attach(a.verify),
 		{Name: "agents", Points: plug.Points{
 			Gate: plug.Gate{Bounds: s.bounds}, Hooks: begins(b, s.as), Extra: s.set.crew.extra(s.who.has),

@@ -66,7 +66,7 @@ func (a *App) pluginBox(dir string, hosts []string) (*sandbox.Box, error) {
 	}
 	c := sandbox.Confinement{
 		Roots: []string{dir}, Read: []string{dir}, Net: sandbox.NetOff,
-		Hide: append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data),
+		Hide: a.Hidden(),
 	}
 	if len(hosts) > 0 {
 		c.Net, c.Egress = sandbox.NetProxy, a.boxes.Egress()

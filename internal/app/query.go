@@ -26,18 +26,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.promptReport(q)
 	case query.ListAgents:
 		return a.listAgents(q), nil
-	case query.Mentions:
-		m, err := a.mentionsOf(q.Session)
-		if err != nil {
-			return nil, err
-		}
-		return m.query(ctx, q), nil
-	case query.CompleteMention:
-		m, err := a.mentionsOf(q.Session)
-		if err != nil {
-			return nil, err
-		}
-		return append([]string{}, m.complete(ctx, q)...), nil
 	}
 	if v, ok, err := a.typables(ctx, q); ok {
 		return v, err

@@ -25,6 +25,7 @@ import (
 	"dure/internal/safety/trust/folders"
 	"dure/internal/safety/trust/grants"
 	"dure/internal/safety/workspace"
+	"dure/internal/state/transcript"
 	"dure/internal/tools/catalog"
 	"dure/internal/tools/kit"
 )
@@ -117,7 +118,7 @@ func (a *App) newPolicy() *enforce.Extension {
 		Writable: a.writable,
 		Ready:    func(s *plug.Session) error { return a.trust.Begin(s.Record) },
 		Parent:   func(s *plug.Session) plug.Stage { return a.upper.stage(*s) },
-		Private:  a.private(), Row: a.row, Owner: ownerTag,
+		Private:  a.private(), Row: a.row, Owner: transcript.OwnerTag,
 		Canonical: catalog.New(catalog.Config{}).Canonical, Mask: guard.MaskValue[query.Simulation], Logger: a.opts.Logger,
 		Propose: a.propose,
 		Decisions: func(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {

@@ -3,23 +3,20 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"dure/agent"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/knowledge/mention"
+	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/tools/builtin"
 )
-
-// maxResources bounds the resources that are read with one input.
-const maxResources = 10
 
 // resources are what the servers that are connected let be read, templates last.
 func (c *connected) resources() (all []builtin.Resource) {
@@ -109,83 +106,66 @@ func (c *connected) split(name string) (server, uri string, ok bool) {
 	return server, uri, ok
 }
 
-// resource finds what a mention of a resource means, by the first of its readings that a
-// server has listed; else, where a person has written it, what they have written. Refused
-// says why it is not to be read.
-func (m *mentions) resource(readings []string, foreign bool) (name, refused string) {
-	c := m.app.serversOf(m.session)
-	if c == nil || len(readings) == 0 {
-		return "", mention.Missing
+// mentionable are the resources of the servers of a session, see [read.Servers].
+type mentionable struct {
+	of  func() *connected
+	pol *policy.Policy
+	grd *guard.Guard
+}
+
+// Addresses implements [read.Servers].
+func (m mentionable) Addresses() (all []string) {
+	for _, r := range m.of().resources() {
+		if !r.Template {
+			all = append(all, r.Server+":"+r.URI)
+		}
+	}
+	return all
+}
+
+// Mentioned takes the first of the readings that a server has listed; else, what a person has
+// written, if its server lists anything.
+func (m mentionable) Mentioned(readings []string) (name string, says agent.Verdict, ok bool) {
+	c := m.of()
+	if c == nil {
+		return "", "", false
 	}
 	listed := c.resources()
 	for _, name := range readings {
 		server, uri, ok := c.split(name)
 		if ok && slices.ContainsFunc(listed, func(r builtin.Resource) bool { return r.Server == server && r.URI == uri && !r.Template }) {
-			return name, m.mayRead(c, server, uri, agent.Read, foreign)
+			return name, m.decides(c, server, uri, agent.Read), true
 		}
 	}
 	server, uri, ok := c.split(readings[0])
 	if !ok || !slices.ContainsFunc(listed, func(r builtin.Resource) bool { return r.Server == server }) {
-		return "", mention.Missing
+		return "", "", false
 	}
-	return readings[0], m.mayRead(c, server, uri, agent.Unsafe, foreign)
+	return readings[0], m.decides(c, server, uri, agent.Unsafe), true
 }
 
-// mayRead asks the policy as if the model read the resource. What it would ask about is
-// allowed where a person has named it.
-func (m *mentions) mayRead(c *connected, server, uri string, class agent.Class, foreign bool) (refused string) {
+// decides asks the policy as if the model read the resource.
+func (m mentionable) decides(c *connected, server, uri string, class agent.Class) agent.Verdict {
 	in, err := json.Marshal(map[string]string{"server": server, "uri": uri})
 	if err != nil || c.barred(m.pol, server, uri) != "" {
-		return mention.Denied
+		return agent.Deny
 	}
-	d := m.pol.Decide(agent.Proposal{
+	return m.pol.Decide(agent.Proposal{
 		Call: agent.Call{ID: "mention", Tool: builtin.ReadResource, Input: in}, Class: class, Group: "mcp", Risk: agent.RiskMedium,
-	})
-	if d.Verdict == agent.Allow || d.Verdict == agent.AskUser && !foreign {
-		return ""
-	}
-	return mention.Denied
+	}).Verdict
 }
 
-// fetch reads the resources among attachments, or says in them why not, and returns the
-// pictures and documents among them.
-func (m *mentions) fetch(ctx context.Context, found []mention.Attachment) (blocks []agent.Block) {
-	left, count := mention.MaxTotal, 0
-	for i := range found {
-		a := &found[i]
-		if a.Kind != mention.Resource || a.Refused != "" {
-			continue
-		}
-		if count++; count > maxResources || left <= 0 {
-			a.Refused = mention.Full
-			continue
-		}
-		c := m.app.serversOf(m.session)
-		if c == nil {
-			a.Refused = mention.Missing
-			continue
-		}
-		server, uri, _ := c.split(a.Name)
-		r, err := c.set.Read(ctx, server, uri)
-		if err == nil {
-			spec := agent.Spec{Name: builtin.ReadResource, Group: "mcp", Budget: 2 * mention.MaxTotal}
-			r, err = m.grd.Check(ctx, spec, agent.Call{ID: a.ID, Tool: spec.Name}, r)
-		}
-		if err != nil {
-			m.app.opts.Logger.Info("reading a resource", "session", m.session, "server", server, "error", err)
-			a.Refused = mention.Unreadable
-			continue
-		}
-		text := r.Unfenced()
-		if n := len(r.Blocks); n > 0 && strings.TrimSpace(text) == "" {
-			text = fmt.Sprintf("[pictures or documents: %d]", n)
-		}
-		limit := min(mention.MaxFile, left)
-		a.Truncated = len(text) > limit || r.Spill != nil
-		a.Text = strings.ToValidUTF8(text[:min(len(text), limit)], "")
-		a.Bytes, a.Chars = len(a.Text), utf8.RuneCountInString(a.Text)
-		left -= a.Bytes
-		blocks = append(blocks, r.Blocks[:min(len(r.Blocks), maxPictures)]...)
+// Read implements [read.Servers].
+func (m mentionable) Read(ctx context.Context, id, name string) (agent.Result, error) {
+	c := m.of()
+	if c == nil {
+		return agent.Result{}, errors.New("this session has no servers")
 	}
-	return blocks
+	server, uri, _ := c.split(name)
+	r, err := c.set.Read(ctx, server, uri)
+	if err != nil {
+		return r, err
+	}
+	spec := agent.Spec{Name: builtin.ReadResource, Group: "mcp", Budget: 2 * mention.MaxTotal}
+	return m.grd.Check(ctx, spec, agent.Call{ID: id, Tool: spec.Name}, r)
 }

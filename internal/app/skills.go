@@ -14,7 +14,6 @@ import (
 	"dure/internal/extend/skills/builtin"
 	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/plug"
-	"dure/internal/knowledge/mention"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/folders"
@@ -93,21 +92,13 @@ func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Pol
 // addToSkills gives the skills of a session what is made after them: what reads files that
 // texts name, the hooks of the session, which tools it has, and what a
 // session of a type of agents is opened with.
-func (a *App) addToSkills(session string, k *use.Skills, named *mentions, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
+func (a *App) addToSkills(session string, k *use.Skills, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
 	tool := k.Tool().Spec()
 	late := use.Late{Offered: func() bool { return wanted == nil || wanted(tool) }, ChildOf: childOf, Without: neverChild}
 	if h := a.hooks.Of(session); h != nil {
 		late.Hooks = h
 	}
-	if named != nil {
-		late.Named = func(ctx context.Context, text string) string {
-			found := named.resolve(ctx, text, []string{agent.WithoutPlain}, 0)
-			if len(found) == 0 {
-				return ""
-			}
-			return "\n\n" + mention.Render(found)
-		}
-	}
+	late.Named = func(ctx context.Context, text string) string { return a.mentions.Named(ctx, session, text) }
 	k.Add(late)
 }
 

@@ -97,9 +97,10 @@ func (a *App) typable(session, workdir string) (all []query.CommandInfo) {
 // folderOf is the folder that a query on commands is about.
 func (a *App) folderOf(session, workdir string) string {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if r := a.readers[session]; r != nil {
-		return r.ws.Root()
+	reg := a.reg
+	a.mu.Unlock()
+	if reg != nil && session != "" {
+		workdir = cmp.Or(reg.Workdir(session), workdir)
 	}
 	return cmp.Or(workdir, a.opts.Workdir)
 }

@@ -1,7 +1,8 @@
-package app
+// Package browse shows people the files in the folder of a session. It opens nothing outside of
+// that folder and nothing that may have secrets, and changes nothing. It starts no goroutines.
+package browse
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,60 +12,43 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/client"
 	"dure/internal/knowledge/mention"
-	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )
 
-// Shared returns the client of the front-ends of this program that use the same sessions:
-// who opens one that is open joins it.
-func (a *App) Shared() client.Client { return client.New(a.shared()) }
-
-// Runs reports whether a session is open here.
-func (a *App) Runs(session string) bool {
-	a.mu.Lock()
-	reg := a.reg
-	a.mu.Unlock()
-	return reg != nil && reg.Workdir(session) != ""
-}
-
-// SessionFiles returns the files in the folder of a session, for people to look at.
-func (a *App) SessionFiles(ctx context.Context, session string) (*SessionFiles, error) {
-	info, err := client.Query[agent.SessionInfo](ctx, a.Client(), agent.FindSession{Name: session})
+// Open returns the files in the folder of a session. What is hidden, folders and files, is not
+// opened.
+func Open(s agent.SessionInfo, hidden []string) (*Files, error) {
+	ws, err := workspace.New(workspace.Config{Root: s.Workdir})
 	if err != nil {
-		return nil, err
-	}
-	ws, err := workspace.New(workspace.Config{Root: info.Workdir})
-	if err != nil {
-		return nil, workspace.Gone(info.ID, info.Workdir, err)
+		return nil, workspace.Gone(s.ID, s.Workdir, err)
 	}
 	root, err := ws.OpenRoot(ws.Root())
 	if err != nil {
-		return nil, workspace.Gone(info.ID, info.Workdir, err)
+		return nil, workspace.Gone(s.ID, s.Workdir, err)
 	}
-	hide := append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
+	hide := slices.Clone(hidden)
 	for i, dir := range hide {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			hide[i] = real
 		}
 	}
-	return &SessionFiles{ws, root, hide}, nil
+	return &Files{ws, root, hide}, nil
 }
 
-// SessionFiles are the files in a folder. Paths are relative to it, with slashes. Links that
+// Files are the files in a folder. Paths are relative to it, with slashes. Links that
 // lead out of it lead nowhere, and what is known to hold secrets is not opened.
-type SessionFiles struct {
+type Files struct {
 	ws   *workspace.Workspace
 	root *os.Root
 	hide []string // folders and files, absolute
 }
 
 // Close gives the folder back.
-func (s *SessionFiles) Close() error { return s.root.Close() }
+func (s *Files) Close() error { return s.root.Close() }
 
 // Open opens a regular file. One that is likely to hold secrets is [fs.ErrPermission].
-func (s *SessionFiles) Open(path string) (*os.File, error) {
+func (s *Files) Open(path string) (*os.File, error) {
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
 		return nil, fs.ErrInvalid
 	}
@@ -83,14 +67,14 @@ func (s *SessionFiles) Open(path string) (*os.File, error) {
 	return f, err
 }
 
-func (s *SessionFiles) hidden(path string) bool {
+func (s *Files) hidden(path string) bool {
 	return slices.ContainsFunc(s.hide, func(h string) bool {
 		return h != "" && (path == h || strings.HasPrefix(path, strings.TrimSuffix(h, string(filepath.Separator))+string(filepath.Separator)))
 	})
 }
 
 // ReadDir returns up to so many entries of a folder, by name.
-func (s *SessionFiles) ReadDir(path string, most int) ([]fs.DirEntry, error) {
+func (s *Files) ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
 		return nil, fs.ErrInvalid
 	}
