@@ -19,7 +19,6 @@ import (
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 	"dure/internal/safety/policy"
-	"dure/internal/safety/policy/enforce"
 )
 
 func (p *program) policyCommand() *cobra.Command {
@@ -197,7 +196,7 @@ func (p *program) policyTestCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) showTest(r enforce.Report) error {
+func (p *program) showTest(r policy.Report) error {
 	if p.asJSON {
 		return p.encode(r)
 	}

@@ -196,11 +196,11 @@ func (f Flags) trusts() bool {
 }
 
 // TestPolicy decides on the cases of a file by the policy of another one, see [enforce.Test].
-func TestPolicy(ctx context.Context, policyFile, casesFile, dir, home string) (enforce.Report, error) {
+func TestPolicy(ctx context.Context, policyFile, casesFile, dir, home string) (policy.Report, error) {
 	v := NewEvaluator(dir, home)
 	place, err := v.Place(dir, nil, home)
 	if err != nil {
-		return enforce.Report{}, err
+		return policy.Report{}, err
 	}
 	return enforce.Test(policyFile, casesFile, place.Config(dir, home), func(c policy.Case) (agent.Proposal, error) {
 		return place.Propose(ctx, eval.Case{Tool: c.Tool, Input: c.Input}, cmp.Or(c.Cwd, dir))

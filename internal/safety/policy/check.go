@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"dure/agent"
 	"dure/agent/query"
@@ -63,28 +64,22 @@ func ParseCases(data []byte, file string) ([]Case, error) {
 
 // Report is what became of expectations.
 type Report struct {
-	Cases    int
-	Failures []Failure
-	Unused   []Rule // those that decided no case, and no piece of one
+	Cases    int       `json:"cases"`
+	Rules    int       `json:"rules"`
+	Failures []Failure `json:"failures"`
+	Unused   []string  `json:"unused"` // rules that decided no case, and no piece of one
 }
+
+// OK reports whether everything is as expected, and every rule of use.
+func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Unused) == 0 }
 
 // Failure is a case in which the policy says something else.
 type Failure struct {
-	Case        Case
-	Explanation query.Explanation
-	Err         error // the case could not be planned
-}
-
-func (f Failure) String() string {
-	if f.Err != nil {
-		return fmt.Sprintf("line %d %s: %v", f.Case.Line, f.Case.ID, f.Err)
-	}
-	want := string(f.Case.Expect)
-	if f.Case.Rule != "" {
-		want += " by " + f.Case.Rule
-	}
-	d := f.Explanation.Decision
-	return fmt.Sprintf("line %d %s: want %s\n%s by %s: %s", f.Case.Line, f.Case.ID, want, d.Verdict, d.By, d.Reason)
+	Line        int                `json:"line"`
+	ID          string             `json:"id,omitempty"`
+	Expect      agent.Verdict      `json:"expect"`
+	Error       string             `json:"error,omitempty"` // the case could not be planned
+	Explanation *query.Explanation `json:"explanation,omitempty"`
 }
 
 // Test decides on cases and compares what comes out with what is expected. Plan
@@ -94,20 +89,23 @@ func Test(c Config, cases []Case, plan func(Case) (agent.Proposal, error)) (Repo
 	if err != nil {
 		return Report{}, err
 	}
-	rep := Report{Cases: len(cases)}
+	rep := Report{Cases: len(cases), Rules: len(c.Rules), Failures: []Failure{}, Unused: []string{}}
+	fail := func(k Case, e *query.Explanation, fault string) {
+		rep.Failures = append(rep.Failures, Failure{k.Line, k.ID, k.Expect, fault, e})
+	}
 	type name struct{ text, source string }
 	used := map[name]bool{}
 	base := p.state.Load()
 	for _, k := range cases {
 		prop, err := plan(k)
 		if err != nil {
-			rep.Failures = append(rep.Failures, Failure{Case: k, Err: err})
+			fail(k, nil, err.Error())
 			continue
 		}
 		s := base
 		if k.Mode != "" {
 			if err := checkMode(k.Mode); err != nil {
-				rep.Failures = append(rep.Failures, Failure{Case: k, Err: err})
+				fail(k, nil, err.Error())
 				continue
 			}
 			with := *base
@@ -126,7 +124,7 @@ func Test(c Config, cases []Case, plan func(Case) (agent.Proposal, error)) (Repo
 			}
 		}
 		if d.Verdict != k.Expect || k.Rule != "" && d.Rule != k.Rule {
-			rep.Failures = append(rep.Failures, Failure{Case: k, Explanation: query.Explanation{Decision: d, Pieces: pieces}})
+			fail(k, &query.Explanation{Decision: d, Pieces: pieces}, "")
 		}
 	}
 	for _, r := range c.all(nil) {
@@ -135,7 +133,7 @@ func Test(c Config, cases []Case, plan func(Case) (agent.Proposal, error)) (Repo
 			continue // an exception decides nothing: without it, another rule would
 		}
 		if err != nil || ready == nil || !used[name{ready.text, ready.source}] {
-			rep.Unused = append(rep.Unused, r)
+			rep.Unused = append(rep.Unused, strings.TrimSuffix(r.Text+" ("+r.Source.String()+")", " ()"))
 		}
 	}
 	return rep, nil

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -111,15 +112,17 @@ func TestReport(t *testing.T) {
 	}
 	var got []string
 	for _, f := range rep.Failures {
-		first, _, _ := strings.Cut(f.String(), "\n  ")
-		got = append(got, first)
+		if f.Explanation != nil {
+			f.Error = string(f.Explanation.Decision.Verdict) + " by " + f.Explanation.Decision.By + ": " + f.Explanation.Decision.Reason
+		}
+		got = append(got, fmt.Sprintf("line %d %s: want %s: %s", f.Line, f.ID, f.Expect, f.Error))
 	}
 	want := []string{
-		"line 5 3: want deny\nask by rule: ask rule Bash(rm *)",
-		`line 6 4: unknown permission mode "yolo"`,
-		"line 7 5: there is no such command",
+		"line 5 3: want deny: ask by rule: ask rule Bash(rm *)",
+		`line 6 4: want ask: unknown permission mode "yolo"`,
+		"line 7 5: want ask: there is no such command",
 	}
-	if !reflect.DeepEqual(got, want) || rep.Cases != 5 || len(rep.Unused) != 1 || rep.Unused[0].Text != "Bash(never)" {
+	if !reflect.DeepEqual(got, want) || rep.Cases != 5 || len(rep.Unused) != 1 || rep.Unused[0] != "Bash(never) (p:3)" {
 		t.Errorf("%q\n%+v", got, rep.Unused)
 	}
 	for text, want := range map[string]string{

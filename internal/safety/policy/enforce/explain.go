@@ -68,30 +68,10 @@ func (x *Extension) simulate(ctx context.Context, q query.SimulatePolicy) (query
 	return x.cfg.Mask(sim)
 }
 
-// Report is what became of the expectations of a policy.
-type Report struct {
-	Cases    int       `json:"cases"`
-	Rules    int       `json:"rules"`
-	Failures []Failure `json:"failures"`
-	Unused   []string  `json:"unused"` // rules that decide no case
-}
-
-// Failure is a case that is decided otherwise than it should be.
-type Failure struct {
-	Line        int                `json:"line"`
-	ID          string             `json:"id,omitempty"`
-	Expect      agent.Verdict      `json:"expect"`
-	Error       string             `json:"error,omitempty"` // the case is no call
-	Explanation *query.Explanation `json:"explanation,omitempty"`
-}
-
-// OK reports whether everything is as expected, and every rule of use.
-func (r Report) OK() bool { return len(r.Failures) == 0 && len(r.Unused) == 0 }
-
 // Test decides on the cases of a file by the policy of another one, in a place without rules.
 // "" stands for those that come with the program; a policy's cases stand beside it unless they
 // are named.
-func Test(policyFile, casesFile string, in policy.Config, plan func(policy.Case) (agent.Proposal, error)) (Report, error) {
+func Test(policyFile, casesFile string, in policy.Config, plan func(policy.Case) (agent.Proposal, error)) (policy.Report, error) {
 	text, cases := policy.Default()
 	file, err := policy.ParsePolicy(text, "")
 	if policyFile != "" {
@@ -101,33 +81,20 @@ func Test(policyFile, casesFile string, in policy.Config, plan func(policy.Case)
 		}
 	}
 	if err != nil {
-		return Report{}, err
+		return policy.Report{}, err
 	}
 	list, err := policy.ParseCases(cases, "")
 	if casesFile != "" {
 		list, err = read(casesFile, policy.ParseCases)
 	}
 	if err != nil {
-		return Report{}, err
+		return policy.Report{}, err
 	}
 	rep, err := policy.Test(file.Apply(in), list, plan)
 	if err != nil {
-		return Report{}, faulty(err)
+		return rep, faulty(err)
 	}
-	r := Report{Cases: rep.Cases, Rules: len(file.Rules), Failures: []Failure{}, Unused: []string{}}
-	for _, f := range rep.Failures {
-		out := Failure{Line: f.Case.Line, ID: f.Case.ID, Expect: f.Case.Expect}
-		if f.Err != nil {
-			out.Error = f.Err.Error()
-		} else {
-			out.Explanation = &f.Explanation
-		}
-		r.Failures = append(r.Failures, out)
-	}
-	for _, rule := range rep.Unused {
-		r.Unused = append(r.Unused, strings.TrimSuffix(rule.Text+" ("+rule.Source.String()+")", " ()"))
-	}
-	return r, nil
+	return rep, nil
 }
 
 // casesBeside returns where the cases of a policy stand: policy_test.jsonl beside
