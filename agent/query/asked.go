@@ -69,6 +69,8 @@ func AccessTo(name string) Access { return queries[name].access }
 // queries ties the names of queries to their types, and to those of their answers.
 var queries = map[string]asked{
 	"agents":           ask[ListAgents, []AgentInfo](admins),
+	"bundles.check":    ask[CheckBundle, BundleInfo](guarded),
+	"bundles.lock":     ask[LockBundle, BundleLocked](guarded),
 	"calculate":        ask[Calculate, Calculation](users("Text")),
 	"checklist":        ask[ReadChecklist, Checklist](guarded),
 	"commands":         ask[ListCommands, []CommandInfo](users("Session", "Language")),

@@ -69,6 +69,30 @@ func (p BundleProblem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
+// CheckBundle asks for the BundleInfo of the bundle in a folder, or of one file. Nothing of it
+// is started.
+type CheckBundle struct {
+	Path string `json:"path"`
+}
+
+// Query returns the name of the query on the wire.
+func (CheckBundle) Query() string { return "bundles.check" }
+
+// LockBundle asks for a BundleLocked: it writes down which packages a bundle is made with,
+// unless something else is wrong with it.
+type LockBundle struct {
+	Path string `json:"path"`
+}
+
+// Query returns the name of the query on the wire.
+func (LockBundle) Query() string { return "bundles.lock" }
+
+// BundleLocked is a bundle whose packages were written down.
+type BundleLocked struct {
+	Info BundleInfo `json:"info"`
+	Lock string     `json:"lock,omitempty"` // the file; "" = none was written
+}
+
 // BundleInfo is what a bundle comes to.
 type BundleInfo struct {
 	Path      string           `json:"path"`

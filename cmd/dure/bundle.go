@@ -10,7 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
+	"dure/internal/extend/bundle/inbound"
+	"dure/internal/extend/bundle/swarms"
+	"dure/internal/extend/oauth"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -18,34 +22,34 @@ import (
 // bundleCommand checks bundles and shows what they are made of.
 func (p *program) bundleCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bundle", Short: p.text.Say(text.HelpBundle), Args: p.atMost(0), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	check := p.command("validate [PATH]", text.HelpBundleValidate, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
-		info, err := p.opened.Bundle(bundlePath(args))
+	check := p.command("validate [PATH]", text.HelpBundleValidate, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		info, err := client.Query[query.BundleInfo](ctx, c.Client, query.CheckBundle{Path: bundlePath(args)})
 		if err != nil {
 			return err
 		}
 		return bundleEnd(info, c.CheckedBundle(info, asJSON))
 	})
-	graph := p.command("graph [PATH]", text.HelpBundleGraph, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
-		info, err := p.opened.Bundle(bundlePath(args))
+	graph := p.command("graph [PATH]", text.HelpBundleGraph, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		info, err := client.Query[query.BundleInfo](ctx, c.Client, query.CheckBundle{Path: bundlePath(args)})
 		if err != nil {
 			return err
 		}
 		return bundleEnd(info, c.BundleGraph(info, asJSON))
 	})
-	lock := p.command("lock [PATH]", text.HelpBundleLock, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
-		info, file, err := p.opened.LockBundle(bundlePath(args))
+	lock := p.command("lock [PATH]", text.HelpBundleLock, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		did, err := client.Query[query.BundleLocked](ctx, c.Client, query.LockBundle{Path: bundlePath(args)})
 		switch {
 		case err != nil:
 			return err
-		case !info.OK || asJSON:
-			return bundleEnd(info, c.CheckedBundle(info, asJSON))
+		case !did.Info.OK || asJSON:
+			return bundleEnd(did.Info, c.CheckedBundle(did.Info, asJSON))
 		}
-		_, err = fmt.Fprintln(p.out, p.text.Say(text.BundleLocked, "path", text.OneLine(file)))
+		_, err = fmt.Fprintln(p.out, p.text.Say(text.BundleLocked, "path", text.OneLine(did.Lock)))
 		return err
 	})
 	login := p.command("login [PATH] [NAME]", text.HelpBundleLogin, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
 		name := strings.Join(args[min(len(args), 1):], "")
-		err := p.opened.SignInBundle(ctx, bundlePath(args), name, func(q app.SignInNeeded) error { return p.showSignIn(name, q, asJSON) })
+		err := p.opened.Bundles().SignIn(ctx, bundlePath(args), name, func(q oauth.Needed) error { return p.showSignIn(name, q, asJSON) })
 		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(cmp.Or(name, bundlePath(args))))
 	})
 	for _, sub := range []*cobra.Command{check, graph, lock, login} {
@@ -77,7 +81,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 		Use: "run [PATH] [PROMPT]", Short: p.text.Say(text.HelpBundleRun), Args: p.atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(func(c *cli.CLI) error {
-				run, err := p.opened.RunBundle(bundlePath(args), swarm)
+				run, err := p.opened.Bundles().Prepare(bundlePath(args), swarm)
 				if err != nil {
 					return err
 				}
@@ -117,16 +121,16 @@ func (p *program) bundleRunCommand() *cobra.Command {
 }
 
 // serveBundle runs the connections of a bundle, and tells of each that begins or fails.
-func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm string, run app.BundleRun) error {
+func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm string, run swarms.Run) error {
 	var mu sync.Mutex
 	defer p.runSchedules(ctx, a, func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintln(p.err, line)
 	})()
-	return a.ServeBundle(ctx, path, swarm, run, app.BundleIO{
+	return a.Bundles().Serve(ctx, path, swarm, run, swarms.IO{
 		In: p.in, Out: p.out, Clean: text.Clean,
-		SignIn: func(s app.BundleSignIn) string {
+		SignIn: func(s inbound.SignIn) string {
 			if s.UserCode != "" {
 				return p.text.Say(text.NeedsSignInCode, "what", s.Message, "url", s.URL, "code", s.UserCode)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -40,7 +41,7 @@ type flags struct {
 	settings, baseURL, dialect, durability      string
 	sandbox                                     string
 	agent, agents                               string
-	code                                        *app.BundleCode // not a flag
+	code                                        *swarms.Code // not a flag
 	host                                        sdkFlags
 
 	setup, setupOnly, maintain bool

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/internal/extend/oauth"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -19,7 +19,7 @@ func (p *program) signInCommand() *cobra.Command {
 		if answer != "" {
 			err = p.opened.AnswerSignIn(ctx, name, answer)
 		} else {
-			err = p.opened.SignIn(ctx, name, func(q app.SignInNeeded) error { return p.showSignIn(name, q, asJSON) })
+			err = p.opened.SignIn(ctx, name, func(q oauth.Needed) error { return p.showSignIn(name, q, asJSON) })
 		}
 		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(name))
 	})
@@ -29,7 +29,7 @@ func (p *program) signInCommand() *cobra.Command {
 }
 
 // showSignIn tells what a person has to do, before it is waited for.
-func (p *program) showSignIn(name string, q app.SignInNeeded, asJSON bool) error {
+func (p *program) showSignIn(name string, q oauth.Needed, asJSON bool) error {
 	if asJSON {
 		return p.encode(q)
 	}

@@ -363,7 +363,7 @@ func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, 
 	if list := a.upper.lets(b.Parent); list != nil {
 		r.has = both(r.has, func(s agent.Spec) bool { return slices.Contains(list, s.Name) })
 	}
-	r.has = either(r.has, a.opts.Flags.Code.has(cat, r.name))
+	r.has = either(r.has, a.opts.Flags.Code.Has(cat, r.name))
 	if r.gives = r.has; as.Routes() {
 		r.gives = of
 	}
@@ -417,4 +417,12 @@ func childName(c *agent.Child) string {
 		return ""
 	}
 	return c.Agent
+}
+
+// either is what one of two lists of tools has; nil is all of the first, and none of the second.
+func either(a, b func(agent.Spec) bool) func(agent.Spec) bool {
+	if a == nil || b == nil {
+		return a
+	}
+	return func(s agent.Spec) bool { return a(s) || b(s) }
 }

@@ -22,9 +22,10 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/app/config/live"
 	"dure/internal/base/keys"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
+	"dure/internal/extend/bundle/inbound/schedules"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/hooks/run"
-	"dure/internal/extend/inbound/schedules"
 	"dure/internal/extend/oauth"
 	"dure/internal/extend/plugins/active"
 	"dure/internal/extend/swarm"
@@ -72,24 +73,24 @@ type Flags struct {
 	AddDirs        []string
 	System         *string // in the place of what dure says of itself; nil = nothing is
 	SystemAppend   string
-	Budget         Budget      // zero fields say nothing
-	Scratch        bool        // keep nothing on disk
-	PlainOff       bool        // what an input names without an @ is not read
-	Hosted         bool        // a program for agent sessions drives this one, by lines
-	NoReflexion    bool        // nothing is learnt of what is done
-	PluginDirs     []string    // plugins for this run
-	ServerlessDirs []string    // more of them, whose servers are not used
-	Servers        []string    // of the Model Context Protocol, for this run: files, or JSON objects
-	OnlyServers    bool        // no others than those
-	AwaitServers   bool        // the first request waits for them, as long as that is no nuisance
-	Agent          string      // the type of agents that a session runs as; "" = as the settings say, none = none
-	Agents         string      // types of agents, see swarm.ParseNamed
-	Code           *BundleCode // of the bundle whose swarm runs; nil = none does
-	Sources        *[]string   // whose files of settings, instructions and extensions are read: user, project, local; nil = all
-	Skills         *[]string   // those that models may use; nil = all
-	Tools          *[]string   // the built-in tools that there are; nil = all
-	Thinking       *int        // tokens that an answer may think for; nil = as the effort has it
-	Elsewhere      bool        // the folder is another one than that which Trust, Skip and Mode were said of
+	Budget         Budget       // zero fields say nothing
+	Scratch        bool         // keep nothing on disk
+	PlainOff       bool         // what an input names without an @ is not read
+	Hosted         bool         // a program for agent sessions drives this one, by lines
+	NoReflexion    bool         // nothing is learnt of what is done
+	PluginDirs     []string     // plugins for this run
+	ServerlessDirs []string     // more of them, whose servers are not used
+	Servers        []string     // of the Model Context Protocol, for this run: files, or JSON objects
+	OnlyServers    bool         // no others than those
+	AwaitServers   bool         // the first request waits for them, as long as that is no nuisance
+	Agent          string       // the type of agents that a session runs as; "" = as the settings say, none = none
+	Agents         string       // types of agents, see swarm.ParseNamed
+	Code           *swarms.Code // of the bundle whose swarm runs; nil = none does
+	Sources        *[]string    // whose files of settings, instructions and extensions are read: user, project, local; nil = all
+	Skills         *[]string    // those that models may use; nil = all
+	Tools          *[]string    // the built-in tools that there are; nil = all
+	Thinking       *int         // tokens that an answer may think for; nil = as the effort has it
+	Elsewhere      bool         // the folder is another one than that which Trust, Skip and Mode were said of
 
 	Providers map[string]registry.Setting
 }
@@ -189,6 +190,7 @@ type App struct {
 	prompts   *own.Extension
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
+	bundles   *swarms.Extension
 	members   members            // sessions that are open, by whom they work for
 	servers   connections        // of sessions that are open
 	agents    []swarm.Definition // agents of the command line

@@ -20,6 +20,9 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app"
+	"dure/internal/extend/bundle/inbound"
+	"dure/internal/extend/bundle/swarms"
+	"dure/internal/extend/oauth"
 	"dure/internal/models/script"
 )
 
@@ -113,11 +116,11 @@ spec: { entryAgent: Agent/clerk, agents: [Agent/clerk] }
 }
 
 // swarm returns a program that runs the swarm of a bundle.
-func (w *world) swarm(dir string, f app.Flags) (*app.App, app.BundleRun) {
+func (w *world) swarm(dir string, f app.Flags) (*app.App, swarms.Run) {
 	w.t.Helper()
 	first := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	trustFolder(w.t, first, dir)
-	run, err := first.RunBundle(dir, "")
+	run, err := first.Bundles().Prepare(dir, "")
 	if err != nil || !run.Info.OK {
 		w.t.Fatalf("%v: %+v", err, run.Info.Problems)
 	}
@@ -277,9 +280,9 @@ func TestBundleTerminalSignsIn(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{
+		ended <- a.Bundles().Serve(ctx, dir, "", run, swarms.IO{
 			In: in, Out: out, Note: func(query.BundleNote) {},
-			SignIn: func(s app.BundleSignIn) string { return "OPEN " + s.URL },
+			SignIn: func(s inbound.SignIn) string { return "OPEN " + s.URL },
 		})
 	}()
 	lines := bufio.NewScanner(said)
@@ -307,20 +310,20 @@ func TestSignInForABundle(t *testing.T) {
 	dir := o.bundle(w, "user", "")
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	shown := 0
-	agreeing := func(q app.SignInNeeded) error {
+	agreeing := func(q oauth.Needed) error {
 		shown++
 		agree(t, q.URL)
 		return nil
 	}
-	if err := a.SignInBundle(t.Context(), dir, "", agreeing); err == nil || !strings.Contains(err.Error(), "not trusted") {
+	if err := a.Bundles().SignIn(t.Context(), dir, "", agreeing); err == nil || !strings.Contains(err.Error(), "not trusted") {
 		t.Error(err)
 	}
 	trustFolder(t, a, dir)
-	if err := a.SignInBundle(t.Context(), dir, "other", agreeing); err == nil || shown > 0 {
+	if err := a.Bundles().SignIn(t.Context(), dir, "other", agreeing); err == nil || shown > 0 {
 		t.Error(err, shown)
 	}
 	for range 2 { // the second time there is nothing to do
-		if err := a.SignInBundle(t.Context(), dir, "box", agreeing); err != nil {
+		if err := a.Bundles().SignIn(t.Context(), dir, "box", agreeing); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -358,7 +361,7 @@ func TestBundleSignInsThatCannotBe(t *testing.T) {
 			}
 			a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 			trustFolder(t, a, dir)
-			run, err := a.RunBundle(dir, "")
+			run, err := a.Bundles().Prepare(dir, "")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v: %+v", err, run.Info.Problems)
 			}

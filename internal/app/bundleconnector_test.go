@@ -11,6 +11,7 @@ import (
 
 	"dure/agent/query"
 	"dure/internal/app"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/models/script"
 	"dure/internal/prooftest"
 )
@@ -65,7 +66,7 @@ spec: { connectorRef: Connector/line, swarmRef: Swarm/desk, secrets: { token: { 
 	defer cancel()
 	notes, ended := make(chan query.BundleNote, 64), make(chan error, 1)
 	go func() {
-		ended <- a.ServeBundle(ctx, dir, "", run, app.BundleIO{Note: func(n query.BundleNote) { notes <- n }})
+		ended <- a.Bundles().Serve(ctx, dir, "", run, swarms.IO{Note: func(n query.BundleNote) { notes <- n }})
 	}()
 	for failed := 0; failed < 2; {
 		select {

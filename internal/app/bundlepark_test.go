@@ -14,6 +14,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/models/script"
 )
 
@@ -72,7 +73,7 @@ func TestBundleGoesOnAfterItsEnd(t *testing.T) {
 	serve := func(ctx context.Context, in string) (string, []query.BundleNote) {
 		var out bytes.Buffer
 		var notes []query.BundleNote
-		err := a.ServeBundle(ctx, dir, "", run, app.BundleIO{
+		err := a.Bundles().Serve(ctx, dir, "", run, swarms.IO{
 			In: strings.NewReader(in), Out: &out, Note: func(n query.BundleNote) { notes = append(notes, n) },
 		})
 		if err != nil && ctx.Err() == nil {

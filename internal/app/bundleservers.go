@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"dure/agent"
-	"dure/internal/extend/bundle"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/extend/plugins/active"
@@ -47,7 +47,7 @@ func (a *App) withBundle(known []servers.Known, faults []servers.Fault, dir, wor
 }
 
 // usableServer says why tools of a bundle cannot be those of a server; nil = they can.
-func (a *App) usableServer(dir string, t *bundle.Resource, name string) error {
+func (a *App) usableServer(dir, tool, name string) error {
 	known, faults := a.serversIn(a.opts.Workdir)
 	known, _ = a.withBundle(known, faults, dir, a.opts.Workdir)
 	i := slices.IndexFunc(known, func(k servers.Known) bool {
@@ -56,7 +56,7 @@ func (a *App) usableServer(dir string, t *bundle.Resource, name string) error {
 	path := filepath.Join(dir, servers.FileName)
 	fix := "write it into " + path + ", or: dure mcp add"
 	if i < 0 {
-		return unservedTool(t, name, "there is no such server", fix)
+		return unservedTool(tool, name, "there is no such server", fix)
 	}
 	k := known[i]
 	if k.State == servers.Ready {
@@ -72,26 +72,26 @@ func (a *App) usableServer(dir string, t *bundle.Resource, name string) error {
 	if k.Source == path && dir != a.opts.Workdir {
 		fix += " (in " + dir + ")"
 	}
-	return unservedTool(t, name, "it is not used: "+string(k.State), fix)
+	return unservedTool(tool, name, "it is not used: "+string(k.State), fix)
 }
 
-func unservedTool(t *bundle.Resource, name, why, fix string) error {
+func unservedTool(tool, name, why, fix string) error {
 	name = servers.Clip(name)
-	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", t.ID(), name, why), Fix: fix}
+	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", tool, name, why), Fix: fix}
 }
 
-// served finds a tool of a server, as the session has it: what says something else of itself
+// serverTool finds a tool of a server, as a session has it: what says something else of itself
 // than when it was first seen is not there until somebody agrees.
-func (r *codeRun) served(ctx context.Context, server, tool string) (*mcp.Tool, error) {
-	t, err := r.lookUp(ctx, server, tool)
+func (a *App) serverTool(ctx context.Context, p swarms.Place, server, tool string) (*mcp.Tool, error) {
+	t, err := a.lookUp(ctx, p, server, tool)
 	if err != nil {
 		return nil, &agent.ToolError{Code: agent.ErrMCPUnavailable, Message: err.Error(), Suggestion: "dure mcp get " + server + " says how it stands with the server."}
 	}
 	return t, nil
 }
 
-func (r *codeRun) lookUp(ctx context.Context, server, tool string) (*mcp.Tool, error) {
-	c := r.app.serversOf(r.instance)
+func (a *App) lookUp(ctx context.Context, p swarms.Place, server, tool string) (*mcp.Tool, error) {
+	c := a.serversOf(p.ID)
 	if c == nil {
 		return nil, errors.New("the session has no servers")
 	}
@@ -99,7 +99,7 @@ func (r *codeRun) lookUp(ctx context.Context, server, tool string) (*mcp.Tool, e
 	defer cancel()
 	_ = c.set.Wait(wait) // what is not there by then is not there
 	c.takeAll()
-	known := r.cat.List()
+	known := p.Catalog.List()
 	for _, t := range c.set.Tools() {
 		own, ok := t.(*mcp.Tool)
 		if !ok || own.Server() != server || own.Remote() != tool {
@@ -113,17 +113,17 @@ func (r *codeRun) lookUp(ctx context.Context, server, tool string) (*mcp.Tool, e
 	return nil, fmt.Errorf("the server %s has no tool %s", server, tool)
 }
 
-// invoke calls a tool of a server for one of a bundle.
-func (r *codeRun) invoke(ctx context.Context, server, tool string, input json.RawMessage) (agent.Result, error) {
-	t, err := r.served(ctx, server, tool)
+// invokeServer calls a tool of a server for one of a bundle.
+func (a *App) invokeServer(ctx context.Context, p swarms.Place, server, tool string, input json.RawMessage) (agent.Result, error) {
+	t, err := a.serverTool(ctx, p, server, tool)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	return t.Run(ctx, agent.ToolContext{}, agent.Call{Tool: tool, Input: input})
 }
 
-// asks reports whether no mode allows a tool of a server without the person.
-func (r *codeRun) asks(ctx context.Context, server, tool string) (bool, error) {
-	t, err := r.served(ctx, server, tool)
+// serverAsks reports whether no mode allows a tool of a server without the person.
+func (a *App) serverAsks(ctx context.Context, p swarms.Place, server, tool string) (bool, error) {
+	t, err := a.serverTool(ctx, p, server, tool)
 	return err == nil && t.Traits().Asks, err
 }

@@ -37,12 +37,8 @@ func (a *App) newHooks() *run.Extension {
 		Asks:   func(tool string) string { return say.Say(text.HookAsks, "tool", tool) }, Idle: func() string { return say.Say(text.HookIdle) },
 		Explain: a.propose,
 		Confine: func() (*sandbox.Box, func(string) string, error) {
-			ws, err := a.workspace()
-			if err != nil {
-				return nil, nil, err
-			}
-			box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
-			return box, finder(ws), nil
+			box, _, find, err := a.ownBox()
+			return box, find, err
 		},
 	})
 }

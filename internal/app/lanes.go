@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"path/filepath"
 
-	"dure/internal/extend/inbound/schedules"
+	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/kernel/session"
 )
 

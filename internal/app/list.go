@@ -62,7 +62,7 @@ func (a *App) extend() error {
 	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
 	a.hooks, a.mentions = a.newHooks(), a.newMentions()
 	a.answers = map[string]plug.Answer{}
-	a.schedules, a.plugins = a.newSchedules(), a.newPlugins()
+	a.schedules, a.plugins, a.bundles = a.newSchedules(), a.newPlugins(), a.newBundles()
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.boxes,
@@ -76,6 +76,7 @@ func (a *App) extend() error {
 		a.mentions,
 		a.models,
 		a.plugins,
+		a.bundles,
 		a.prompts,
 		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()},
 		checks{App: a},
@@ -171,7 +172,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		attach(a.mirror),
-		{Name: "extensions", Points: s.set.code.points(s.catalog)},
+		{Name: "extensions", Points: s.set.code.Points(s.catalog)},
 		{Name: "language servers", Points: s.set.servers},
 		attach(a.undo),
 		attach(a.telemetry),
@@ -189,7 +190,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
 		hooks,
-		{Name: "bundle", Points: s.set.code.inner(b)},
+		{Name: "bundle", Points: s.set.code.Inner()},
 		{Name: "commands", Points: s.typed.points()},
 		attach(s.deciding),
 	}

@@ -14,7 +14,7 @@ import (
 	"dure/internal/app/config/live"
 	"dure/internal/app/eval"
 	"dure/internal/base/frontmatter"
-	"dure/internal/extend/inbound/schedules"
+	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"

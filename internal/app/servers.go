@@ -180,7 +180,7 @@ func (a *App) serversIn(workdir string) ([]servers.Known, []servers.Fault) {
 	}
 	known := a.resolveServers(s, choices, workdir)
 	if k := a.opts.Flags.Code; k != nil && !s.only && !a.opts.Flags.OnlyServers {
-		return a.withBundle(known, s.faults, k.dir, workdir)
+		return a.withBundle(known, s.faults, k.Dir(), workdir)
 	}
 	return known, s.faults
 }

@@ -106,15 +106,9 @@ func (a *App) signableServer(name string) (oauth.App, error) {
 	return serverApp(k.Expanded), nil
 }
 
-// SignInNeeded is what a person has to do to sign in.
-type SignInNeeded struct {
-	Status string `json:"status"` // authorization_required
-	oauth.Required
-}
-
 // SignIn opens a sign-in to a server, tells show about it, and waits until it is over.
 // With a token that is good already it does neither.
-func (a *App) SignIn(ctx context.Context, name string, show func(SignInNeeded) error) error {
+func (a *App) SignIn(ctx context.Context, name string, show func(oauth.Needed) error) error {
 	app, err := a.signableServer(name)
 	if err != nil {
 		return err
@@ -123,26 +117,10 @@ func (a *App) SignIn(ctx context.Context, name string, show func(SignInNeeded) e
 	if err != nil {
 		return err
 	}
-	if err := waitSignIn(ctx, d, oauth.Request{App: app, Challenge: d.Probe(ctx, app.Resource)}, show); err != nil {
+	if err := d.SignIn(ctx, oauth.Request{App: app, Challenge: d.Probe(ctx, app.Resource)}, show); err != nil {
 		return signInProblem(name, err)
 	}
 	return nil
-}
-
-// waitSignIn opens a sign-in, tells show about it, and waits until it is over.
-func waitSignIn(ctx context.Context, d *oauth.Desk, q oauth.Request, show func(SignInNeeded) error) error {
-	r := d.Token(ctx, q)
-	switch {
-	case r.Error != nil:
-		return r.Error
-	case r.Ready != nil:
-		return nil
-	}
-	if err := show(SignInNeeded{"authorization_required", *r.Required}); err != nil {
-		return err
-	}
-	_, err := d.Await(ctx, r.Required.AuthSession)
-	return err
 }
 
 // AnswerSignIn ends the sign-in that is open with the address to which a browser was
@@ -181,4 +159,15 @@ func signInProblem(name string, err error) error {
 		return p
 	}
 	return serverProblem(name, err, "dure mcp login "+servers.Clip(name))
+}
+
+// awaits takes calls up that wait for a sign-in since an earlier program.
+func (a *App) awaits(settle agent.Settle) func(handle string) bool {
+	return func(handle string) bool {
+		if !strings.HasPrefix(handle, oauth.HandleType) || settle == nil {
+			return false
+		}
+		d, err := a.desk()
+		return err == nil && d.Reclaim(handle, settle)
+	}
 }

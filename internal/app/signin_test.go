@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/app"
+	"dure/internal/extend/oauth"
 	"dure/internal/models/script"
 )
 
@@ -74,7 +74,7 @@ func TestSignInToServer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		asked := 0
-		show := func(q app.SignInNeeded) error {
+		show := func(q oauth.Needed) error {
 			asked++
 			if q.Status != "authorization_required" {
 				t.Errorf("%+v", q)
@@ -166,7 +166,7 @@ func TestSignInToServerOfAgent(t *testing.T) {
 			if _, err := a.AddServer(t.Context(), "local", "notes", json.RawMessage(`{"type":"http","url":"`+address+`"}`)); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.SignIn(t.Context(), name, func(q app.SignInNeeded) error { return a.AnswerSignIn(t.Context(), name, follow(t, q.URL)) }); err != nil {
+			if err := a.SignIn(t.Context(), name, func(q oauth.Needed) error { return a.AnswerSignIn(t.Context(), name, follow(t, q.URL)) }); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := a.SwitchServer("notes", false); err != nil {

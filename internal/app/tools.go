@@ -13,6 +13,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/eval"
+	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/kernel/plug"
@@ -55,7 +56,7 @@ type toolSet struct {
 	servers plug.Points // language servers
 	todos   *builtin.Todos
 	crew    *crew
-	code    *codeRun
+	code    *swarms.Session
 }
 
 // tools fills the catalog with the built-in tools.
@@ -115,7 +116,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			return toolSet{}, err
 		}
 	}
-	code, err := a.runCode(c, cmp.Or(childName(c.Child), c.as.Name))
+	code, err := a.bundleCode(c, cmp.Or(childName(c.Child), c.as.Name))
 	if err != nil {
 		return toolSet{}, err
 	}
@@ -136,7 +137,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 
 // close gives back what the tools of no session have taken.
 func (s toolSet) close() {
-	s.code.close()
+	s.code.Close()
 	s.crew.Close()
 	s.tools.Close()
 	s.servers.Close()

@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -12,20 +12,19 @@ import (
 	"time"
 
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
-	"dure/internal/extend/inbound"
+	"dure/internal/extend/bundle/exthost"
+	"dure/internal/extend/bundle/inbound"
 	"dure/internal/safety/sandbox"
-	"dure/internal/safety/workspace"
 )
 
-// bringers are the code of the connectors of a bundle: each of its connections has a process.
-type bringers struct {
+// connectors are the code of the connectors of a bundle: each of its connections has a process.
+type connectors struct {
 	box  *sandbox.Box
 	host *exthost.Host
 }
 
 // connectorCode returns what runs the code of connectors; nil = no connection to a swarm needs it.
-func (a *App) connectorCode(b *bundle.Bundle, to *bundle.Resource, code *BundleCode) (*bringers, error) {
+func (ext *Extension) connectorCode(b *bundle.Bundle, to *bundle.Resource, code *Code) (*connectors, error) {
 	var secrets []string
 	some := false
 	for _, r := range b.Of(bundle.KindConnection) {
@@ -37,34 +36,24 @@ func (a *App) connectorCode(b *bundle.Bundle, to *bundle.Resource, code *BundleC
 		some = true
 		values, err := resolvedOf(b, c.Secrets)
 		if err != nil {
-			return nil, bundleProblem(r.Name, err)
+			return nil, problem(r.Name, err)
 		}
 		secrets = slices.AppendSeq(secrets, maps.Values(values))
 	}
 	if !some {
 		return nil, nil
 	}
-	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
+	box, root, find, err := ext.cfg.Box()
 	if err != nil {
-		return nil, workspace.Problem(a.opts.Workdir, err)
+		return nil, err
 	}
-	find := finder(ws)
-	o := &bringers{}
-	o.box, _ = a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
-	o.host = exthost.New(exthost.Config{
-		Box: o.box, Root: code.dir, Dir: ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{code.dir}},
-		Node: func() (string, error) {
-			if node := find("node"); node != "" {
-				return node, nil
-			}
-			return "", errors.New("there is no node outside of the folder")
-		},
-		Approve: code.approves, Clean: without(secrets, a.patterns.Redact), Logger: a.opts.Logger,
-	})
-	return o, nil
+	return &connectors{box, exthost.New(exthost.Config{
+		Box: box, Root: code.dir, Dir: root, Env: ext.cfg.Env(), Grant: sandbox.Grant{Reads: []string{code.dir}}, Node: node(find),
+		Approve: code.approves, Clean: without(secrets, ext.cfg.Redact), Logger: ext.cfg.Logger,
+	})}, nil
 }
 
-func (o *bringers) close() error {
+func (o *connectors) close() error {
 	if o == nil {
 		return nil
 	}
@@ -93,7 +82,7 @@ func leads(r, to *bundle.Resource) bool {
 }
 
 // connector returns a connection whose connector has code of its own.
-func (o *bringers) connector(name string, from *bundle.Resource, config, secrets map[string]string) (line, error) {
+func (o *connectors) connector(name string, from *bundle.Resource, config, secrets map[string]string) (line, error) {
 	spec := from.Spec.(*bundle.Connector)
 	if err := runs(from, spec.Runtime, bundle.RuntimeNode, bundle.RuntimeProcess); err != nil {
 		return line{}, err

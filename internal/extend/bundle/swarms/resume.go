@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/inbound"
-	"dure/internal/state/journal"
+	"dure/internal/extend/bundle/inbound"
 	"dure/internal/state/transcript"
 )
 
@@ -27,12 +26,9 @@ type halted struct {
 
 // cutShort returns the sessions of a swarm in this folder that have something left to do,
 // and that nobody else runs.
-func (a *App) cutShort(ctx context.Context, prefix string) (list []halted, err error) {
-	if _, err := a.open(); err != nil {
-		return nil, err
-	}
+func (ext *Extension) cutShort(ctx context.Context, prefix string) (list []halted, err error) {
 	n := 0
-	for m, err := range a.store.List(ctx, journal.Query{Prefix: prefix, Workdir: a.opts.Workdir, Unarchived: true}) {
+	for m, err := range ext.cfg.Sessions(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for what was cut short: %w", err)
 		}
@@ -43,9 +39,9 @@ func (a *App) cutShort(ctx context.Context, prefix string) (list []halted, err e
 			continue
 		}
 		st := transcript.New()
-		for e, err := range a.store.Read(ctx, m.ID, 0) {
+		for e, err := range ext.cfg.Read(ctx, m.ID) {
 			if err != nil {
-				a.opts.Logger.Warn("reading a session of a bundle", "session", m.ID, "error", err)
+				ext.cfg.Logger.Warn("reading a session of a bundle", "session", m.ID, "error", err)
 				break
 			}
 			st.Apply(e)
@@ -55,17 +51,6 @@ func (a *App) cutShort(ctx context.Context, prefix string) (list []halted, err e
 		}
 	}
 	return list, nil
-}
-
-// parkBundle leaves the sessions of a swarm as they are, for the next time that it is started:
-// to end the program is not to stop what is done in them.
-func (a *App) parkBundle(prefix string) {
-	a.mu.Lock()
-	reg := a.reg
-	a.mu.Unlock()
-	if reg != nil {
-		reg.Park(func(id string) bool { return strings.HasPrefix(id, prefix) })
-	}
 }
 
 // handedOver reports whether a session waits for work of its agents.
@@ -80,9 +65,9 @@ func handedOver(st *transcript.State) bool {
 
 // resumed has sessions of a bundle go on that were cut short.
 type resumed struct {
-	a      *App
+	ext    *Extension
 	router *inbound.Router
-	with   BundleIO
+	with   IO
 	left   []halted
 	dir    string
 	route  func(string, bundle.Message) (bundle.Goal, error)
@@ -98,7 +83,7 @@ func (r *resumed) one(ctx context.Context, h halted) (string, error) {
 		r.visited(h.id)
 	}
 	r.with.Note(query.BundleNote{Continues: h.id})
-	d, err := r.router.Continue(ctx, h.id, agent.Open{Workdir: r.a.opts.Workdir}, h.head)
+	d, err := r.router.Continue(ctx, h.id, agent.Open{Workdir: r.ext.cfg.Workdir}, h.head)
 	text := ""
 	if err == nil {
 		if text, err = d.Wait(ctx); err == nil && r.with.SignIn != nil {
@@ -143,7 +128,7 @@ func (r *resumed) before(ctx context.Context, connection string) func() {
 			text = r.with.Clean(text)
 		}
 		if _, err := fmt.Fprintln(r.with.Out, text); err != nil {
-			r.a.opts.Logger.Warn("writing an answer", "error", err)
+			r.ext.cfg.Logger.Warn("writing an answer", "error", err)
 		}
 	}
 }

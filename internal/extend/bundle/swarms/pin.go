@@ -1,13 +1,12 @@
-package app
+package swarms
 
 import (
 	"context"
 	"errors"
 
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
 	"dure/internal/safety/sandbox"
-	"dure/internal/safety/workspace"
 )
 
 // unseen stands for code that could not be looked at when the bundle was started: whatever it
@@ -19,22 +18,21 @@ type entry struct{ runtime, path string }
 
 // pin keeps all code of a swarm as it is now, before any model works: what changes from now on
 // is not run, also when it has not run yet.
-func (k *BundleCode) pin(a *App, b *bundle.Bundle, swarm *bundle.Resource) error {
+func (k *Code) pin(ext *Extension, b *bundle.Bundle, swarm *bundle.Resource) error {
 	all := k.entries(b, swarm)
 	if len(all) == 0 {
 		return nil
 	}
-	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
+	box, root, _, err := ext.cfg.Box()
 	if err != nil {
-		return workspace.Problem(a.opts.Workdir, err)
+		return err
 	}
-	box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 	host := exthost.New(exthost.Config{
-		Box: box, Root: k.dir, Dir: ws.Root(), Grant: sandbox.Grant{Reads: []string{k.dir}}, Approve: k.approves, Logger: a.opts.Logger,
+		Box: box, Root: k.dir, Dir: root, Grant: sandbox.Grant{Reads: []string{k.dir}}, Approve: k.approves, Logger: ext.cfg.Logger,
 	})
 	for e := range all {
 		if err := host.Look(context.Background(), exthost.Runtime(e.runtime), e.path); err != nil {
-			a.opts.Logger.Warn("code of a bundle cannot be looked at", "entry", e.path, "error", err)
+			ext.cfg.Logger.Warn("code of a bundle cannot be looked at", "entry", e.path, "error", err)
 			k.miss(e.path)
 		}
 	}
@@ -44,7 +42,7 @@ func (k *BundleCode) pin(a *App, b *bundle.Bundle, swarm *bundle.Resource) error
 
 // entries are those of the tools and extensions of the agents of a swarm, and of the connectors
 // that lead to it.
-func (k *BundleCode) entries(b *bundle.Bundle, swarm *bundle.Resource) map[entry]bool {
+func (k *Code) entries(b *bundle.Bundle, swarm *bundle.Resource) map[entry]bool {
 	all := map[entry]bool{}
 	add := func(r *bundle.Resource, runtime, path string) {
 		if runtime == bundle.RuntimeNode || runtime == bundle.RuntimeProcess {
@@ -71,7 +69,7 @@ func (k *BundleCode) entries(b *bundle.Bundle, swarm *bundle.Resource) map[entry
 }
 
 // miss has code not run that could not be looked at, but for what its package says of it.
-func (k *BundleCode) miss(entry string) {
+func (k *Code) miss(entry string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.ran[entry]; !ok && k.locked(entry) {

@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
 	"dure/internal/kernel/plug"
 	"dure/internal/tools/catalog"
 )
@@ -25,13 +25,13 @@ var pointsHere = []exthost.Point{
 
 // extend starts the extensions of an agent, and puts their tools into the catalog. One that
 // does not start has the session not open: what it guards would go unguarded.
-func (r *codeRun) extend(e *bundle.Effective) error {
-	all := r.app.opts.Flags.Code.left(e)
+func (r *Session) extend(e *bundle.Effective) error {
+	all := r.ext.cfg.Code.left(e)
 	if len(all) == 0 {
 		return nil
 	}
 	ctx := context.Background() // it is bounded by the host
-	r.set = exthost.NewSet(r.app.opts.Logger, nil)
+	r.set = exthost.NewSet(r.ext.cfg.Logger, nil)
 	r.set.Only(pointsHere...)
 	r.set.Notes(r.note)
 	r.knows(e)
@@ -42,7 +42,7 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 			State: r.build.Kept[x.Name],
 		}
 		if spec.Runtime == bundle.RuntimeBuiltin {
-			one = r.app.inGo(one, spec.Entry)
+			one = r.ext.inGo(one, spec.Entry)
 		}
 		if err := r.set.Add(ctx, one); err != nil {
 			return err
@@ -51,12 +51,12 @@ func (r *codeRun) extend(e *bundle.Effective) error {
 	return r.bring(ctx)
 }
 
-// points have extensions take part in the turns of a session, whose tools catalog returns.
-func (r *codeRun) points(catalog func() plug.Catalog) plug.Points {
+// Points have extensions take part in the turns of a session, whose tools catalog returns.
+func (r *Session) Points(catalog func() plug.Catalog) plug.Points {
 	if r == nil {
 		return plug.Points{}
 	}
-	p := plug.Points{Close: r.close}
+	p := plug.Points{Close: r.Close}
 	if r.set == nil {
 		return p
 	}
@@ -77,13 +77,13 @@ func (r *codeRun) points(catalog func() plug.Catalog) plug.Points {
 	return p
 }
 
-// inner is what of a bundle comes behind everything else: what its extensions have said, and
+// Inner is what of a bundle comes behind everything else: what its extensions have said, and
 // the tools that its agent has to call.
-func (r *codeRun) inner(b plug.Session) plug.Points {
+func (r *Session) Inner() plug.Points {
 	if r == nil {
 		return plug.Points{}
 	}
-	p := r.requires(b)
+	p := r.requires()
 	if r.set != nil {
 		p.Extra = func(context.Context, plug.Moment) []agent.ContextAdded {
 			r.at.Lock()
@@ -95,7 +95,7 @@ func (r *codeRun) inner(b plug.Session) plug.Points {
 }
 
 // bring puts the tools that extensions have by now into the catalog.
-func (r *codeRun) bring(ctx context.Context) error {
+func (r *Session) bring(ctx context.Context) error {
 	tools, err := r.set.Tools(ctx)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *codeRun) bring(ctx context.Context) error {
 
 // choose has extensions say which tools a step has, and with what words. What they leave
 // out cannot be called in it.
-func (r *codeRun) choose(ctx context.Context, c plug.Catalog) (plug.Catalog, error) {
+func (r *Session) choose(ctx context.Context, c plug.Catalog) (plug.Catalog, error) {
 	m, all := r.moment(), r.items(c.Specs)
 	if m.ToolCatalog = r.wants(); m.ToolCatalog == nil {
 		m.ToolCatalog = all
@@ -174,7 +174,7 @@ func (r *codeRun) choose(ctx context.Context, c plug.Catalog) (plug.Catalog, err
 }
 
 // items is a catalog as extensions see it.
-func (r *codeRun) items(specs []agent.Spec) []exthost.CatalogItem {
+func (r *Session) items(specs []agent.Spec) []exthost.CatalogItem {
 	list := make([]exthost.CatalogItem, len(specs))
 	for i, s := range specs {
 		list[i] = exthost.CatalogItem{Name: s.Name, Description: s.Description, Parameters: s.Input}
@@ -186,14 +186,14 @@ func (r *codeRun) items(specs []agent.Spec) []exthost.CatalogItem {
 }
 
 // called is a moment of a call.
-func (r *codeRun) called(c agent.Call) exthost.Moment {
+func (r *Session) called(c agent.Call) exthost.Moment {
 	m := r.moment()
 	m.ToolCall, m.ToolCatalog = &exthost.ToolCall{ID: c.ID, Name: c.Tool, Arguments: c.Input}, r.offered()
 	return m
 }
 
 // calling has extensions see a call before it is decided about.
-func (r *codeRun) calling(ctx context.Context, c agent.Call) (json.RawMessage, error) {
+func (r *Session) calling(ctx context.Context, c agent.Call) (json.RawMessage, error) {
 	m := r.called(c)
 	to, err := r.set.Mutate(ctx, exthost.CallPre, m)
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *codeRun) calling(ctx context.Context, c agent.Call) (json.RawMessage, e
 var errCut = errors.New("it did not come to its end")
 
 // wrap has extensions around a call that was decided about. It runs as that, once at most.
-func (r *codeRun) wrap(_ agent.Tool, next plug.Run) plug.Run {
+func (r *Session) wrap(_ agent.Tool, next plug.Run) plug.Run {
 	return func(ctx context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
 		var ran bool
 		var got agent.Result
@@ -244,7 +244,7 @@ func (r *codeRun) wrap(_ agent.Tool, next plug.Run) plug.Run {
 }
 
 // after has extensions see a result that may be passed on.
-func (r *codeRun) after(ctx context.Context, on agent.Proposal, res agent.Result) agent.Result {
+func (r *Session) after(ctx context.Context, on agent.Proposal, res agent.Result) agent.Result {
 	m, told := r.called(on.Call), r.told(res)
 	m.ToolResult = &told
 	to, err := r.set.Mutate(context.WithoutCancel(ctx), exthost.CallPost, m)
@@ -260,21 +260,21 @@ func (r *codeRun) after(ctx context.Context, on agent.Proposal, res agent.Result
 }
 
 // told is a result as extensions see it: without secrets, and without what was not read yet.
-func (r *codeRun) told(res agent.Result) exthost.ToolResult {
+func (r *Session) told(res agent.Result) exthost.ToolResult {
 	t := exthost.ToolResult{Status: string(res.Status), Handle: res.Handle, Output: res.Output}
 	if t.Status == "" {
 		t.Status = string(agent.StatusOK)
 	}
 	if len(t.Output) == 0 && res.Text != "" {
-		t.Output, _ = json.Marshal(r.app.patterns.Redact(res.Text)) // a text
-	} else if clean := r.app.patterns.Redact(string(t.Output)); clean != string(t.Output) {
+		t.Output, _ = json.Marshal(r.ext.cfg.Redact(res.Text)) // a text
+	} else if clean := r.ext.cfg.Redact(string(t.Output)); clean != string(t.Output) {
 		if t.Output = json.RawMessage(clean); !json.Valid(t.Output) {
 			t.Output, _ = json.Marshal(clean)
 		}
 	}
 	if e := res.Error; e != nil {
 		data, _ := json.Marshal(map[string]string{
-			"message": r.app.patterns.Redact(e.Message), "name": e.Name, "code": string(e.Code), "suggestion": r.app.patterns.Redact(e.Suggestion), "helpUrl": e.HelpURL,
+			"message": r.ext.cfg.Redact(e.Message), "name": e.Name, "code": string(e.Code), "suggestion": r.ext.cfg.Redact(e.Suggestion), "helpUrl": e.HelpURL,
 		})
 		_ = json.Unmarshal(data, &t.Error) // texts
 	}

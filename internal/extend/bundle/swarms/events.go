@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type heard struct {
 
 // listen has extensions told of the log of the session, from where it was opened, once one
 // of them wants to hear of it. A goroutine reads it until hush is called.
-func (r *codeRun) listen() {
+func (r *Session) listen() {
 	r.at.Lock()
 	defer r.at.Unlock()
 	if r.deaf != nil || !r.set.Hears(agent.Kinds()...) {
@@ -44,7 +44,7 @@ func (r *codeRun) listen() {
 }
 
 // hush ends the telling.
-func (r *codeRun) hush() {
+func (r *Session) hush() {
 	r.at.Lock()
 	deaf := r.deaf
 	r.at.Unlock()
@@ -53,10 +53,10 @@ func (r *codeRun) hush() {
 	}
 }
 
-func (r *codeRun) tell(e agent.Event) {
+func (r *Session) tell(e agent.Event) {
 	h := heard{Seq: e.Seq, Time: e.Time, Kind: e.Kind()}
 	if data, err := agent.EncodeBody(e.Body); err == nil && len(data) <= maxHeard {
-		if clean := r.app.patterns.Redact(string(data)); json.Valid([]byte(clean)) {
+		if clean := r.ext.cfg.Redact(string(data)); json.Valid([]byte(clean)) {
 			h.Data = json.RawMessage(clean)
 		}
 	}

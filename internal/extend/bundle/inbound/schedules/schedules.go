@@ -13,7 +13,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/base/cron/tab"
-	"dure/internal/extend/inbound"
+	"dure/internal/extend/bundle/inbound"
 	"dure/internal/kernel/plug"
 )
 

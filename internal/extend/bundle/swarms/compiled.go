@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"maps"
@@ -7,15 +7,15 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
 )
 
 // shippedExtensions are those that dure itself has compiled in.
 var shippedExtensions = []exthost.Compiled{exthost.Logging}
 
 // compiled returns the extension of a name that is compiled in.
-func (a *App) compiled(name string) (exthost.Compiled, bool) {
-	for _, x := range slices.Concat(a.opts.Extensions, shippedExtensions) {
+func (ext *Extension) compiled(name string) (exthost.Compiled, bool) {
+	for _, x := range slices.Concat(ext.cfg.Compiled, shippedExtensions) {
 		if x.Name == name {
 			return x, true
 		}
@@ -23,14 +23,9 @@ func (a *App) compiled(name string) (exthost.Compiled, bool) {
 	return exthost.Compiled{}, false
 }
 
-func (a *App) compiledVersion(name string) (string, bool) {
-	x, ok := a.compiled(name)
-	return x.Version, ok
-}
-
 // inGo is an extension that is compiled in: the one of its entry, which loading has found.
-func (a *App) inGo(x exthost.Extension, entry string) exthost.Extension {
-	c, _ := a.compiled(entry)
+func (ext *Extension) inGo(x exthost.Extension, entry string) exthost.Extension {
+	c, _ := ext.compiled(entry)
 	about := map[string]string{"version": c.Version}
 	maps.Copy(about, x.Metadata)
 	return exthost.Extension{Name: x.Name, Register: c.Register, Config: x.Config, Metadata: about, State: x.State}
@@ -38,7 +33,7 @@ func (a *App) inGo(x exthost.Extension, entry string) exthost.Extension {
 
 // Without has extensions of a bundle not started, by somebody's word: what they guard goes
 // unguarded.
-func (r *BundleRun) Without(names []string) error {
+func (r *Run) Without(names []string) error {
 	known := map[string]bool{}
 	for _, e := range r.Code.agents {
 		for _, x := range e.Extensions {
@@ -59,6 +54,6 @@ func (r *BundleRun) Without(names []string) error {
 }
 
 // left are the extensions of an agent that are started.
-func (k *BundleCode) left(e *bundle.Effective) []*bundle.Resource {
+func (k *Code) left(e *bundle.Effective) []*bundle.Resource {
 	return slices.DeleteFunc(slices.Clone(e.Extensions), func(x *bundle.Resource) bool { return k.off[x.Name] })
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/extend/exthost/bundler"
+	"dure/internal/extend/bundle/exthost/bundler"
 	"dure/internal/safety/sandbox"
 )
 

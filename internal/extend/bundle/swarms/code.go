@@ -1,12 +1,11 @@
-package app
+package swarms
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -14,18 +13,20 @@ import (
 	"sync"
 
 	"dure/agent"
-	"dure/internal/base/hosts"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
+	"dure/internal/extend/bundle/toolkit"
 	"dure/internal/extend/oauth"
+	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )
 
-// BundleCode is the code of a swarm of a bundle: what its agents have of tools that are no
+// Code is the code of a swarm of a bundle: what its agents have of tools that are no
 // part of the program. It is not changed once it is made, but for what it remembers of the
 // code that has run.
-type BundleCode struct {
+type Code struct {
 	dir    string
 	file   string                       // the one file of it that counts; "" = all
 	agents map[string]*bundle.Effective // by the names of their types
@@ -43,23 +44,21 @@ type BundleCode struct {
 // fromBundle is who brings the tools of a bundle to a catalog.
 const fromBundle = "bundle"
 
-// maxPosted is the most bytes of an answer that a tool behind an address gives.
-const maxPosted = 8 << 20
-
 // runs says why code of a bundle cannot be run; nil = it can.
 func runs(r *bundle.Resource, runtime string, known ...string) error {
-	for _, k := range known {
-		if runtime == k {
-			return nil
-		}
+	if slices.Contains(known, runtime) {
+		return nil
 	}
-	return unrunnable(r.ID(), runtime)
+	return &agent.Problem{
+		Code: agent.ProblemBundle, Message: fmt.Sprintf("%s has code of its own (%s), which dure bundle run does not start", r.ID(), runtime),
+		Fix: "use another runtime, such as node, process or builtin",
+	}
 }
 
 // approves keeps code as it was when the bundle was started: what has changed since is not
 // what somebody has looked at, and may be the work of a model. Who works on a bundle says
 // that they want that run too.
-func (k *BundleCode) approves(entry, hash string) error {
+func (k *Code) approves(entry, hash string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, ran := k.ran[entry]
@@ -79,7 +78,7 @@ func (k *BundleCode) approves(entry, hash string) error {
 
 // locked reports whether the package that code is from is as it was locked; that of the bundle
 // itself is from none.
-func (k *BundleCode) locked(entry string) bool {
+func (k *Code) locked(entry string) bool {
 	i := slices.IndexFunc(k.locks, func(l bundle.Lock) bool { return strings.HasPrefix(entry, l.Dir+"/") })
 	if i < 0 {
 		return true
@@ -103,16 +102,16 @@ func entryOf(r *bundle.Resource, runtime, entry string) string {
 }
 
 // of returns what the agent of a type has; nil = the type is none of the bundle's.
-func (k *BundleCode) of(kind string) *bundle.Effective {
+func (k *Code) of(kind string) *bundle.Effective {
 	if k == nil {
 		return nil
 	}
 	return k.agents[kind]
 }
 
-// has reports of the tools in a catalog which an agent has by its bundle: those are its own,
+// Has reports of the tools in a catalog which an agent has by its bundle: those are its own,
 // whatever the agent that it works for has. nil = none is.
-func (k *BundleCode) has(cat *catalog.Catalog, kind string) func(agent.Spec) bool {
+func (k *Code) Has(cat *catalog.Catalog, kind string) func(agent.Spec) bool {
 	if k.of(kind) == nil {
 		return nil
 	}
@@ -122,17 +121,12 @@ func (k *BundleCode) has(cat *catalog.Catalog, kind string) func(agent.Spec) boo
 	}
 }
 
-// either is what one of two lists of tools has; nil is all of the first, and none of the second.
-func either(a, b func(agent.Spec) bool) func(agent.Spec) bool {
-	if a == nil || b == nil {
-		return a
-	}
-	return func(s agent.Spec) bool { return a(s) || b(s) }
-}
+// Dir is the folder of the bundle.
+func (k *Code) Dir() string { return k.dir }
 
-// codeRun is the code that runs for a session.
-type codeRun struct {
-	app       *App
+// A Session is the code that runs for a session.
+type Session struct {
+	ext       *Extension
 	effective *bundle.Effective
 	host      *exthost.Host
 	set       *exthost.Set // of extensions; nil = there are none
@@ -146,42 +140,61 @@ type codeRun struct {
 	shown []agent.Spec // the tools that extensions have made of a catalog; guarded by mu
 }
 
-// runCode puts the tools of the bundle that the agent of a session has into its catalog.
+// A Place is a session that code runs for, and where it works.
+type Place struct {
+	plug.Session
+	Catalog   *catalog.Catalog
+	Workspace *workspace.Workspace
+	Box       *sandbox.Box
+	Find      func(program string) string // of programs that are started without asking
+	Skills    func() []toolkit.Skill      // nil = there are none
+}
+
+// Begin puts the tools of the bundle that a session's agent, of a type, has into its catalog.
 // nil = it has none.
-func (a *App) runCode(c toolConfig, kind string) (*codeRun, error) {
-	k := a.opts.Flags.Code
+func (ext *Extension) Begin(p Place, kind string) (*Session, error) {
+	k := ext.cfg.Code
 	e := k.of(kind)
 	if e == nil {
 		return nil, nil
 	}
-	run := &codeRun{effective: e, app: a, agent: kind, instance: c.ID, cat: c.cat, standing: standing{build: c.Session}}
+	run := &Session{effective: e, ext: ext, agent: kind, instance: p.ID, cat: p.Catalog, standing: standing{build: p.Session}}
 	run.host = exthost.New(exthost.Config{
-		Box: c.box, Root: k.dir, Dir: c.ws.Root(), Env: a.commandEnv(), Grant: sandbox.Grant{Reads: []string{k.dir}},
-		Node: func() (string, error) {
-			if node := c.find("node"); node != "" {
-				return node, nil
-			}
-			return "", errors.New("there is no node outside of the folder")
+		Box: p.Box, Root: k.dir, Dir: p.Workspace.Root(), Env: ext.cfg.Env(), Grant: sandbox.Grant{Reads: []string{k.dir}}, Node: node(p.Find),
+		Approve: k.approves, Post: ext.cfg.Post, Settle: p.Reach.Settle, Clean: ext.cfg.Redact, Logger: ext.cfg.Logger,
+		Invoke: func(ctx context.Context, server, tool string, input json.RawMessage) (agent.Result, error) {
+			return ext.cfg.Invoke(ctx, p, server, tool, input)
 		},
-		Approve: k.approves, Post: a.post, Settle: c.Reach.Settle, Clean: a.patterns.Redact, Logger: a.opts.Logger,
-		Invoke: run.invoke, Asks: run.asks,
+		Asks: func(ctx context.Context, server, tool string) (bool, error) {
+			return ext.cfg.Asks(ctx, p, server, tool)
+		},
 	})
-	k.follows(c.ID, c.Parent)
-	err := run.tools(c, k, e)
+	k.follows(p.ID, p.Parent)
+	err := run.tools(p, k, e)
 	if err == nil {
 		err = run.extend(e)
 	}
 	if err != nil {
-		run.close()
-		return nil, bundleProblem(kind, err)
+		run.Close()
+		return nil, problem(kind, err)
 	}
 	return run, nil
 }
 
+// node returns what finds Node.js.
+func node(find func(program string) string) func() (string, error) {
+	return func() (string, error) {
+		if node := find("node"); node != "" {
+			return node, nil
+		}
+		return "", errors.New("there is no node outside of the folder")
+	}
+}
+
 // tools registers the tools of an agent.
-func (r *codeRun) tools(c toolConfig, k *BundleCode, e *bundle.Effective) error {
+func (r *Session) tools(p Place, k *Code, e *bundle.Effective) error {
 	var all []agent.Tool
-	kits := r.app.kits(c, k, e)
+	kits := r.ext.kits(p, k, e)
 	for _, t := range e.Tools {
 		spec := t.Spec.(*bundle.Tool)
 		if spec.Kit {
@@ -195,8 +208,8 @@ func (r *codeRun) tools(c toolConfig, k *BundleCode, e *bundle.Effective) error 
 		if spec.Runtime == bundle.RuntimeBuiltin {
 			continue
 		}
-		settle := c.Reach.Settle
-		if c.Child != nil {
+		settle := p.Reach.Settle
+		if p.Child != nil {
 			settle = nil
 		}
 		sign, err := r.signs(k, t, settle)
@@ -215,7 +228,7 @@ func (r *codeRun) tools(c toolConfig, k *BundleCode, e *bundle.Effective) error 
 		}
 		all = append(all, tools...)
 	}
-	return brought(c.cat, catalog.Configured, all)
+	return brought(p.Catalog, catalog.Configured, all)
 }
 
 // brought puts tools into a catalog, all of them, under their own names: what an agent of a
@@ -233,7 +246,8 @@ func brought(cat *catalog.Catalog, source catalog.Source, tools []agent.Tool) er
 	return errors.Join(errs...)
 }
 
-func (r *codeRun) close() {
+// Close ends the code.
+func (r *Session) Close() {
 	if r == nil {
 		return
 	}
@@ -242,32 +256,4 @@ func (r *codeRun) close() {
 		r.set.Close()
 	}
 	r.host.Close()
-}
-
-// post asks a tool behind an address, as far as the network mode lets it. It is not sent
-// anywhere else.
-func (a *App) post(ctx context.Context, q exthost.Request) (exthost.Response, error) {
-	var none exthost.Response
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, strings.NewReader(string(q.Body)))
-	if err != nil {
-		return none, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", q.Key)
-	if q.Authorization != "" {
-		req.Header.Set("Authorization", q.Authorization)
-	}
-	by := a.transport.Clone()
-	by.DialContext, by.DisableKeepAlives = hosts.Dialer(true), true
-	client := &http.Client{
-		Transport:     signInWay{a, by},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return none, err
-	}
-	defer func() { _ = resp.Body.Close() }() // only read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPosted+1))
-	return exthost.Response{Status: resp.StatusCode, Body: body}, err
 }

@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -29,13 +29,13 @@ type required struct {
 }
 
 // requires has an agent of a bundle call what it has to call.
-func (r *codeRun) requires(b plug.Session) plug.Points {
+func (r *Session) requires() plug.Points {
 	if len(r.effective.Agent.Spec.(*bundle.Agent).RequiredTools) == 0 {
 		return plug.Points{}
 	}
 	q := &required{names: r.effective.Agent.Spec.(*bundle.Agent).RequiredTools, note: func(text string) {
-		if err := b.Record(agent.Note{Level: "warn", Text: text}); err != nil {
-			r.app.opts.Logger.Warn("noting a turn without a tool that has to be called", "session", b.ID, "error", err)
+		if err := r.build.Record(agent.Note{Level: "warn", Text: text}); err != nil {
+			r.ext.cfg.Logger.Warn("noting a turn without a tool that has to be called", "session", r.instance, "error", err)
 		}
 	}}
 	for _, t := range r.effective.Tools {

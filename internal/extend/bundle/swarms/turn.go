@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -10,8 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
-	"dure/internal/extend/hooks"
+	"dure/internal/extend/bundle/exthost"
 	"dure/internal/kernel/plug"
 )
 
@@ -41,7 +40,7 @@ type standing struct {
 }
 
 // knows takes what an agent is made of.
-func (r *codeRun) knows(e *bundle.Effective) {
+func (r *Session) knows(e *bundle.Effective) {
 	about := struct {
 		Agent      string   `json:"agentName"`
 		Model      string   `json:"model,omitempty"`
@@ -54,7 +53,7 @@ func (r *codeRun) knows(e *bundle.Effective) {
 	for _, t := range e.Tools {
 		about.Tools = append(about.Tools, t.Name)
 	}
-	for _, x := range r.app.opts.Flags.Code.left(e) {
+	for _, x := range r.ext.cfg.Code.left(e) {
 		about.Extensions = append(about.Extensions, x.Name)
 	}
 	r.about, _ = json.Marshal(about) // names
@@ -65,14 +64,14 @@ func (r *codeRun) knows(e *bundle.Effective) {
 }
 
 // note tells people what is wrong with extensions.
-func (r *codeRun) note(text string) {
-	if err := r.build.Record(agent.Note{Level: "warn", Code: "extensions", Text: r.app.patterns.Redact(text)}); err != nil {
-		r.app.opts.Logger.Warn("a note of extensions", "note", text, "error", err)
+func (r *Session) note(text string) {
+	if err := r.build.Record(agent.Note{Level: "warn", Code: "extensions", Text: r.ext.cfg.Redact(text)}); err != nil {
+		r.ext.cfg.Logger.Warn("a note of extensions", "note", text, "error", err)
 	}
 }
 
 // moment is where the turn is.
-func (r *codeRun) moment() exthost.Moment {
+func (r *Session) moment() exthost.Moment {
 	r.at.Lock()
 	defer r.at.Unlock()
 	return exthost.Moment{
@@ -83,14 +82,14 @@ func (r *codeRun) moment() exthost.Moment {
 }
 
 // talking is a moment with the conversation.
-func (r *codeRun) talking() exthost.Moment {
+func (r *Session) talking() exthost.Moment {
 	m := r.moment()
 	m.Turn.Messages = r.messages()
 	return m
 }
 
 // aroundTurn has extensions around a turn.
-func (r *codeRun) aroundTurn(ctx context.Context, run func(context.Context) error) error {
+func (r *Session) aroundTurn(ctx context.Context, run func(context.Context) error) error {
 	m := r.talking()
 	m.Step = nil
 	to, err := r.set.Mutate(ctx, exthost.TurnPre, m)
@@ -115,7 +114,7 @@ func (r *codeRun) aroundTurn(ctx context.Context, run func(context.Context) erro
 }
 
 // aroundStep has extensions around a step. Tools that they have by now belong to it.
-func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.Context) (plug.Stepped, error)) error {
+func (r *Session) aroundStep(ctx context.Context, number int, run func(context.Context) (plug.Stepped, error)) error {
 	r.at.Lock()
 	r.step, r.wanted = number, nil
 	r.at.Unlock()
@@ -153,15 +152,15 @@ func (r *codeRun) aroundStep(ctx context.Context, number int, run func(context.C
 }
 
 // outcome is what those around a turn or a step are told of it.
-func (r *codeRun) outcome(about map[string]any, failed error) (json.RawMessage, error) {
+func (r *Session) outcome(about map[string]any, failed error) (json.RawMessage, error) {
 	if failed != nil {
-		return nil, errors.New(r.app.patterns.Redact(failed.Error()))
+		return nil, errors.New(r.ext.cfg.Redact(failed.Error()))
 	}
 	return json.Marshal(about)
 }
 
 // afterwards shows extensions what has happened. Nothing of it can be changed any more.
-func (r *codeRun) afterwards(ctx context.Context, p exthost.Point, answer *exthost.LLMResult, failed error) {
+func (r *Session) afterwards(ctx context.Context, p exthost.Point, answer *exthost.LLMResult, failed error) {
 	m := r.talking()
 	if p == exthost.TurnPost {
 		m.Step = nil
@@ -169,7 +168,7 @@ func (r *codeRun) afterwards(ctx context.Context, p exthost.Point, answer *extho
 		m.Step.Calls = answer.Message.Calls
 	}
 	if failed != nil {
-		m.Error = r.app.patterns.Redact(failed.Error())
+		m.Error = r.ext.cfg.Redact(failed.Error())
 	}
 	if _, err := r.set.Mutate(context.WithoutCancel(ctx), p, m); err != nil {
 		r.note(err.Error())
@@ -178,26 +177,26 @@ func (r *codeRun) afterwards(ctx context.Context, p exthost.Point, answer *extho
 
 // adds has what extensions have added to a conversation before the model at its next
 // request. The log has it then, by the step that it belongs to.
-func (r *codeRun) adds(step string, was, is exthost.Moment) {
+func (r *Session) adds(step string, was, is exthost.Moment) {
 	r.at.Lock()
 	defer r.at.Unlock()
 	for i, m := range is.Turn.Messages[len(was.Turn.Messages):] {
 		r.said = append(r.said, agent.ContextAdded{
 			Source: fromExtensions, Key: fmt.Sprint(was.Turn.ID, " ", step, " ", i), Title: m.Source,
-			Text: hooks.ReminderOf("the extension "+m.Source+":", r.app.patterns.Redact(m.Content)),
+			Text: r.ext.cfg.Reminder("the extension "+m.Source+":", r.ext.cfg.Redact(m.Content)),
 		})
 	}
 }
 
 // wants is the catalog as those around the step have it; nil = as it is.
-func (r *codeRun) wants() []exthost.CatalogItem {
+func (r *Session) wants() []exthost.CatalogItem {
 	r.at.Lock()
 	defer r.at.Unlock()
 	return slices.Clone(r.wanted)
 }
 
 // offer takes which tools a step has.
-func (r *codeRun) offer(items []exthost.CatalogItem) {
+func (r *Session) offer(items []exthost.CatalogItem) {
 	listed := make([]exthost.CatalogItem, len(items))
 	for i, t := range items {
 		listed[i] = exthost.CatalogItem{Name: t.Name, Description: t.Description, Source: t.Source}
@@ -208,16 +207,16 @@ func (r *codeRun) offer(items []exthost.CatalogItem) {
 }
 
 // offered are the tools of the step that runs, without their parameters.
-func (r *codeRun) offered() []exthost.CatalogItem {
+func (r *Session) offered() []exthost.CatalogItem {
 	r.at.Lock()
 	defer r.at.Unlock()
 	return r.listed
 }
 
 // keep puts into the log what extensions have kept since it was there last.
-func (r *codeRun) keep() {
+func (r *Session) keep() {
 	for name, state := range r.set.States() {
-		clean := r.app.patterns.Redact(string(state))
+		clean := r.ext.cfg.Redact(string(state))
 		r.at.Lock()
 		same := r.kept[name] == clean
 		r.at.Unlock()
@@ -229,7 +228,7 @@ func (r *codeRun) keep() {
 			continue
 		}
 		if err := r.build.Record(agent.ExtensionKept{Extension: name, State: json.RawMessage(clean)}); err != nil {
-			r.app.opts.Logger.Warn("keeping the state of an extension", "extension", name, "error", err)
+			r.ext.cfg.Logger.Warn("keeping the state of an extension", "extension", name, "error", err)
 			return
 		}
 		r.at.Lock()
@@ -240,7 +239,7 @@ func (r *codeRun) keep() {
 
 // messages are the newest ones of the conversation, as extensions see them: texts without
 // secrets.
-func (r *codeRun) messages() []exthost.Message {
+func (r *Session) messages() []exthost.Message {
 	all := r.build.Conversation()
 	all = all[max(0, len(all)-newestShown):]
 	list := make([]exthost.Message, 0, len(all))
@@ -257,10 +256,10 @@ func (r *codeRun) messages() []exthost.Message {
 	return list
 }
 
-func (r *codeRun) message(m agent.Message) exthost.Message {
+func (r *Session) message(m agent.Message) exthost.Message {
 	one := exthost.Message{Role: string(m.Role), Content: r.shorter(m.Text()), Calls: asCalls(m.Calls())}
 	for i, c := range one.Calls {
-		if clean := r.app.patterns.Redact(string(c.Arguments)); json.Valid([]byte(clean)) {
+		if clean := r.ext.cfg.Redact(string(c.Arguments)); json.Valid([]byte(clean)) {
 			one.Calls[i].Arguments = json.RawMessage(clean)
 		} else {
 			one.Calls[i].Arguments = json.RawMessage("{}")
@@ -270,8 +269,8 @@ func (r *codeRun) message(m agent.Message) exthost.Message {
 }
 
 // shorter is the beginning of a text, without secrets.
-func (r *codeRun) shorter(text string) string {
-	text = r.app.patterns.Redact(text)
+func (r *Session) shorter(text string) string {
+	text = r.ext.cfg.Redact(text)
 	if len(text) > longestShown {
 		text = text[:longestShown] + "…"
 	}
@@ -279,7 +278,7 @@ func (r *codeRun) shorter(text string) string {
 }
 
 // answer is what a model has said.
-func (r *codeRun) answer(a agent.ModelAnswered) *exthost.LLMResult {
+func (r *Session) answer(a agent.ModelAnswered) *exthost.LLMResult {
 	if a.Message.Role == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package app
+package swarms
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle"
-	"dure/internal/extend/exthost"
+	"dure/internal/extend/bundle/exthost"
 	"dure/internal/extend/oauth"
 )
 
@@ -20,14 +20,14 @@ const thePerson = "person"
 
 // signInApp returns the app that a tool signs in with; nil = it needs none. What cannot be is
 // told before anything is started.
-func (a *App) signInApp(b *bundle.Bundle, dir string, t *bundle.Resource) (*oauth.App, error) {
+func (ext *Extension) signInApp(b *bundle.Bundle, dir string, t *bundle.Resource) (*oauth.App, error) {
 	spec := t.Spec.(*bundle.Tool)
 	ref := spec.Auth.App
 	if !ref.Given() {
 		return nil, nil
 	}
 	if err := (exthost.Resource{Runtime: exthost.Runtime(spec.Runtime), Entry: spec.Entry}).Signable(); err != nil {
-		return nil, bundleProblem(t.ID(), err)
+		return nil, problem(t.ID(), err)
 	}
 	if ref.Package == "" {
 		ref.Package = t.Package
@@ -51,7 +51,7 @@ func (a *App) signInApp(b *bundle.Bundle, dir string, t *bundle.Resource) (*oaut
 	}{{&app.ClientID, s.ClientID}, {&app.ClientSecret, s.ClientSecret}} {
 		text, err := b.Resolve(v.from, nil)
 		if err != nil {
-			return nil, bundleProblem(r.ID(), err)
+			return nil, problem(r.ID(), err)
 		}
 		v.to.Text = text
 	}
@@ -60,33 +60,33 @@ func (a *App) signInApp(b *bundle.Bundle, dir string, t *bundle.Resource) (*oaut
 		wrong = append(wrong, oauth.CheckScopes(*app, spec.Auth.Scopes, e.Scopes)...)
 	}
 	if len(wrong) > 0 {
-		return nil, bundleProblem(r.ID(), errors.Join(wrong...))
+		return nil, problem(r.ID(), errors.Join(wrong...))
 	}
 	return app, nil
 }
 
-// SignInBundle signs the person at this machine in to the apps with which tools of a bundle
+// SignIn signs the person at this machine in to the apps with which tools of a bundle
 // sign in, one after the other; name = to that one alone. It tells show about each, and waits.
-func (a *App) SignInBundle(ctx context.Context, path, name string, show func(SignInNeeded) error) error {
-	b, list, root, err := a.loadBundle(path, false)
+func (ext *Extension) SignIn(ctx context.Context, path, name string, show func(oauth.Needed) error) error {
+	b, info, root, err := ext.load(path, false)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	dir := filepath.Clean(root.Name())
 	switch {
-	case bundle.Failed(list):
-		return bundleProblem(path, errors.New("it has errors"))
-	case !a.trustsBundle(dir):
+	case !info.OK:
+		return problem(path, errors.New("it has errors"))
+	case !ext.cfg.Trusts(dir):
 		return untrusted(dir)
 	}
-	d, err := a.desk()
+	d, err := ext.cfg.Desk()
 	if err != nil {
 		return err
 	}
 	var needs []oauth.Request // of each app one, with the scopes of all its tools
 	for _, t := range b.Of(bundle.KindTool) {
-		app, err := a.signInApp(b, dir, t)
+		app, err := ext.signInApp(b, dir, t)
 		if err != nil {
 			return err
 		}
@@ -105,25 +105,25 @@ func (a *App) SignInBundle(ctx context.Context, path, name string, show func(Sig
 		needs[i].Scopes = append(needs[i].Scopes, auth.Scopes...)
 	}
 	if len(needs) == 0 {
-		return bundleProblem(path, errors.New("no tool of it signs in with such an app"))
+		return problem(path, errors.New("no tool of it signs in with such an app"))
 	}
 	for _, q := range needs {
-		if err := waitSignIn(ctx, d, q, show); err != nil {
-			return bundleProblem(q.App.Provider, err)
+		if err := d.SignIn(ctx, q, show); err != nil {
+			return problem(q.App.Provider, err)
 		}
 	}
 	return nil
 }
 
 // visited says that others than the person at this machine speak in a session.
-func (k *BundleCode) visited(session string) {
+func (k *Code) visited(session string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.subjects[session] = "conversation " + session
 }
 
 // follows has a session act for whom the one acts that it works for.
-func (k *BundleCode) follows(session, parent string) {
+func (k *Code) follows(session, parent string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if parent != "" {
@@ -132,7 +132,7 @@ func (k *BundleCode) follows(session, parent string) {
 }
 
 // subject is for whom a session acts.
-func (k *BundleCode) subject(session string) string {
+func (k *Code) subject(session string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for range len(k.parents) {
@@ -150,12 +150,12 @@ func (k *BundleCode) subject(session string) string {
 
 // signs returns what signs the calls of a tool in; nil = it needs nobody. A call waits for a
 // person where a session has one to tell: one that works for another says whom to ask.
-func (r *codeRun) signs(k *BundleCode, t *bundle.Resource, settle agent.Settle) (exthost.Sign, error) {
+func (r *Session) signs(k *Code, t *bundle.Resource, settle agent.Settle) (exthost.Sign, error) {
 	app := k.apps[t.ID()]
 	if app == nil {
 		return nil, nil
 	}
-	d, err := r.app.desk()
+	d, err := r.ext.cfg.Desk()
 	if err != nil {
 		return nil, err
 	}
@@ -182,15 +182,4 @@ func scheme(kind string) string {
 		return "Bearer"
 	}
 	return kind
-}
-
-// awaits takes calls up that wait for a sign-in since an earlier program.
-func (a *App) awaits(settle agent.Settle) func(handle string) bool {
-	return func(handle string) bool {
-		if !strings.HasPrefix(handle, oauth.HandleType) || settle == nil {
-			return false
-		}
-		d, err := a.desk()
-		return err == nil && d.Reclaim(handle, settle)
-	}
 }
