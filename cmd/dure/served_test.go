@@ -117,9 +117,8 @@ func TestServeAnswers(t *testing.T) {
 	}
 	answered := 0
 	refusals := map[string]string{
-		"commit.prepare": "tool", // the folder is in no repository
-		"commit.make":    "guarded", "files.export": "guarded", "decisions.explain": "usage", "servers.change": "guarded", "sessions.import": "guarded", "sessions.remove": "guarded",
-		"sessions.sweep": "guarded", "sessions.old": "guarded", "sessions.repair": "guarded", "schedules.change": "guarded", "schedules.run": "guarded", "tools.switch": "guarded",
+		"commit.prepare":    "tool", // the folder is in no repository
+		"decisions.explain": "usage",
 	}
 	for _, name := range query.Queries() {
 		fields := map[string]any{"session": session, "name": session, "a": session, "b": session, "text": "1+1", "to": 1, "seq": 1}
@@ -130,6 +129,12 @@ func TestServeAnswers(t *testing.T) {
 			delete(fields, "name")
 		case "web.search":
 			continue // it asks others
+		}
+		switch access := query.AccessTo(name); {
+		case access.Guarded:
+			refusals[name] = "guarded"
+		case access.Local != "":
+			refusals[name] = "local"
 		}
 		path := "/v1/queries/" + name
 		body, err := json.Marshal(d.takes(t, path, fields))

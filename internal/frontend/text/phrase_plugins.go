@@ -15,6 +15,7 @@ var pluggings = [...][2]string{
 	{"it names no source: {Why}", "받을 곳을 가리키지 않습니다: {Why}"},
 	{"it names no source", "받을 곳을 가리키지 않습니다"},
 	{"it cannot be reached: {Error}", "접속할 수 없습니다: {Error}"},
+	{"it cannot be reached", "접속할 수 없습니다"},
 	{"there is no such marketplace", "그런 마켓플레이스가 없습니다"},
 	{"servers", "서버"},
 	{"language servers", "언어 서버"},

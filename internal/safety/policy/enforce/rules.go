@@ -233,7 +233,7 @@ func (x *Extension) folderRule(_ context.Context, q query.FolderRule) (string, e
 	}
 	dir := q.Dir
 	if strings.TrimSpace(dir) == "" || strings.ContainsRune(dir, 0) {
-		return "", errors.New("a folder has to have a path")
+		return "", &agent.Problem{Code: agent.ProblemUsage, Message: "a folder has to have a path", Fix: "name the folder"}
 	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(d.place.Dir, dir)
