@@ -14,7 +14,6 @@ import (
 	"dure/internal/app"
 	"dure/internal/extend/bundle/inbound"
 	"dure/internal/extend/bundle/swarms"
-	"dure/internal/extend/oauth"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -49,7 +48,7 @@ func (p *program) bundleCommand() *cobra.Command {
 	})
 	login := p.command("login [PATH] [NAME]", text.HelpBundleLogin, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
 		name := strings.Join(args[min(len(args), 1):], "")
-		err := p.opened.Bundles().SignIn(ctx, bundlePath(args), name, func(q oauth.Needed) error { return p.showSignIn(name, q, asJSON) })
+		err := p.opened.Bundles().SignIn(ctx, bundlePath(args), name, func(q query.SignInState) error { return p.showSignIn(name, q, asJSON) })
 		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(cmp.Or(name, bundlePath(args))))
 	})
 	for _, sub := range []*cobra.Command{check, graph, lock, login} {

@@ -11,6 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -35,22 +36,12 @@ func (p *program) serversCommand() *cobra.Command {
 		}),
 		p.onServer("test", text.HelpMCPTest, p.testServer),
 		p.addServerCommand(), p.addJSONCommand(), p.removeServerCommand(), p.signInCommand(), p.signOutCommand(),
-		p.onServer("approve", text.HelpMCPApprove, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-			return p.approveServer(name, true, asJSON)
-		}),
-		p.onServer("reject", text.HelpMCPReject, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-			return p.approveServer(name, false, asJSON)
-		}),
-		p.onServer("enable", text.HelpMCPEnable, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-			info, err := p.opened.SwitchServer(name, true)
-			return p.pluginDone(err, asJSON, info, text.ServerOn, "name", text.OneLine(name), "state", p.text.Word("server."+info.State))
-		}),
-		p.onServer("disable", text.HelpMCPDisable, func(_ context.Context, _ *cli.CLI, name string, asJSON bool) error {
-			info, err := p.opened.SwitchServer(name, false)
-			return p.pluginDone(err, asJSON, info, text.ServerOff, "name", text.OneLine(name))
-		}),
-		p.command("reset-project-choices", text.HelpMCPReset, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-			n, err := p.opened.ResetServers()
+		p.onServer("approve", text.HelpMCPApprove, p.changeServer(query.ServerApprove, text.ServerApprovedLater)),
+		p.onServer("reject", text.HelpMCPReject, p.changeServer(query.ServerReject, text.ServerRejected)),
+		p.onServer("enable", text.HelpMCPEnable, p.changeServer(query.ServerEnable, text.ServerOn)),
+		p.onServer("disable", text.HelpMCPDisable, p.changeServer(query.ServerDisable, text.ServerOff)),
+		p.command("reset-project-choices", text.HelpMCPReset, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+			n, err := client.Query[int](ctx, c.Client, query.ResetServers{})
 			return p.pluginDone(err, asJSON, map[string]int{"forgotten": n}, text.ServersReset, "n", n)
 		}),
 	)
@@ -59,8 +50,8 @@ func (p *program) serversCommand() *cobra.Command {
 }
 
 // testServer connects a server and shows what it has.
-func (p *program) testServer(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
-	r, err := p.opened.TestServer(ctx, name)
+func (p *program) testServer(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+	r, err := client.Query[query.ServerTest](ctx, c.Client, query.TestServer{Server: name})
 	if err != nil {
 		return err
 	}
@@ -70,7 +61,7 @@ func (p *program) testServer(ctx context.Context, _ *cli.CLI, name string, asJSO
 	lines := []string{p.text.Say(text.ServerTested, "name", text.OneLine(r.Name), "title", text.ExactLine(r.Title), "protocol", text.OneLine(r.Protocol), "ms", r.Milliseconds)}
 	for _, part := range []struct {
 		head text.Key
-		list []app.ServerOffer
+		list []query.ServerOffer
 	}{{text.ServerTools, r.Tools}, {text.ServerPrompts, r.Prompts}, {text.ServerResources, r.Resources}} {
 		if len(part.list) == 0 {
 			continue
@@ -118,7 +109,7 @@ func (p *program) serverNames(ctx context.Context) (names []cobra.Completion) {
 
 func (p *program) serverScope(cmd *cobra.Command, f *serverFlags, usual string) {
 	cmd.Flags().StringVarP(&f.scope, "scope", "s", usual, p.text.Say(text.FlagMCPScope))
-	complete(cmd, "scope", values(app.ServerScopes()...))
+	complete(cmd, "scope", values(servers.Scopes()...))
 }
 
 // maxServerWords bounds a command line that is added.
@@ -126,14 +117,14 @@ const maxServerWords = 500
 
 func (p *program) addServerCommand() *cobra.Command {
 	var f serverFlags
-	cmd := p.command("add NAME COMMAND|URL [ARGUMENT...]", text.HelpMCPAdd, maxServerWords, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("add NAME COMMAND|URL [ARGUMENT...]", text.HelpMCPAdd, maxServerWords, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		raw, err := p.newServer(args, f)
 		if err != nil {
 			return err
 		}
-		return p.addServer(ctx, f.scope, args[0], raw, asJSON)
+		return p.addServer(ctx, c, f.scope, args[0], raw, asJSON)
 	})
-	p.serverScope(cmd, &f, app.ServerScopes()[0])
+	p.serverScope(cmd, &f, servers.Scopes()[0])
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)
 	flags.StringVarP(&f.transport, "transport", "t", "", p.text.Say(text.FlagMCPTransport))
@@ -213,7 +204,7 @@ func pairs(list []string, sign string) (map[string]string, bool) {
 
 func (p *program) addJSONCommand() *cobra.Command {
 	var f serverFlags
-	cmd := p.command("add-json NAME JSON", text.HelpMCPAddJSON, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("add-json NAME JSON", text.HelpMCPAddJSON, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.ServerBadJSON), `dure mcp add-json NAME '{"command": "..."}'`)
 		}
@@ -221,40 +212,38 @@ func (p *program) addJSONCommand() *cobra.Command {
 		if json.Unmarshal([]byte(args[1]), &object) != nil {
 			return p.usage(p.text.Say(text.ServerBadJSON), `dure mcp add-json NAME '{"command": "..."}'`)
 		}
-		return p.addServer(ctx, f.scope, args[0], json.RawMessage(args[1]), asJSON)
+		return p.addServer(ctx, c, f.scope, args[0], json.RawMessage(args[1]), asJSON)
 	})
-	p.serverScope(cmd, &f, app.ServerScopes()[0])
+	p.serverScope(cmd, &f, servers.Scopes()[0])
 	return cmd
 }
 
-func (p *program) addServer(ctx context.Context, scope, name string, raw json.RawMessage, asJSON bool) error {
-	c, err := p.opened.AddServer(ctx, scope, name, raw)
+func (p *program) addServer(ctx context.Context, c *cli.CLI, scope, name string, raw json.RawMessage, asJSON bool) error {
+	change, err := client.Query[query.ServerChange](ctx, c.Client, query.AddServer{Scope: scope, Server: name, Definition: raw})
 	said := text.ServerAdded
-	if c.Path != "" {
+	if change.Path != "" {
 		said = text.ServerAddedIn
 	}
-	return p.pluginDone(err, asJSON, c, said, "name", name, "scope", p.text.Word("scope."+scope), "path", text.OneLine(c.Path))
+	return p.pluginDone(err, asJSON, change, said, "name", name, "scope", p.text.Word("scope."+scope), "path", text.OneLine(change.Path))
 }
 
 func (p *program) removeServerCommand() *cobra.Command {
 	var f serverFlags
-	cmd := p.onServer("remove", text.HelpMCPRemove, func(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
-		c, err := p.opened.RemoveServer(ctx, f.scope, name)
-		return p.pluginDone(err, asJSON, c, text.ServerRemoved, "name", text.OneLine(name), "scope", p.text.Word("scope."+c.Scope))
+	cmd := p.onServer("remove", text.HelpMCPRemove, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		change, err := client.Query[query.ServerChange](ctx, c.Client, query.RemoveServer{Scope: f.scope, Server: name})
+		return p.pluginDone(err, asJSON, change, text.ServerRemoved, "name", text.OneLine(name), "scope", p.text.Word("scope."+change.Scope))
 	})
 	p.serverScope(cmd, &f, "")
 	return cmd
 }
 
-// approveServer says yes or no to a server of a project, and shows to what.
-func (p *program) approveServer(name string, yes, asJSON bool) error {
-	info, err := p.opened.ApproveServer(name, yes)
-	said := text.ServerRejected
-	switch {
-	case yes && info.State == "ready":
-		said = text.ServerApproved
-	case yes:
-		said = text.ServerApprovedLater
+// changeServer returns what decides on a server, and says so.
+func (p *program) changeServer(do string, said text.Key) func(context.Context, *cli.CLI, string, bool) error {
+	return func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		info, err := client.Query[query.ServerInfo](ctx, c.Client, query.ChangeServer{Server: name, Do: do})
+		if said == text.ServerApprovedLater && info.State == "ready" {
+			said = text.ServerApproved
+		}
+		return p.pluginDone(err, asJSON, info, said, "name", text.OneLine(name), "run", text.ExactLine(info.Run), "state", p.text.Word("server."+info.State))
 	}
-	return p.pluginDone(err, asJSON, info, said, "name", text.OneLine(name), "run", text.ExactLine(info.Run), "state", p.text.Word("server."+info.State))
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
+	"dure/internal/tools/builtin"
 )
 
 // readSchema reads the schema of the answer: what the flag says, or the file that it names
@@ -32,7 +32,7 @@ func (p *program) readSchema(cmd *cobra.Command) error {
 		given = data
 	}
 	schema := json.RawMessage(given)
-	if err := app.CheckForm(schema); err != nil {
+	if _, err := builtin.Form(schema); err != nil {
 		return p.noSchema(err)
 	}
 	p.flags.schema = schema
@@ -59,7 +59,7 @@ func schemaFile(path string) (string, error) {
 		return "", cause(err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, app.MaxForm+1))
+	data, err := io.ReadAll(io.LimitReader(file, builtin.MaxForm+1))
 	if err != nil {
 		return "", cause(err)
 	}

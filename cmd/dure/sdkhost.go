@@ -8,19 +8,26 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/app/config/live"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/frontend/sdk"
 )
+
+// powers are what requests of a host need of the program beside its client.
+type powers struct {
+	*app.App
+	*connections.Extension
+}
 
 // embedded is what the program sees of the host that drives it over lines.
 func (p *program) embedded(h *sdk.Host, init *sdk.Initialize) (*app.Host, error) {
 	if !p.flags.linesFrom() {
 		return nil, nil
 	}
-	out := &app.Host{
-		Call: h.Callback, Message: h.Message,
-		Elicit: func(ctx context.Context, q app.HostQuestion) (string, map[string]any, error) {
-			return h.Elicit(ctx, q.Server, q.Message, q.URL, q.ID, q.Schema)
-		},
+	out := &app.Host{Call: h.Callback}
+	out.Message = h.Message
+	out.Elicit = func(ctx context.Context, q mcp.Elicitation) (string, map[string]any, error) {
+		return h.Elicit(ctx, q.Server, q.Message, q.URL, q.ID, q.Schema)
 	}
 	if p.flags.host.stores {
 		out.Mirrored = h.Mirrored
@@ -32,9 +39,9 @@ func (p *program) embedded(h *sdk.Host, init *sdk.Initialize) (*app.Host, error)
 	if out.Hooks, err = init.HookSettings(); err != nil {
 		return nil, &agent.Problem{Code: agent.ProblemUsage, Message: "initialize: " + err.Error(), Fix: "give fewer hooks", Err: err}
 	}
-	parked := init.Parking(app.HostProtocol)
+	parked := init.Parking(mcp.EmbeddedProtocol)
 	for _, name := range init.Servers {
-		s := app.HostServer{Name: name, Timeout: init.CallTime(name)}
+		s := connections.HostServer{Name: name, Timeout: init.CallTime(name)}
 		if m := init.Manifests[name]; parked[name] == sdk.Parked {
 			s.Initialize, s.Tools = m.Initialize, m.Tools
 		}

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/extend/oauth"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -14,12 +15,15 @@ import (
 // signInCommand signs in to a server, and waits for the person.
 func (p *program) signInCommand() *cobra.Command {
 	answer := ""
-	cmd := p.onServer("login", text.HelpMCPLogin, func(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
-		var err error
-		if answer != "" {
-			err = p.opened.AnswerSignIn(ctx, name, answer)
-		} else {
-			err = p.opened.SignIn(ctx, name, func(q oauth.Needed) error { return p.showSignIn(name, q, asJSON) })
+	cmd := p.onServer("login", text.HelpMCPLogin, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		q := query.SignIn{Server: name, Answer: answer}
+		s, err := client.Query[query.SignInState](ctx, c.Client, q)
+		if err == nil && s.SignInRequired != nil {
+			if err = p.showSignIn(name, s, asJSON); err != nil {
+				return err
+			}
+			q.Await = s.AuthSession
+			_, err = client.Query[query.SignInState](ctx, c.Client, q)
 		}
 		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(name))
 	})
@@ -29,7 +33,7 @@ func (p *program) signInCommand() *cobra.Command {
 }
 
 // showSignIn tells what a person has to do, before it is waited for.
-func (p *program) showSignIn(name string, q oauth.Needed, asJSON bool) error {
+func (p *program) showSignIn(name string, q query.SignInState, asJSON bool) error {
 	if asJSON {
 		return p.encode(q)
 	}
@@ -42,8 +46,8 @@ func (p *program) showSignIn(name string, q oauth.Needed, asJSON bool) error {
 }
 
 func (p *program) signOutCommand() *cobra.Command {
-	return p.onServer("logout", text.HelpMCPLogout, func(ctx context.Context, _ *cli.CLI, name string, asJSON bool) error {
-		err := p.opened.SignOut(ctx, name)
+	return p.onServer("logout", text.HelpMCPLogout, func(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
+		_, err := client.Query[query.SignInState](ctx, c.Client, query.SignOut{Server: name})
 		return p.pluginDone(err, asJSON, map[string]string{"status": "signed_out", "name": name}, text.SignedOut, "name", text.OneLine(name))
 	})
 }

@@ -93,7 +93,7 @@ func (c *crew) revive(handle string, p agent.PendingCall) plug.Revival {
 }
 
 // extra lists the types that the description of the tool does not name.
-func (c *crew) extra(tools func(agent.Spec) bool) extra {
+func (c *crew) extra(tools func(agent.Spec) bool) func(context.Context, plug.Moment) []agent.ContextAdded {
 	if !has(tools, swarm.Tool, "agents") {
 		return nil
 	}
@@ -340,7 +340,7 @@ type role struct {
 
 // roleOf returns the role of a session: of a child, what it was opened with, and no tool
 // that its parent does not have, but for those of servers of its own.
-func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, own *connected, d *enforce.Decider) (r role) {
+func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, brings func(agent.Spec) bool, d *enforce.Decider) (r role) {
 	tools, without := as.Tools, as.Without
 	r.name, r.system = as.Name, as.Prompt
 	if c := b.Child; c != nil {
@@ -356,7 +356,6 @@ func (a *App) roleOf(cat *catalog.Catalog, b plug.Session, as swarm.Definition, 
 	var of func(agent.Spec) bool
 	if b.Child != nil {
 		if of = a.members.gives(b.Parent); of != nil {
-			brings := own.brings(cat)
 			r.has = both(r.has, func(s agent.Spec) bool { return of(s) || brings(s) })
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -45,7 +47,7 @@ func TestServersOfAgents(t *testing.T) {
 	if r := k.result("a1"); had || r.Failed() {
 		t.Errorf("nobody has said yes to the server: %v, %+v", had, r)
 	}
-	if _, err := w.plain().ApproveServer("agent:echoer:sh", true); err != nil {
+	if _, err := client.Query[query.ServerInfo](t.Context(), w.plain().Client(), query.ChangeServer{Server: "agent:echoer:sh", Do: query.ServerApprove}); err != nil {
 		t.Fatal(err)
 	}
 	had, k = run()
@@ -100,7 +102,7 @@ func TestServersOfAgentsAsk(t *testing.T) {
 			w.write("server.sh", askingServer(tt.method, tt.params))
 			w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
 			trustFolder(t, w.plain(), w.work)
-			if _, err := w.plain().ApproveServer("agent:echoer:sh", true); err != nil {
+			if _, err := client.Query[query.ServerInfo](t.Context(), w.plain().Client(), query.ChangeServer{Server: "agent:echoer:sh", Do: query.ServerApprove}); err != nil {
 				t.Fatal(err)
 			}
 			k := w.talk(app.Flags{Allow: []string{"mcp__sh__echo", "Agent"}}, agent.Open{Approver: tt.answers != nil})

@@ -26,7 +26,8 @@ import (
 	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/hooks/run"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/connections"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/plugins/active"
 	"dure/internal/extend/swarm"
 	"dure/internal/frontend/telemetry"
@@ -191,8 +192,8 @@ type App struct {
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
 	bundles   *swarms.Extension
-	members   members            // sessions that are open, by whom they work for
-	servers   connections        // of sessions that are open
+	members   members // sessions that are open, by whom they work for
+	servers   *connections.Extension
 	agents    []swarm.Definition // agents of the command line
 	house     treehouse
 	workers   workers
@@ -312,7 +313,7 @@ func (a *App) Client() client.Client { return client.New(wire{a}) }
 
 // Notes says what is odd about the settings, plugins and servers of the folder.
 func (a *App) Notes() []agent.Note {
-	return slices.Concat(a.cfg.Notes, a.plugins.Notes(), a.ServerNotes())
+	return slices.Concat(a.cfg.Notes, a.plugins.Notes(), a.servers.Notes())
 }
 
 // Shared returns the client of the front-ends of this program that use the same sessions:

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"dure/agent"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
@@ -57,13 +58,13 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		return session.Parts{}, err
 	}
 	a.reaches(b.ID, &b.Reach)
-	shared, own := a.connectBoth(serverPlace{Session: b, box: box, ws: ws, workdir: workdir, pol: deciding.Policy}, as, cat)
+	served := a.connect(b, as, connections.Place{Box: box, Workspace: ws, Catalog: cat, Policy: deciding.Policy})
 	grd := a.serve(&b, work.Profile, as.Name, deciding)
 	all := &assembly{
-		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: [2]*connected{shared, own},
+		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: served,
 		known: known, deciding: deciding, tracker: tracker, grd: grd, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
-	*who = a.roleOf(cat, b, as, own, deciding)
+	*who = a.roleOf(cat, b, as, served.Brings(), deciding)
 	all.who = *who
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
 	if err == nil {

@@ -22,7 +22,6 @@ import (
 	"dure/internal/app"
 	"dure/internal/extend/bundle/inbound"
 	"dure/internal/extend/bundle/swarms"
-	"dure/internal/extend/oauth"
 	"dure/internal/models/script"
 )
 
@@ -214,7 +213,7 @@ func TestBundleToolWaitsForASignIn(t *testing.T) {
 				var other *app.App
 				other, _ = w.swarm(dir, app.Flags{Skip: true})
 				if when == "between them" {
-					if err := other.AnswerSignIn(t.Context(), "box", o.redirected(where)); err != nil {
+					if err := answerSignIn(t.Context(), other, "box", o.redirected(where)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -310,7 +309,7 @@ func TestSignInForABundle(t *testing.T) {
 	dir := o.bundle(w, "user", "")
 	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	shown := 0
-	agreeing := func(q oauth.Needed) error {
+	agreeing := func(q query.SignInState) error {
 		shown++
 		agree(t, q.URL)
 		return nil

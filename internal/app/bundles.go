@@ -15,7 +15,7 @@ import (
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/bundle/toolkit"
 	"dure/internal/extend/hooks"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/swarm"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/sandbox"

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
 )
@@ -79,7 +81,7 @@ func TestBundleToolOfAServer(t *testing.T) {
 		t.Fatalf("%+v", err)
 	}
 	there = w.program(options(dir, w.home, w.model.URL(), app.Flags{}))
-	if _, err := there.ApproveServer("sh", true); err != nil {
+	if _, err := client.Query[query.ServerInfo](t.Context(), there.Client(), query.ChangeServer{Server: "sh", Do: query.ServerApprove}); err != nil {
 		t.Fatal(err)
 	}
 	a, run := w.swarm(dir, app.Flags{Skip: true})

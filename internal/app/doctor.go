@@ -3,11 +3,9 @@ package app
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/extend/mcp/servers"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
@@ -27,36 +25,10 @@ func (checks) Name() string { return "settings" }
 // Findings implements [plug.Doctor].
 func (c checks) Findings(context.Context) []query.Finding {
 	l := query.Findings{Group: query.Configured, List: c.cfg.Findings(c.permissions.Source(), c.opts.Version)}
-	c.findServers(&l)
 	l.Group = query.Enforced
 	c.findSandbox(&l)
 	c.findTrust(&l)
 	return l.List
-}
-
-// findServers says which servers the sessions of this folder have, if anybody names some.
-func (a *App) findServers(l *query.Findings) {
-	known, faults := a.serversIn(a.opts.Workdir)
-	var ready, waiting []string
-	for _, k := range known {
-		switch k.State {
-		case servers.Ready:
-			ready = append(ready, servers.Clip(k.Name))
-		case servers.Waiting, servers.Changed:
-			waiting = append(waiting, servers.Clip(k.Name))
-		case servers.Broken:
-			l.Add("mcp", query.Warn, "mcp.broken", "name", servers.Clip(k.Name), "error", k.Why)
-		}
-	}
-	if len(ready) > 0 {
-		l.Add("mcp", query.Good, "mcp.ok", "list", strings.Join(ready, ", "))
-	}
-	if len(waiting) > 0 {
-		l.Add("mcp", query.Warn, "mcp.waiting", "list", strings.Join(waiting, ", "))
-	}
-	for _, f := range faults {
-		l.Add("mcp", query.Warn, "settings.note", "text", f.Error())
-	}
 }
 
 // findSandbox says what confines commands here: it is tried out.

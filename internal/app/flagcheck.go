@@ -11,7 +11,6 @@ import (
 	"dure/internal/app/config/live"
 	"dure/internal/base/hosts"
 	"dure/internal/base/near"
-	"dure/internal/extend/mcp/servers"
 	"dure/internal/tools/catalog"
 )
 
@@ -42,19 +41,15 @@ func (a *App) CheckFlags() error {
 // checkServers refuses values of --mcp-config that are no servers. One server among others
 // that cannot be used is noted, as in every other place.
 func (a *App) checkServers() error {
-	var s serverSources
-	for i, given := range a.opts.Flags.Servers {
-		a.givenServers(&s, i, given)
-	}
-	i := slices.IndexFunc(s.faults, func(f servers.Fault) bool { return f.Server == "" && !f.Odd })
-	if i < 0 {
+	f := a.servers.CheckGiven()
+	if f == nil {
 		return nil
 	}
-	what := s.faults[i].Error()
+	what := f.Error()
 	if !strings.HasPrefix(what, "--mcp-config ") { // JSON on the command line is called so
 		what = "--mcp-config: " + what
 	}
-	return flagProblem(what, cmp.Or(s.faults[i].Fix, "name a file, or write the servers as JSON"))
+	return flagProblem(what, cmp.Or(f.Fix, "name a file, or write the servers as JSON"))
 }
 
 // theirTools are tools of other programs for agents that scripts of theirs name, and of

@@ -30,12 +30,3 @@ func withForm(b plug.Session, has func(agent.Spec) bool) func(agent.Spec) bool {
 	}
 	return func(s agent.Spec) bool { return s.Name == agent.FormTool || has(s) }
 }
-
-// MaxForm is how long the schema of an answer may be, in bytes.
-const MaxForm = builtin.MaxForm
-
-// CheckForm says what is wrong with a JSON Schema of an answer; nil = nothing.
-func CheckForm(schema json.RawMessage) error {
-	_, err := builtin.Form(schema)
-	return err
-}

@@ -31,8 +31,8 @@ func (a *App) newHooks() *run.Extension {
 		Fits: func(workdir string) func(string, agent.Proposal) bool {
 			return policy.Fits(workdir, a.opts.UserHome, catalog.New(catalog.Config{Dialect: dialect}).Canonical)
 		},
-		Tool:   func(session, server, tool string) (string, bool) { return a.serversOf(session).toolOf(server, tool) },
-		Server: func(session, tool string) (name, source string) { return a.serversOf(session).serverOf(tool) },
+		Tool:   func(session, server, tool string) (string, bool) { return a.servers.Of(session).ToolOf(server, tool) },
+		Server: func(session, tool string) (name, source string) { return a.servers.Of(session).ServerOf(tool) },
 		Loads:  map[string]string{instruct.FromMemory: "session_start", instruct.FromRules: "path_glob_match"},
 		Asks:   func(tool string) string { return say.Say(text.HookAsks, "tool", tool) }, Idle: func() string { return say.Say(text.HookIdle) },
 		Explain: a.propose,

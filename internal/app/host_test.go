@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/models/script"
 )
 
@@ -37,9 +38,9 @@ func (i *inside) heard() []string {
 }
 
 // host is what the program sees of it.
-func (i *inside) host(hooks string, servers ...app.HostServer) *app.Host {
-	return &app.Host{
-		Hooks: json.RawMessage(hooks), Servers: servers,
+func (i *inside) host(hooks string, servers ...connections.HostServer) *app.Host {
+	h := &app.Host{
+		Hooks: json.RawMessage(hooks),
 		Call: func(ctx context.Context, callback string, input []byte, call string) ([]byte, error) {
 			var told map[string]any
 			if err := json.Unmarshal(input, &told); err != nil {
@@ -52,8 +53,9 @@ func (i *inside) host(hooks string, servers ...app.HostServer) *app.Host {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		},
-		Message: i.message,
 	}
+	h.Servers, h.Message = servers, i.message
+	return h
 }
 
 // message answers what is put to a server: it says things again.
@@ -165,12 +167,12 @@ func TestHostServers(t *testing.T) {
 	const list = `{"tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object"}}]}`
 	for _, tt := range []struct {
 		name    string
-		servers []app.HostServer
+		servers []connections.HostServer
 		flags   []string
 		want    []string
 	}{
-		{"asked", []app.HostServer{{Name: "in"}}, nil, []string{"in initialize", "in notifications/initialized", "in tools/list", "in tools/call"}},
-		{"parked", []app.HostServer{{Name: "in", Initialize: json.RawMessage(hello), Tools: json.RawMessage(list)}}, nil, []string{"in tools/call"}},
+		{"asked", []connections.HostServer{{Name: "in"}}, nil, []string{"in initialize", "in notifications/initialized", "in tools/list", "in tools/call"}},
+		{"parked", []connections.HostServer{{Name: "in", Initialize: json.RawMessage(hello), Tools: json.RawMessage(list)}}, nil, []string{"in tools/call"}},
 		{"flag", nil, []string{`{"mcpServers":{"in":{"type":"sdk","name":"in"}}}`}, []string{"in initialize", "in notifications/initialized", "in tools/list", "in tools/call"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

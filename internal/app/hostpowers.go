@@ -3,20 +3,16 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config"
-	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
 )
@@ -51,166 +47,6 @@ func (a *App) CallTool(ctx context.Context, session, tool string, input json.Raw
 		input = json.RawMessage("{}")
 	}
 	return reach.Invoke(ctx, agent.Invocation{Origin: hostOrigin, Tool: name, Input: input})
-}
-
-// ServersNow says how it stands with the servers of a session that is open.
-func (a *App) ServersNow(session string) []query.ServerNow {
-	list := []query.ServerNow{}
-	c := a.serversOf(session)
-	if c == nil {
-		return list
-	}
-	tools := map[string][]query.ServerToolNow{}
-	for _, t := range c.set.Tools() {
-		if own, ok := t.(*mcp.Tool); ok {
-			tools[own.Server()] = append(tools[own.Server()], query.ServerToolNow{Name: own.Remote(), Description: own.Spec().Description, ReadOnly: own.Traits().ReadOnly})
-		}
-	}
-	for _, s := range c.set.Status() {
-		title, version := s.Title, ""
-		if i := strings.LastIndexByte(title, ' '); i >= 0 {
-			title, version = title[:i], title[i+1:]
-		}
-		n := query.ServerNow{
-			Name: s.Server.Name, State: string(s.State), Problem: s.Problem, Title: title, Version: version, Scope: s.Server.Scope, Type: s.Server.Type, Tools: tools[s.Server.Name],
-		}
-		if s.Server.Type != servers.SDK {
-			n.Run = a.patterns.Redact(s.Server.Shown())
-		}
-		list = append(list, n)
-	}
-	return list
-}
-
-// connectedIn returns the servers of a session that is open.
-func (a *App) connectedIn(session string) (*connected, error) {
-	if c := a.serversOf(session); c != nil {
-		return c, nil
-	}
-	return nil, errors.New("this session has no servers")
-}
-
-// ToggleServer connects a server of a session, or ends its connection, for as long as the
-// session is open.
-func (a *App) ToggleServer(session, name string, on bool) error {
-	c, err := a.connectedIn(session)
-	if err != nil {
-		return err
-	}
-	do := c.set.Disable
-	if on {
-		do = c.set.Enable
-	}
-	if err := do(name); err != nil {
-		return err
-	}
-	c.changed(name)
-	return nil
-}
-
-// ReconnectServer connects a server of a session anew, and returns how that went.
-func (a *App) ReconnectServer(ctx context.Context, session, name string) error {
-	c, err := a.connectedIn(session)
-	if err != nil {
-		return err
-	}
-	return c.set.Reconnect(ctx, name)
-}
-
-// SetServers has a session use servers, beside those that it has begun with, in the place
-// of those that were set before. What the administrator forbids is not used.
-func (a *App) SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error) {
-	out := query.ServersSet{Added: []string{}, Removed: []string{}, Errors: map[string]string{}}
-	c, err := a.connectedIn(session)
-	if err != nil {
-		return out, err
-	}
-	c.setting.Lock()
-	defer c.setting.Unlock()
-	s := &serverSources{trusted: map[string]bool{}}
-	s.add(servers.Source{Path: hostSource, Scope: servers.Given, Data: defs, Bare: true})
-	for _, f := range s.faults {
-		if f.Server == "" && !f.Odd {
-			return out, errors.New(f.What)
-		}
-		if !f.Odd {
-			out.Errors[f.Server] = f.What
-		}
-	}
-	wanted := map[string]servers.Known{}
-	for _, k := range a.resolveServers(s, servers.Choices{}, c.workdir) {
-		if k.State != servers.Ready {
-			out.Errors[k.Name] = notUsed(k)
-			continue
-		}
-		wanted[k.Name] = k
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.dynamic)) {
-		if k, still := wanted[name]; !still || k.Hash != c.dynamic[name] {
-			c.set.Remove(name)
-			delete(c.dynamic, name)
-			if !still {
-				out.Removed = append(out.Removed, name)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		k := wanted[name]
-		if _, has := c.dynamic[name]; has {
-			continue
-		}
-		if !c.set.Add(k.Expanded) {
-			out.Errors[name] = "the session has a server of this name already"
-			continue
-		}
-		if c.dynamic == nil {
-			c.dynamic = map[string]string{}
-		}
-		c.dynamic[name] = k.Hash
-		out.Added = append(out.Added, name)
-	}
-	c.settle(ctx, out)
-	return out, nil
-}
-
-func notUsed(k servers.Known) string {
-	if k.Why != "" {
-		return k.Why
-	}
-	return "it is " + string(k.State)
-}
-
-// settle waits a little for servers that were added, and notes those that fail.
-func (c *connected) settle(ctx context.Context, out query.ServersSet) {
-	ctx, cancel := context.WithTimeout(ctx, awaitServers)
-	defer cancel()
-	_ = c.set.Wait(ctx) // what comes later is there for a later request
-	c.takeAll()
-	for _, st := range c.set.Status() {
-		if slices.Contains(out.Added, st.Server.Name) && st.State == mcp.Failed {
-			out.Errors[st.Server.Name] = st.Problem
-		}
-	}
-}
-
-// ReadServer reads a resource of a server of a session, as its text and its media.
-func (a *App) ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error) {
-	c, err := a.connectedIn(session)
-	if err != nil {
-		return agent.Result{}, err
-	}
-	if why := c.barred(c.pol, server, uri); why != "" {
-		return agent.Result{}, errors.New(why)
-	}
-	return c.set.Read(ctx, server, uri)
-}
-
-// HearServer takes a message that a server inside of the embedding program sends by itself.
-func (a *App) HearServer(server string, message []byte) error {
-	if a.opts.Host == nil {
-		return errors.New("no program embeds this one")
-	}
-	return a.opts.Host.Hear(server, message)
 }
 
 // within opens a file of the folders of a session that is open, if rules let it be read.

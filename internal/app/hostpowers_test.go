@@ -16,6 +16,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/app"
 	"dure/internal/app/config/live"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/models/script"
 )
 
@@ -25,7 +26,7 @@ func TestSetServers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "One."}, script.Reply{Text: "Two."}, script.Reply{Text: "Three."}), script.Options{})
 	in := &inside{}
-	a := w.embedded(in.host("", app.HostServer{Name: "early"}), app.Flags{})
+	a := w.embedded(in.host("", connections.HostServer{Name: "early"}), app.Flags{})
 	k := w.talkTo(a, agent.Open{})
 	k.turn("One")
 	offered := func(tool string) bool {
@@ -34,7 +35,7 @@ func TestSetServers(t *testing.T) {
 	}
 	set := func(defs string) query.ServersSet {
 		t.Helper()
-		out, err := a.SetServers(t.Context(), k.Info.ID, json.RawMessage(defs))
+		out, err := a.Servers().SetServers(t.Context(), k.Info.ID, json.RawMessage(defs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestSetServers(t *testing.T) {
 	if k.turn("Two"); !offered("mcp__late__echo") || !offered("mcp__early__echo") {
 		t.Error("the tools are not offered")
 	}
-	if now := fmt.Sprint(a.ServersNow(k.Info.ID)); !strings.Contains(now, "{late connected") {
+	if now := fmt.Sprint(a.Servers().ServersNow(k.Info.ID)); !strings.Contains(now, "{late connected") {
 		t.Error(now)
 	}
 	if r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
@@ -66,7 +67,7 @@ func TestHostCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, distinct(script.Reply{Text: "Hello."}), script.Options{})
 	in := &inside{}
-	a := w.embedded(in.host("", app.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
+	a := w.embedded(in.host("", connections.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
 	k := w.talkTo(a, agent.Open{})
 	k.turn("Hello")
 	r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))

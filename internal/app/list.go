@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm"
 	"dure/internal/frontend/doctor"
@@ -62,7 +63,7 @@ func (a *App) extend() error {
 	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
 	a.hooks, a.mentions = a.newHooks(), a.newMentions()
 	a.answers = map[string]plug.Answer{}
-	a.schedules, a.plugins, a.bundles = a.newSchedules(), a.newPlugins(), a.newBundles()
+	a.schedules, a.plugins, a.bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.boxes,
@@ -80,6 +81,7 @@ func (a *App) extend() error {
 		a.prompts,
 		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()},
 		checks{App: a},
+		a.servers,
 	}, a.archives(), a.opts.More)
 	all = append(all, doctor.New(all))
 	for _, x := range all {
@@ -140,7 +142,7 @@ type assembly struct {
 	box     *sandbox.Box
 
 	set      toolSet
-	servers  [2]*connected // of all sessions, and of this one
+	servers  *connections.Session
 	known    *use.Skills
 	tracker  *workspace.Tracker
 	grd      *guard.Guard
@@ -148,8 +150,8 @@ type assembly struct {
 	typed    *typed
 	deciding *enforce.Decider
 	own      *member
-	bounds   []plug.Stage // of its type
-	search   extra        // the tools that can be looked for
+	bounds   []plug.Stage                                            // of its type
+	search   func(context.Context, plug.Moment) []agent.ContextAdded // the tools that can be looked for
 	catalog  func() plug.Catalog
 }
 
@@ -187,7 +189,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		}},
 		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, b.Workdir)}}},
 		{Name: "skills", Points: s.known.Points()},
-		{Name: "servers", Points: plug.Points{Extra: extras(s.servers[0].extra, s.servers[1].extra)}},
+		{Name: "servers", Points: s.servers.Points()},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
 		hooks,
 		{Name: "bundle", Points: s.set.code.Inner()},
@@ -211,10 +213,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 // close gives back what no capability has.
 func (s *assembly) close() {
 	a, id := s.app, s.b.ID
-	if own := s.servers[1]; own != nil {
-		own.set.Close()
-	}
-	s.servers[0].leave(id, s.b.Child != nil)
+	s.servers.Close()
 	a.reaches(id, nil)
 	if err := s.box.Close(); err != nil {
 		a.opts.Logger.Warn("closing the process box", "session", id, "error", err)

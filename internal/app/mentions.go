@@ -6,6 +6,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/commands"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/mention/read"
 	"dure/internal/safety/workspace"
@@ -36,7 +37,7 @@ func (a *App) newMentions() *read.Extension {
 // forMentions is what a session has for reading its inputs.
 func (s *assembly) forMentions() read.Place {
 	pol := s.deciding.Policy
-	of := func() *connected { return s.app.serversOf(s.b.ID) }
+	of := func() *connections.Servers { return s.app.servers.Of(s.b.ID) }
 	return read.Place{Workspace: s.ws, Tracker: s.tracker, Decide: pol.Decide, Servers: mentionable{of, pol, s.grd}}
 }
 

@@ -18,10 +18,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.listTools(q)
 	case query.SwitchTool:
 		return a.switchTool(q)
-	case query.ListServers:
-		return a.listServers(q), nil
-	case query.ChangeServer:
-		return a.changeServer(ctx, q)
 	case query.PromptPreview:
 		return a.promptReport(q)
 	case query.ListAgents:
@@ -51,8 +47,6 @@ func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err 
 		return a.listCommands(q), true, nil
 	case query.ReadCommand:
 		return a.readCommand(ctx, q), true, nil
-	case query.CompletePrompt:
-		return a.serversOf(q.Session).completePrompt(ctx, q.Text), true, nil
 	case query.PrepareCommit:
 		t, err := a.typedIn(q.Session)
 		if err != nil {

@@ -42,7 +42,7 @@ func (a *App) newTrust() *folders.Extension {
 					list = append(list, i.Key)
 				}
 			}
-			known, _ := a.serversIn(a.opts.Workdir)
+			known, _ := a.servers.Known(a.opts.Workdir)
 			if slices.ContainsFunc(known, func(k servers.Known) bool { return k.State == servers.Untrusted }) {
 				list = append(list, servers.FileName)
 			}

@@ -2,323 +2,213 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"dure/agent"
-	"dure/agent/query"
 	"dure/internal/app/config"
+	"dure/internal/base/frontmatter"
+	"dure/internal/base/jsonc"
+	"dure/internal/extend/commands"
+	"dure/internal/extend/mcp"
+	"dure/internal/extend/mcp/connections"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/extend/plugins/active"
+	"dure/internal/extend/swarm"
+	"dure/internal/frontend/text"
+	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/mention"
+	"dure/internal/models/registry/providers"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )
 
-// managedServers are the files by which an administrator names all servers that there
-// are, ours before another agent's.
-func managedServers(system string) []string {
-	switch system {
-	case "windows":
-		return []string{`C:\Program Files\dure\managed-mcp.json`, `C:\Program Files\ClaudeCode\managed-mcp.json`}
-	case "darwin":
-		return []string{"/Library/Application Support/dure/managed-mcp.json", "/Library/Application Support/ClaudeCode/managed-mcp.json"}
+// newServers returns the servers of the Model Context Protocol.
+func (a *App) newServers() *connections.Extension {
+	f, say := a.opts.Flags, text.For(a.cfg.Language)
+	c := connections.Config{
+		Settings: a.cfg.MCP.Settings, Workdir: a.opts.Workdir, Home: a.opts.UserHome, Dir: filepath.Join(a.cfg.Data, "mcp"), AddDirs: a.cfg.AddDirs,
+		Environ: a.environ(), Version: a.opts.Version, Logger: a.opts.Logger,
+		Given: f.Servers, OnlyGiven: f.OnlyServers, NoLocal: !f.reads(config.Local), NoProject: !f.reads(config.Project), Await: f.AwaitServers, NoAI: a.cfg.NoAI,
+		Sources: a.serverSources, Read: config.ReadFile, Covered: a.trust.Covers, Top: gitTop,
+		Folder: func(session string) string { return a.folderOf(session, "") },
+		Secret: a.isKey, Clean: a.patterns.Redact,
+		Say:   func(w connections.Word, args ...any) string { return say.Say(text.AskedSecret+text.Key(w), args...) },
+		Hooks: func(session string) connections.Hooks { return a.hooks.Of(session) },
+		Box: func(ws *workspace.Workspace) *sandbox.Box {
+			box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
+			return box
+		},
+		Env: a.commandEnv, Desk: func() (*oauth.Desk, error) { return a.desk() }, Reach: a.reachOf(), Web: a.transport,
+		Change: a.changeServers,
 	}
-	return []string{"/etc/dure/managed-mcp.json", "/etc/claude-code/managed-mcp.json"}
-}
-
-// serverSources is what is read of servers for a folder.
-type serverSources struct {
-	list    []servers.Definition
-	faults  []servers.Fault
-	only    bool            // no others than the administrator's
-	trusted map[string]bool // files of projects that are as they were when they were trusted
-	plugins map[string]active.Plugin
-}
-
-// add reads a source.
-func (s *serverSources) add(from servers.Source) []servers.Definition {
-	list, faults := servers.Read(from)
-	s.list, s.faults = append(s.list, list...), append(s.faults, faults...)
-	return list
-}
-
-// addFile reads a file, if it is there.
-func (s *serverSources) addFile(path, scope string, judge func(data []byte)) (there bool) {
-	data, err := config.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false
-	case err != nil:
-		s.faults = append(s.faults, servers.Fault{Path: path, What: "reading it: " + workspace.Cause(err).Error()})
-		return true
+	if f.Code != nil {
+		c.Bundle = f.Code.Dir()
 	}
-	if judge != nil {
-		judge(data)
+	if h := a.opts.Host; h != nil {
+		c.Host = &h.Host
 	}
-	s.add(servers.Source{Path: path, Scope: scope, Data: data})
-	return true
+	c.OwnFile, _ = a.scopeFile(servers.User)
+	return connections.New(c)
 }
 
-// serverStore keeps what the user has decided on servers.
-func (a *App) serverStore() servers.Store {
-	return servers.Store{Dir: filepath.Join(a.cfg.Data, "mcp")}
-}
-
-// localServers says in lists where servers of scope local stand.
-const localServers = "dure mcp add"
-
-// readServers reads all sources of a folder.
-func (a *App) readServers(workdir string, choices servers.Choices) *serverSources {
-	s := &serverSources{trusted: map[string]bool{}, plugins: map[string]active.Plugin{}}
-	for _, path := range managedServers(runtime.GOOS) {
-		if s.only = s.addFile(path, servers.Managed, nil); s.only {
-			return s
+// changeServers changes the servers in a file of settings, or of the project.
+func (a *App) changeServers(ctx context.Context, c connections.FileChange) error {
+	if c.Scope == servers.User {
+		_, err := a.changeSettings(ctx, c.Scope, "mcpServers."+c.Server, c.Edit)
+		return err
+	}
+	_, err := a.changeFile(ctx, c.Scope, c.File, func(before []byte) ([]byte, error) {
+		t, err := jsonc.Read(before, nil)
+		if err != nil {
+			return nil, err
 		}
-	}
-	for i, given := range a.opts.Flags.Servers {
-		a.givenServers(s, i, given)
-	}
-	a.opts.Host.servers(s)
-	if a.opts.Flags.OnlyServers {
-		return s
-	}
-	if a.opts.Flags.reads(config.Local) {
-		s.add(choices.Source(localServers))
-	}
-	for _, path := range projectServers(workdir) {
-		if !a.opts.Flags.reads(config.Project) {
-			break
-		}
-		s.addFile(path, servers.Project, func(data []byte) { s.trusted[path] = a.trust.Covers(path, data) })
-	}
+		return c.Edit(t)
+	}, nil)
+	return err
+}
+
+// isKey reports whether a variable is one of our own, or has the key of a provider.
+func (a *App) isKey(name string) bool {
+	return strings.HasPrefix(name, "DURE_") || slices.ContainsFunc(a.models.All(), func(p providers.Provider) bool { return slices.Contains(p.Keys, name) })
+}
+
+// serverSources are the servers that settings, plugins and types of agents name for a folder.
+func (a *App) serverSources(workdir string) (all []servers.Source, faults []servers.Fault) {
 	for _, raw := range a.cfg.MCP.Sources {
-		from := servers.Source{Path: cmp.Or(raw.File, string(raw.Layer)), Data: []byte(raw.JSON), Bare: true, Line: max(raw.Line-1, 0)}
+		from := servers.Source{Path: cmp.Or(raw.File, string(raw.Layer)), Data: []byte(raw.JSON), Bare: true, Line: max(raw.Line-1, 0), Scope: servers.User}
 		switch raw.Layer {
 		case config.Managed:
 			from.Scope = servers.Managed
 		case config.Project, config.Local: // they are there when the folder is trusted only
-			from.Scope = servers.Project
-			s.trusted[from.Path] = true
+			from.Scope, from.Trusted = servers.Project, true
 		case config.Inline, config.Flags:
 			from.Scope = servers.Given
-		default:
-			from.Scope = servers.User
 		}
-		s.add(from)
+		all = append(all, from)
 	}
-	a.pluginServers(s, workdir)
-	a.agentServers(s, workdir)
-	return s
-}
-
-// givenServers reads a value of --mcp-config: a file, or a JSON object.
-func (a *App) givenServers(s *serverSources, i int, given string) {
-	if strings.HasPrefix(strings.TrimSpace(given), "{") {
-		s.add(servers.Source{Path: fmt.Sprintf("--mcp-config %d", i+1), Scope: servers.Given, Data: []byte(given)})
-		return
-	}
-	if rest, ok := strings.CutPrefix(given, "~/"); ok { // as settings understand it
-		given = filepath.Join(a.opts.UserHome, rest)
-	}
-	if !filepath.IsAbs(given) {
-		given = filepath.Join(a.opts.Workdir, given)
-	}
-	if !s.addFile(given, servers.Given, nil) {
-		s.faults = append(s.faults, servers.Fault{Path: given, What: "there is no such file", Fix: "name a file, or write the servers as JSON"})
-	}
-}
-
-// projectServers are the files of a project, the nearest first: in the folder, and above
-// it as far as the repository goes.
-func projectServers(workdir string) (files []string) {
-	top := cmp.Or(gitTop(workdir), workdir)
-	for dir := workdir; ; dir = filepath.Dir(dir) {
-		files = append(files, filepath.Join(dir, servers.FileName))
-		if dir == top || dir == filepath.Dir(dir) {
-			return files
-		}
-	}
-}
-
-// pluginServers reads those of plugins, which are named after their plugin.
-func (a *App) pluginServers(s *serverSources, workdir string) {
 	for _, p := range a.plugins.In(workdir) {
 		if len(p.Servers) == 0 {
 			continue
 		}
 		data, err := json.Marshal(p.Servers)
 		if err != nil {
-			s.faults = append(s.faults, servers.Fault{Path: p.ID, What: err.Error()})
-			continue
+			faults = append(faults, servers.Fault{Path: p.ID, What: err.Error()})
 		}
-		list, faults := servers.Read(servers.Source{Path: p.ID, Scope: servers.Plugin, Data: data, Bare: true})
-		for i := range list {
-			list[i].Name = "plugin:" + p.Name + ":" + list[i].Name
-			list[i].Line, list[i].Column = 0, 0 // of no file
-			s.plugins[list[i].Name] = p
-		}
-		for i := range faults {
-			faults[i].Line, faults[i].Column = 0, 0
-		}
-		s.list, s.faults = append(s.list, list...), append(s.faults, faults...)
+		all = append(all, servers.Source{
+			Path: p.ID, Scope: servers.Plugin, Data: data, Bare: true, Prefix: "plugin:" + p.Name + ":", Lookup: func(name string) (string, bool) { return a.pluginVar(p, name) },
+		})
 	}
+	for _, d := range a.types(a.projectOf(workdir)).Usable() {
+		from, fault := connections.AgentSource(d.Name, d.Path, d.Path != "" && d.Place.Scope == frontmatter.Project, d.Servers)
+		if fault != nil {
+			faults = append(faults, *fault)
+		}
+		all = append(all, from)
+	}
+	return all, faults
 }
 
-// serversIn returns the servers that the sessions of a folder have, and those that they do
-// not have, with the reason.
-func (a *App) serversIn(workdir string) ([]servers.Known, []servers.Fault) {
-	choices, err := a.serverStore().Of(workdir)
-	s := a.readServers(workdir, choices)
+// pluginVar returns a variable that the servers of a plugin may name.
+func (a *App) pluginVar(p active.Plugin, name string) (string, bool) {
+	switch name {
+	case "CLAUDE_PLUGIN_ROOT":
+		return p.Root, true
+	case "CLAUDE_PLUGIN_DATA":
+		return p.Data, true
+	}
+	key, ok := strings.CutPrefix(name, "user_config.")
+	if !ok {
+		return "", false
+	}
+	v, ok := a.plugins.Values(p)[key]
+	return v, ok
+}
+
+// Servers are the servers of the Model Context Protocol.
+func (a *App) Servers() *connections.Extension { return a.servers }
+
+// serverPrompt makes a prompt of an input that names one of a server; not ok = it names
+// none.
+func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text string, drop *agent.InputDropped, ok bool) {
+	c := t.app.servers.Of(t.b.ID)
+	if c == nil || !connections.IsPrompt(q.Text) {
+		return "", nil, false
+	}
+	c.Ready(ctx, q.Text)
+	name, line, _ := commands.Split(q.Text)
+	p, found := c.Prompt(name)
+	as := commands.Command{Name: p.Command}
+	if !found {
+		as.Name = name
+		return "", commands.Without(as, errors.New("no server of this session has a prompt of this name; /mcp says how it stands with them")), true
+	}
+	args, err := connections.Arguments(p, line)
+	if err == nil {
+		err = t.app.hooks.Of(t.b.ID).Expanding(ctx, "mcp_prompt", p.Command, line, "mcp", q.Text)
+	}
+	var said string
+	if err == nil {
+		said, err = t.askServer(ctx, c, p, args, q.Input)
+	}
 	if err != nil {
-		s.faults = append(s.faults, servers.Fault{Path: a.serverStore().Dir, What: err.Error()})
-		s.list = nil // what was switched off or rejected would be used
+		return "", commands.Without(as, err), true
 	}
-	known := a.resolveServers(s, choices, workdir)
-	if k := a.opts.Flags.Code; k != nil && !s.only && !a.opts.Flags.OnlyServers {
-		return a.withBundle(known, s.faults, k.Dir(), workdir)
-	}
-	return known, s.faults
+	t.aloud(q.Input) // what a server says names nothing that is to be read
+	return commands.Joined(q.Text, []commands.Command{as}, []string{said}), nil, true
 }
 
-// resolveServers says which servers of some sources are used.
-func (a *App) resolveServers(s *serverSources, choices servers.Choices, workdir string) []servers.Known {
-	keys := map[string]bool{}
-	for _, p := range a.models.All() {
-		for _, name := range p.Keys {
-			keys[name] = true
+// askServer has a server fill in a prompt, and returns what the guard leaves of it. What it
+// shows besides texts is kept for the request.
+func (t *typed) askServer(ctx context.Context, c *connections.Servers, p mcp.Prompt, args map[string]string, input string) (string, error) {
+	r, err := c.Fill(ctx, p, args)
+	if err != nil {
+		return "", err
+	}
+	r, err = t.grd.Check(ctx, agent.Spec{Name: p.Command, Group: "mcp", Budget: 2 * mention.MaxTotal}, agent.Call{ID: input, Tool: p.Command}, r)
+	if err != nil {
+		return "", err
+	}
+	if len(r.Blocks) > 0 {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.pictures[input] = agent.ContextAdded{Source: "mention", Key: input + " shown", Title: p.Command, Text: "What " + p.Command + " shows:\n", Blocks: r.Blocks}
+	}
+	return strings.TrimSpace(r.Unfenced()), nil
+}
+
+// extra returns the pictures of prompts that are read with the input that no request has had
+// yet.
+func (t *typed) extra(_ context.Context, at plug.Moment) (all []agent.ContextAdded) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := map[string]agent.ContextAdded{}
+	for _, in := range at.Fresh {
+		if c, ok := t.pictures[in.Input]; ok {
+			kept[in.Input] = c
+			all = append(all, c)
 		}
 	}
-	for _, p := range a.cfg.Providers {
-		keys[p.KeyEnv] = true
+	if len(at.Fresh) > 0 {
+		t.pictures = kept
 	}
-	m := a.cfg.MCP
-	return servers.Resolve(servers.Config{
-		Definitions: s.list, Choices: choices, AllProject: m.AllProject, Enabled: m.Enabled, Disabled: m.Disabled,
-		Policy: servers.Policy{Allowed: m.Allowed, Denied: m.Denied}, OnlyManaged: m.ManagedOnly,
-		Trusted: func(d servers.Definition) bool { return s.trusted[d.Source] },
-		Secret:  func(name string) bool { return keys[name] || strings.HasPrefix(name, "DURE_") },
-		Lookup:  func(d servers.Definition, name string) (string, bool) { return a.serverVar(s, d, workdir, name) },
-	})
+	return all
 }
 
-// serverVar returns a variable that a definition names.
-func (a *App) serverVar(s *serverSources, d servers.Definition, workdir, name string) (string, bool) {
-	if name == "CLAUDE_PROJECT_DIR" {
-		return workdir, true
+// connect begins to connect the servers of a session, and those that its type of agents defines.
+// Whoever is asked what agents need is in the session that they work for.
+func (a *App) connect(b plug.Session, as swarm.Definition, p connections.Place) *connections.Session {
+	p.Person = b
+	if top := a.hooks.Of(b.Parent).Top(); top != nil {
+		p.Person = *top
 	}
-	if p, ok := s.plugins[d.Name]; ok && d.Scope == servers.Plugin {
-		values := a.plugins.Values(p)
-		key, option := strings.CutPrefix(name, "user_config.")
-		switch {
-		case name == "CLAUDE_PLUGIN_ROOT":
-			return p.Root, true
-		case name == "CLAUDE_PLUGIN_DATA":
-			return p.Data, true
-		case option:
-			v, ok := values[key]
-			return v, ok
-		}
+	if len(as.Servers) == 0 {
+		return a.servers.Open(b, "", p)
 	}
-	if v, ok := a.cfg.Env[name]; ok {
-		return string(v), true
-	}
-	for _, entry := range slices.Backward(a.opts.Environ) {
-		if n, v, ok := strings.Cut(entry, "="); ok && (n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name)) {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-// listServers answers what servers there are.
-func (a *App) listServers(q query.ListServers) query.ServerReport {
-	c := a.serversOf(q.Session)
-	workdir := cmp.Or(q.Workdir, a.folderOf(q.Session, q.Workdir))
-	known, faults := a.serversIn(workdir)
-	r := query.ServerReport{Servers: []query.ServerInfo{}}
-	for _, k := range known {
-		r.Servers = append(r.Servers, serverInfo(k))
-	}
-	c.states(r.Servers)
-	for _, f := range faults {
-		at := f.Path
-		if f.Line > 0 {
-			at = fmt.Sprintf("%s:%d:%d", f.Path, f.Line, f.Column)
-		}
-		r.Faults = append(r.Faults, query.ServerFault{Source: at, Server: f.Server, Message: f.What, Fix: f.Fix})
-	}
-	return r
-}
-
-func serverInfo(k servers.Known) query.ServerInfo {
-	env, headers := k.Names()
-	at := k.Source
-	if k.Line > 0 && filepath.IsAbs(at) {
-		at = fmt.Sprintf("%s:%d:%d", at, k.Line, k.Column)
-	}
-	return query.ServerInfo{
-		Name: k.Name, Type: k.Type, Run: k.Shown(), Env: env, Headers: headers, Vars: k.Vars,
-		Scope: k.Scope, Source: at, Hash: k.Hash, State: string(k.State), Why: k.Why,
-	}
-}
-
-// ServerNotes says which servers of the folder wait for a yes, and what is wrong with
-// others.
-func (a *App) ServerNotes() (notes []agent.Note) {
-	known, faults := a.serversIn(a.opts.Workdir)
-	note := func(format string, args ...any) {
-		notes = append(notes, agent.Note{Level: "warn", Code: "servers", Text: fmt.Sprintf(format, args...)})
-	}
-	var waiting []string
-	for _, k := range known {
-		switch k.State {
-		case servers.Waiting, servers.Changed:
-			waiting = append(waiting, k.Name)
-		case servers.Broken:
-			note("the server %s: %s", servers.Clip(k.Name), k.Why)
-		}
-	}
-	if len(waiting) > 0 {
-		note("servers of this folder wait for your yes: %s; dure mcp approve NAME", strings.Join(waiting, ", "))
-	}
-	for _, f := range faults {
-		note("%s", f.Error())
-	}
-	return notes
-}
-
-// findServer returns the server of a name that counts in a folder.
-func (a *App) findServer(workdir, name string) (servers.Known, error) {
-	known, _ := a.serversIn(workdir)
-	if i := slices.IndexFunc(known, func(k servers.Known) bool { return k.Name == name }); i >= 0 {
-		return known[i], nil
-	}
-	var names []string
-	for _, k := range known {
-		names = append(names, k.Name)
-	}
-	return servers.Known{}, noServer(name, names)
-}
-
-var errNoServer = errors.New("there is no such server")
-
-func noServer(name string, names []string) error {
-	fix := "dure mcp list"
-	if like := nearestName(name, names); like != "" {
-		fix = "dure mcp get " + like
-	}
-	return serverProblem(name, errNoServer, fix)
-}
-
-func serverProblem(name string, err error, fix string) error {
-	name = servers.Clip(name)
-	return &agent.Problem{
-		Code: agent.ProblemServer, Message: fmt.Sprintf("server %s: %v", name, err), Fix: fix, Err: err,
-		Args: map[string]string{"name": name, "error": err.Error(), "fix": fix},
-	}
+	return a.servers.Open(b, as.Name, p)
 }

@@ -14,6 +14,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app"
+	"dure/internal/extend/mcp/servers"
 	"dure/internal/models/script"
 )
 
@@ -49,10 +50,10 @@ func TestServersOfProjects(t *testing.T) {
 	}
 	w.write(".mcp.json", `{"mcpServers": {"theirs": {"command": "a"}}}`)
 	a := w.plain()
-	if _, err := a.AddServer(t.Context(), "local", "mine", json.RawMessage(`{"command":"b"}`)); err != nil {
+	if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: "mine", Definition: json.RawMessage(`{"command":"b"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.AddServer(t.Context(), "user", "everywhere", json.RawMessage(`{"url":"https://h.example"}`)); err != nil {
+	if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "user", Server: "everywhere", Definition: json.RawMessage(`{"url":"https://h.example"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	expect("everywhere user ready; mine local ready; theirs project untrusted")
@@ -61,7 +62,7 @@ func TestServersOfProjects(t *testing.T) {
 	}
 	trustFolder(t, w.plain(), w.work)
 	expect("everywhere user ready; mine local ready; theirs project waiting")
-	if _, err := w.plain().ApproveServer("theirs", true); err != nil {
+	if _, err := client.Query[query.ServerInfo](t.Context(), w.plain().Client(), query.ChangeServer{Server: "theirs", Do: query.ServerApprove}); err != nil {
 		t.Fatal(err)
 	}
 	expect("everywhere user ready; mine local ready; theirs project ready")
@@ -69,7 +70,7 @@ func TestServersOfProjects(t *testing.T) {
 	expect("everywhere user ready; mine local ready; theirs project untrusted")
 	trustFolder(t, w.plain(), w.work)
 	expect("everywhere user ready; mine local ready; theirs project changed")
-	if _, err := w.plain().SwitchServer("mine", false); err != nil {
+	if _, err := client.Query[query.ServerInfo](t.Context(), w.plain().Client(), query.ChangeServer{Server: "mine", Do: query.ServerDisable}); err != nil {
 		t.Fatal(err)
 	}
 	expect("everywhere user ready; mine local off; theirs project changed")
@@ -120,10 +121,10 @@ func TestChangingServers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	w.write(".mcp.json", "{\n  // ours\n  \"mcpServers\": {}\n}\n")
-	for _, scope := range app.ServerScopes() {
+	for _, scope := range servers.Scopes() {
 		a := w.plain()
 		for i, wrong := range []bool{false, true} {
-			if _, err := a.AddServer(t.Context(), scope, "s", json.RawMessage(`{"command":"x"}`)); (err != nil) != wrong {
+			if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: scope, Server: "s", Definition: json.RawMessage(`{"command":"x"}`)}); (err != nil) != wrong {
 				t.Errorf("%s, %d: %v", scope, i, err)
 			}
 		}
@@ -140,13 +141,13 @@ func TestChangingServers(t *testing.T) {
 		{"", "s", ""},
 		{"", "s", "there is no such server"},
 	} {
-		_, err := w.plain().RemoveServer(t.Context(), tt.scope, tt.name)
+		_, err := client.Query[query.ServerChange](t.Context(), w.plain().Client(), query.RemoveServer{Scope: tt.scope, Server: tt.name})
 		if tt.want == "" && err != nil || tt.want != "" && !strings.Contains(fmt.Sprint(err), tt.want) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	for name, raw := range map[string]string{"a b": `{"command":"x"}`, "x": `{}`, "y": `{"url":"ftp://x"}`, "z": `1`} {
-		if _, err := w.plain().AddServer(t.Context(), "local", name, json.RawMessage(raw)); agent.ProblemOf(err) == nil {
+		if _, err := client.Query[query.ServerChange](t.Context(), w.plain().Client(), query.AddServer{Scope: "local", Server: name, Definition: json.RawMessage(raw)}); agent.ProblemOf(err) == nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,7 +162,7 @@ func TestServersInDiagnosis(t *testing.T) {
 	trustFolder(t, w.plain(), w.work)
 	a := w.plain()
 	for name, raw := range map[string]string{"mine": `{"command":"b"}`, "lacks": `{"command":"${NO_SUCH_VARIABLE}"}`} {
-		if _, err := a.AddServer(t.Context(), "local", name, json.RawMessage(raw)); err != nil {
+		if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: name, Definition: json.RawMessage(raw)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -132,7 +132,7 @@ func TestServerThatChangesItsTools(t *testing.T) {
 	if notes := k.serverNotes(); len(notes) != 1 || !strings.Contains(notes[0], "are left out: echo; dure mcp approve sh") {
 		t.Errorf("%q", notes)
 	}
-	if info, err := a.ApproveServer("sh", true); err != nil {
+	if info, err := client.Query[query.ServerInfo](t.Context(), a.Client(), query.ChangeServer{Server: "sh", Do: query.ServerApprove}); err != nil {
 		t.Errorf("%+v, %v", info, err)
 	}
 	if s := k.server(); len(s.Withheld) != 0 {

@@ -177,13 +177,24 @@ func (a *App) changeSettings(ctx context.Context, scope, path string, change fun
 		return query.SettingChange{}, err
 	}
 	c := query.SettingChange{Key: path, Scope: scope, Path: file, Live: k.Live, Secret: k.Secret}
+	c.Same, err = a.changeFile(ctx, scope, file, func(before []byte) ([]byte, error) { return edited(before, path, change) },
+		func(after []byte) error { return a.wouldRead(file, path, after) })
+	if err != nil {
+		return c, err
+	}
+	return a.counts(c)
+}
+
+// changeFile changes a file at once and as a whole, if check agrees, which may be nil. Same says
+// that there was nothing to do.
+func (a *App) changeFile(ctx context.Context, scope, file string, edit func(before []byte) ([]byte, error), check func(after []byte) error) (same bool, err error) {
 	unlock, err := a.lockSettings(ctx, settingsWait)
 	if err == nil {
 		defer unlock()
 		err = a.keepInside(scope, file)
 	}
 	if err != nil {
-		return c, writingProblem(file, err)
+		return false, writingProblem(file, err)
 	}
 	before, err := config.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,23 +202,25 @@ func (a *App) changeSettings(ctx context.Context, scope, path string, change fun
 	}
 	var after []byte
 	if err == nil {
-		after, err = edited(before, path, change)
+		after, err = edit(before)
 	}
 	if err != nil {
-		return c, writingProblem(file, err)
+		return false, writingProblem(file, err)
 	}
-	c.Same = after == nil || bytes.Equal(before, after)
-	if !c.Same {
-		if err := a.wouldRead(file, path, after); err != nil {
-			return c, err
-		}
-		again := a.trustedApart(file)
-		if err := replaceText(file, after, scope == "user"); err != nil {
-			return c, writingProblem(file, err)
-		}
-		again()
+	if after == nil || bytes.Equal(before, after) {
+		return true, nil
 	}
-	return a.counts(c)
+	if check != nil {
+		if err := check(after); err != nil {
+			return false, err
+		}
+	}
+	again := a.trustedApart(file)
+	if err := replaceText(file, after, scope == "user"); err != nil {
+		return false, writingProblem(file, err)
+	}
+	again()
+	return false, nil
 }
 
 // edited applies a change to the text of a file, in which the key may stand under

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/extend/oauth"
+	"dure/agent/query"
+	"dure/client"
+	"dure/internal/app"
 	"dure/internal/models/script"
 )
 
@@ -68,19 +70,19 @@ func TestSignInToServer(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{})
 	for _, elsewhere := range []bool{false, true} {
 		a := w.plain()
-		if _, err := a.AddServer(t.Context(), "local", "notes", json.RawMessage(`{"type":"http","url":"`+address+`"}`)); err != nil && !elsewhere {
+		if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: "notes", Definition: json.RawMessage(`{"type":"http","url":"` + address + `"}`)}); err != nil && !elsewhere {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		asked := 0
-		show := func(q oauth.Needed) error {
+		show := func(q query.SignInState) error {
 			asked++
 			if q.Status != "authorization_required" {
 				t.Errorf("%+v", q)
 			}
 			if elsewhere {
-				return a.AnswerSignIn(ctx, "notes", follow(t, q.URL))
+				return answerSignIn(ctx, a, "notes", follow(t, q.URL))
 			}
 			resp, err := http.Get(q.URL)
 			if err != nil {
@@ -89,7 +91,7 @@ func TestSignInToServer(t *testing.T) {
 			return resp.Body.Close()
 		}
 		for range 2 {
-			if err := a.SignIn(ctx, "notes", show); err != nil {
+			if err := signIn(ctx, a, "notes", show); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +101,7 @@ func TestSignInToServer(t *testing.T) {
 		if got := a.Masked("it is access-of-the-person"); strings.Contains(got, "access-of") {
 			t.Error(got)
 		}
-		if err := a.SignOut(ctx, "notes"); err != nil {
+		if err := signOut(ctx, a, "notes"); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(a.DataDir(), "grants", "*"))
@@ -116,6 +118,29 @@ func TestSignInToServer(t *testing.T) {
 		t.Errorf("given back: %d", revoked())
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// signIn signs in to a server; show sees what a person has to do.
+func signIn(ctx context.Context, a *app.App, name string, show func(query.SignInState) error) error {
+	s, err := client.Query[query.SignInState](ctx, a.Client(), query.SignIn{Server: name})
+	if err != nil || s.SignInRequired == nil {
+		return err
+	}
+	if err := show(s); err != nil {
+		return err
+	}
+	_, err = client.Query[query.SignInState](ctx, a.Client(), query.SignIn{Server: name, Await: s.AuthSession})
+	return err
+}
+
+func answerSignIn(ctx context.Context, a *app.App, name, address string) error {
+	_, err := client.Query[query.SignInState](ctx, a.Client(), query.SignIn{Server: name, Answer: address})
+	return err
+}
+
+func signOut(ctx context.Context, a *app.App, name string) error {
+	_, err := client.Query[query.SignInState](ctx, a.Client(), query.SignOut{Server: name})
+	return err
 }
 
 // follow returns where an address sends a browser.
@@ -138,17 +163,17 @@ func TestNobodySignsIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
 	a := w.plain()
-	if _, err := a.AddServer(t.Context(), "local", "files", json.RawMessage(`{"command":"files"}`)); err != nil {
+	if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: "files", Definition: json.RawMessage(`{"command":"files"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	for name, says := range map[string]string{"files": "nobody signs in to a program", "none": "there is no such server"} {
-		for _, err := range []error{a.SignIn(t.Context(), name, nil), a.SignOut(t.Context(), name)} {
+		for _, err := range []error{signIn(t.Context(), a, name, nil), signOut(t.Context(), a, name)} {
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	if err := a.AnswerSignIn(t.Context(), "files", "http://127.0.0.1:1/callback?state=guessed&code=x"); err == nil {
+	if err := answerSignIn(t.Context(), a, "files", "http://127.0.0.1:1/callback?state=guessed&code=x"); err == nil {
 		t.Error("an answer to nothing is taken")
 	}
 }
@@ -163,13 +188,13 @@ func TestSignInToServerOfAgent(t *testing.T) {
 			w := newWorld(t, script.Script{}, script.Options{Func: func(script.Request) script.Reply { return script.Reply{Text: "Done.", Stop: agent.StopEnd} }})
 			w.file(filepath.Join(w.home, "dure", "agents", "reader.md"), "---\nname: reader\ndescription: Reads.\nmcpServers:\n  notes:\n    type: http\n    url: "+address+"\n---\nYou read.\n")
 			a := w.plain()
-			if _, err := a.AddServer(t.Context(), "local", "notes", json.RawMessage(`{"type":"http","url":"`+address+`"}`)); err != nil {
+			if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: "notes", Definition: json.RawMessage(`{"type":"http","url":"` + address + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.SignIn(t.Context(), name, func(q oauth.Needed) error { return a.AnswerSignIn(t.Context(), name, follow(t, q.URL)) }); err != nil {
+			if err := signIn(t.Context(), a, name, func(q query.SignInState) error { return answerSignIn(t.Context(), a, name, follow(t, q.URL)) }); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := a.SwitchServer("notes", false); err != nil {
+			if _, err := client.Query[query.ServerInfo](t.Context(), a.Client(), query.ChangeServer{Server: "notes", Do: query.ServerDisable}); err != nil {
 				t.Fatal(err)
 			}
 			w.talkTo(w.plain(), agent.Open{Agent: "reader"}).turn("Hello")

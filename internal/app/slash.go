@@ -91,7 +91,7 @@ func (a *App) typable(session, workdir string) (all []query.CommandInfo) {
 	for _, c := range a.customCommands(workdir) {
 		all = append(all, c.Info())
 	}
-	return append(all, a.serversOf(session).prompts()...)
+	return append(all, a.servers.Of(session).Prompts()...)
 }
 
 // folderOf is the folder that a query on commands is about.
@@ -131,7 +131,7 @@ func (a *App) listCommands(q query.ListCommands) []query.CommandInfo {
 // readCommand says what an input is.
 func (a *App) readCommand(ctx context.Context, q query.ReadCommand) query.CommandRead {
 	dir := a.folderOf(q.Session, q.Workdir)
-	a.serversOf(q.Session).ready(ctx, q.Text)
+	a.servers.Of(q.Session).Ready(ctx, q.Text)
 	r := commands.Read(q.Text, commands.Known{
 		Session: q.Session != "",
 		Others:  a.typable(q.Session, dir),
@@ -140,7 +140,7 @@ func (a *App) readCommand(ctx context.Context, q query.ReadCommand) query.Comman
 			return err == nil
 		},
 	})
-	if r.Is == query.ReadUnknown && a.promptLater(q.Session, dir, q.Text) {
+	if r.Is == query.ReadUnknown && q.Session == "" && a.servers.PromptLater(dir, q.Text) {
 		return query.CommandRead{Is: query.ReadSend}
 	}
 	return r

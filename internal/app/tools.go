@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"path/filepath"
@@ -102,7 +101,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff(), crew.Messenger())
 		all = append(all, crew.TreeTools()...)
 	}
-	all = append(all, a.resourceTools(c)...)
+	all = append(all, a.servers.Tools(c.ID, c.pol)...)
 	pages, err := a.web(c)
 	if err != nil {
 		return toolSet{}, err
@@ -150,11 +149,16 @@ func (a *App) commandEnv() []string {
 	for _, p := range a.models.All() {
 		scrub = append(scrub, p.Keys...)
 	}
+	return sandbox.Scrub(a.environ(), scrub)
+}
+
+// environ is the environment with what the settings add; of two of a name, the last counts.
+func (a *App) environ() []string {
 	env := slices.Clone(a.opts.Environ)
 	for _, name := range slices.Sorted(maps.Keys(a.cfg.Env)) {
-		env = append(env, name+"="+string(a.cfg.Env[name])) // of two, the last counts
+		env = append(env, name+"="+string(a.cfg.Env[name]))
 	}
-	return sandbox.Scrub(env, scrub)
+	return env
 }
 
 // Desktop starts what the user has asked for beside the program.
@@ -223,19 +227,8 @@ func starter(box *sandbox.Box, env []string) func(context.Context, []string, str
 		if err != nil {
 			return nil, err
 		}
-		return talker{p}, nil
+		return p.Pipes(), nil
 	}
-}
-
-// talker is a process that is spoken with.
-type talker struct{ p *sandbox.Process }
-
-func (t talker) Read(b []byte) (int, error)  { return t.p.Out().Read(b) }
-func (t talker) Write(b []byte) (int, error) { return t.p.In().Write(b) }
-
-func (t talker) Close() error {
-	_, err := t.p.Stop()
-	return errors.Join(err, t.p.Out().Close())
 }
 
 // finder returns what finds programs, and none in a workspace: PATH may have its

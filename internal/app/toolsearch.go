@@ -51,7 +51,7 @@ func toolSearch(c toolConfig) agent.Tool {
 }
 
 // toldTools puts the names of tools that are not loaded before the model.
-func toldTools(step func() *catalog.Step) extra {
+func toldTools(step func() *catalog.Step) func(context.Context, plug.Moment) []agent.ContextAdded {
 	return func(_ context.Context, at plug.Moment) []agent.ContextAdded {
 		text := builtin.Named(step())
 		if text == "" && at.Has(fromTools, "") {

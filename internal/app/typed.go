@@ -12,6 +12,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/app/config/live"
 	"dure/internal/extend/commands"
+	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
@@ -44,13 +45,14 @@ type typed struct {
 	known *use.Skills // puts in force what commands hold for the turn
 
 	deciding *enforce.Decider // on the calls of the session
-	served   *served          // the prompts of servers
+	grd      *guard.Guard     // of what servers say
 
 	mu       sync.Mutex
-	allowed  map[string]allowance // what the commands that are made ready allow, by origin; guarded by mu
-	verbatim string               // the newest input whose text names nothing that is to be read; guarded by mu
-	draft    *draft               // of a commit, as it was shown last; guarded by mu
-	kept     string               // the instructions that /init may change only when somebody agrees; guarded by mu
+	allowed  map[string]allowance          // what the commands that are made ready allow, by origin; guarded by mu
+	verbatim string                        // the newest input whose text names nothing that is to be read; guarded by mu
+	pictures map[string]agent.ContextAdded // what prompts of servers show, by input; guarded by mu
+	draft    *draft                        // of a commit, as it was shown last; guarded by mu
+	kept     string                        // the instructions that /init may change only when somebody agrees; guarded by mu
 }
 
 // allowance is what a command allows the commands in its text.
@@ -60,7 +62,7 @@ type allowance struct {
 }
 
 func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, find func(string) string, deciding *enforce.Decider, grd *guard.Guard) *typed {
-	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, find: find, deciding: deciding, served: &served{grd: grd}, allowed: map[string]allowance{}}
+	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, find: find, deciding: deciding, grd: grd, pictures: map[string]agent.ContextAdded{}, allowed: map[string]allowance{}}
 }
 
 // points are what typed commands add to a session: behind the hooks, which see what was typed.
@@ -79,11 +81,11 @@ func (t *typed) points() plug.Points {
 			Screens: func() bool { return false },
 			Takes: func(q agent.InputQueued) bool {
 				_, ok := t.prompts(q.Text)
-				return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || isPrompt(q.Text) && t.app.serversOf(t.b.ID) != nil)
+				return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || connections.IsPrompt(q.Text) && t.app.servers.Of(t.b.ID) != nil)
 			},
 			Over: func(agent.TurnEnded, string) { t.over() },
 		},
-		Extra: t.served.extra,
+		Extra: t.extra,
 		Close: func() { t.app.typing(t.b.ID, nil) },
 	}
 }

@@ -54,9 +54,6 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 		query.FindFiles, query.DescribeSystem, query.ListPalette:
 		return w.query(ctx, q)
 	}
-	if list, ok := q.(query.ListServers); ok && list.Session == "" {
-		return w.query(ctx, q)
-	}
 	if list, ok := q.(query.ListTools); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}

@@ -68,7 +68,7 @@ var ours = map[string]string{
 	"dure/internal/knowledge/prompt/own":    "keeps the prompts that its user writes",
 	"dure/internal/extend/skills/shelf":     "makes and copies the skills that its user names",
 	"dure/internal/extend/release":          "asks for newer versions when its user wants it",
-	"dure/internal/extend/oauth":            "signs in where its user has configured it, keeps grants, and listens for the browser",
+	"dure/internal/extend/mcp/oauth":        "signs in where its user has configured it, keeps grants, and listens for the browser",
 	"dure/internal/extend/plugins":          "keeps the plugins that its user installs from the command line, in a folder of its own",
 	"dure/internal/state/worktree":          "mends what a kill has left of the work trees that it has made; see works for what it does besides",
 	"dure/internal/safety/trust":            "keeps which folders are trusted, and what is allowed in them",

@@ -72,7 +72,7 @@ var Exceptions = []Exception{
 	{"internal/models", "internal/models/sse", "one reader of event streams, for every dialect"},
 	{"internal/tools", "internal/tools/kit", "what tools are made of"},
 	{"internal/tools/builtin", "internal/tools/catalog", "its tools search and describe the catalog"},
-	{"internal/extend/bundle/swarms", "internal/extend/oauth", "tools of bundles sign in with apps of the bundle"},
+	{"internal/extend/bundle/swarms", "internal/extend/mcp/oauth", "tools of bundles sign in with apps of the bundle"},
 	{"internal/frontend", "internal/frontend/text", "one place for what people read"},
 	{"internal/frontend", "internal/frontend/view", "one fold of events for people"},
 	{"internal/frontend", "internal/frontend/auth", "one place that lets HTTP clients in"},

@@ -82,7 +82,7 @@ var Powers = []Power{
 	},
 	{
 		Import:   "net/http",
-		Packages: []string{"client/control", "client/remote", "internal/frontend/serve", "internal/frontend/control/socket", "internal/frontend/auth", "internal/models", "internal/extend/hooks/run", "internal/extend/mcp", "internal/frontend/mcpserve", "internal/frontend/telemetry", "internal/extend/oauth", "internal/extend/plugins", "internal/extend/release", "internal/base/hosts", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/bundle/inbound", "internal/bench"},
+		Packages: []string{"client/control", "client/remote", "internal/frontend/serve", "internal/frontend/control/socket", "internal/frontend/auth", "internal/models", "internal/extend/hooks/run", "internal/extend/mcp", "internal/frontend/mcpserve", "internal/frontend/telemetry", "internal/extend/plugins", "internal/extend/release", "internal/base/hosts", "internal/tools", "internal/safety/sandbox", "internal/app", "internal/extend/bundle/inbound", "internal/bench"},
 		Why:      "connections are made by the packages whose promise they are",
 	},
 }

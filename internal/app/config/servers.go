@@ -3,20 +3,15 @@ package config
 import (
 	"encoding/json"
 	"slices"
+
+	"dure/internal/extend/mcp/servers"
 )
 
 // MCP is what the settings say of servers of the Model Context Protocol. What they mean is
 // for others to say.
 type MCP struct {
 	Sources []RawServers // the weaker layers before the stronger
-
-	AllProject bool     // servers of trusted projects are used without a question
-	Enabled    []string // those of these names are
-	Disabled   []string // those of these names are not used
-
-	Allowed     *[]json.RawMessage // nil = any; an empty list is none
-	Denied      []json.RawMessage
-	ManagedOnly bool // only the administrator names servers
+	servers.Settings
 }
 
 // RawServers is the value of "mcpServers" in one source.

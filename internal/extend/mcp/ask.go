@@ -63,13 +63,7 @@ type Field struct {
 // An Option is one value out of which to choose.
 type Option struct{ Value, Title string }
 
-// A Reply is what the person said.
-type Reply struct {
-	Action  string // accept, decline or cancel
-	Content map[string]any
-}
-
-// The actions of a [Reply].
+// The actions of a [plug.ElicitReply].
 const (
 	Accept  = "accept"
 	Decline = "decline"

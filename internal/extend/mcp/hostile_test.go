@@ -11,6 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/kernel/plug"
 )
 
 // Whatever a server does, a call has one result that says what is wrong, and the next
@@ -90,9 +91,9 @@ func TestHostileServers(t *testing.T) {
 			t.Parallel() // it mostly waits
 			r := newRig(t)
 			r.scripts[name] = c.script
-			s := r.open(Config{Servers: stdio(name), Roots: func() []string { return nil }, Elicit: func(context.Context, Elicitation) (Reply, error) {
+			s := r.open(Config{Servers: stdio(name), Roots: func() []string { return nil }, Elicit: func(context.Context, Elicitation) (plug.ElicitReply, error) {
 				t.Error("a person was asked")
-				return Reply{}, nil
+				return plug.ElicitReply{}, nil
 			}})
 			tool := "mcp__" + plain(name) + "__t"
 			first := run(t, s, tool, `{}`)

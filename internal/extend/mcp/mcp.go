@@ -27,6 +27,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/kernel/plug"
 )
 
 // What is usual where a definition says nothing.
@@ -64,7 +65,7 @@ type Config struct {
 	Ask func(ctx context.Context, server string, q agent.Question) (agent.Answer, error)
 
 	// Elicit puts a question of a server to the person.
-	Elicit func(context.Context, Elicitation) (Reply, error)
+	Elicit func(context.Context, Elicitation) (plug.ElicitReply, error)
 
 	// Elicited is told when a server says that what a person has agreed to do at an
 	// address is finished; it must not block. nil = nobody is.

@@ -58,13 +58,14 @@ type Argument struct {
 // A Resource is something that a server lets be read, or a template for the addresses
 // of such.
 type Resource struct {
-	Server      string
-	URI         string // of a template: with {names} in it
-	Name        string
-	Title       string
-	Description string
-	Type        string // MIME type
-	Size        int64
+	Server      string `json:"server"`
+	URI         string `json:"uri"` // of a template: with {names} in it
+	Name        string `json:"name,omitempty"`
+	Title       string `json:"-"`
+	Description string `json:"description,omitempty"`
+	Type        string `json:"mimeType,omitempty"`
+	Size        int64  `json:"-"`
+	Template    bool   `json:"template,omitempty"`
 }
 
 // read asks the server for all that it has.
@@ -140,7 +141,7 @@ func (l *live) readResources(ctx context.Context, o *offers) {
 	}
 	for _, r := range more {
 		if r != nil {
-			l.v.takeResource(o, &o.templates, Resource{URI: r.URITemplate, Name: r.Name, Title: r.Title, Description: r.Description, Type: r.MIMEType})
+			l.v.takeResource(o, &o.templates, Resource{URI: r.URITemplate, Name: r.Name, Title: r.Title, Description: r.Description, Type: r.MIMEType, Template: true})
 		}
 	}
 }

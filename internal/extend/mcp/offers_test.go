@@ -19,6 +19,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/kernel/plug"
 )
 
 // pixel is an image as far as its type goes.
@@ -175,12 +176,12 @@ func TestEverything(t *testing.T) {
 					_, err := everything().Connect(ctx, theirs, nil)
 					return ours, err
 				},
-				Elicit: func(_ context.Context, q Elicitation) (Reply, error) {
+				Elicit: func(_ context.Context, q Elicitation) (plug.ElicitReply, error) {
 					want := []Field{{Name: "age", Type: "integer", Default: json.RawMessage("7")}, {Name: "name", Type: "string", Required: true}}
 					if q.Server != "every" || q.Message != "Who?" || !reflect.DeepEqual(q.Fields, want) {
 						t.Errorf("the person is asked %+v", q)
 					}
-					return Reply{Accept, map[string]any{"name": "Ann", "more": "than asked"}}, nil
+					return plug.ElicitReply{Action: Accept, Content: map[string]any{"name": "Ann", "more": "than asked"}}, nil
 				},
 				Ask: func(_ context.Context, server string, q agent.Question) (agent.Answer, error) {
 					if server != "every" || q.System != "Be brief." || q.MaxTokens != 50 || q.Messages[0].Text() != "2+2?" {

@@ -17,6 +17,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/kernel/plug"
 )
 
 // official are the ways to speak with the official server that has everything.
@@ -53,7 +54,7 @@ func TestOfficialServers(t *testing.T) {
 				Ask: func(context.Context, string, agent.Question) (agent.Answer, error) {
 					return agent.Answer{Message: agent.Message{Role: agent.Assistant, Blocks: agent.UserText("4").Blocks}, Model: "m"}, nil
 				},
-				Elicit: func(_ context.Context, q Elicitation) (Reply, error) {
+				Elicit: func(_ context.Context, q Elicitation) (plug.ElicitReply, error) {
 					if q.URL != "" && q.Host != "example.com" {
 						t.Errorf("the person is sent to %s", q.URL)
 					}
@@ -66,7 +67,7 @@ func TestOfficialServers(t *testing.T) {
 							content[f.Name] = true
 						}
 					}
-					return Reply{Accept, content}, nil
+					return plug.ElicitReply{Action: Accept, Content: content}, nil
 				},
 			})
 			if st := state(s, "every"); st.State != Connected || st.Tools < 15 || st.Prompts < 4 || st.Resources < 7 || st.Templates < 2 {

@@ -20,6 +20,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/kernel/plug"
 	"dure/internal/prooftest"
 )
 
@@ -96,14 +97,14 @@ func runScenario() error {
 	c := Config{
 		Servers: []servers.Server{{Name: "s", Type: servers.HTTP, URL: os.Args[len(os.Args)-1]}}, Version: "1",
 		HTTP: func(servers.Server) (*http.Client, error) { return &http.Client{}, nil },
-		Elicit: func(_ context.Context, q Elicitation) (Reply, error) {
+		Elicit: func(_ context.Context, q Elicitation) (plug.ElicitReply, error) {
 			content := map[string]any{}
 			for _, f := range q.Fields {
 				if f.Type == "boolean" && f.Default == nil {
 					content[f.Name] = true
 				}
 			}
-			return Reply{Accept, content}, nil
+			return plug.ElicitReply{Action: Accept, Content: content}, nil
 		},
 	}
 	if strings.HasPrefix(scenario, "auth/") {

@@ -145,6 +145,20 @@ func (p *Process) Out() io.ReadCloser {
 	return p.out
 }
 
+// Pipes is the process as one that is spoken with over its standard streams. Closing it stops
+// the process.
+func (p *Process) Pipes() io.ReadWriteCloser { return pipes{p} }
+
+type pipes struct{ p *Process }
+
+func (s pipes) Read(b []byte) (int, error)  { return s.p.Out().Read(b) }
+func (s pipes) Write(b []byte) (int, error) { return s.p.In().Write(b) }
+
+func (s pipes) Close() error {
+	_, err := s.p.Stop()
+	return errors.Join(err, s.p.Out().Close())
+}
+
 // Resize changes the size of the terminal of a process that has one.
 func (p *Process) Resize(s Size) error {
 	if p.term == nil {

@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/exthost"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/oauth"
 )
 
 // thePerson is the subject of the grants of who sits at this machine. Those of a conversation
@@ -67,7 +68,7 @@ func (ext *Extension) signInApp(b *bundle.Bundle, dir string, t *bundle.Resource
 
 // SignIn signs the person at this machine in to the apps with which tools of a bundle
 // sign in, one after the other; name = to that one alone. It tells show about each, and waits.
-func (ext *Extension) SignIn(ctx context.Context, path, name string, show func(oauth.Needed) error) error {
+func (ext *Extension) SignIn(ctx context.Context, path, name string, show func(query.SignInState) error) error {
 	b, info, root, err := ext.load(path, false)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/exthost"
 	"dure/internal/extend/bundle/toolkit"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"

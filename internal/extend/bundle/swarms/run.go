@@ -19,7 +19,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/extend/bundle"
 	"dure/internal/extend/bundle/inbound"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/oauth"
 )
 
 // Run is how a swarm of a bundle is run: with types of agents for the program, and what

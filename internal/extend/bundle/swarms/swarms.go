@@ -13,7 +13,7 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/extend/bundle/exthost"
-	"dure/internal/extend/oauth"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/sandbox"
 )

@@ -7,6 +7,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
+	"dure/internal/kernel/plug"
 )
 
 // invoke calls a tool on behalf of a hook, and notes that its server is asked meanwhile.
@@ -28,41 +29,35 @@ func (h *Session) calls(server string, n int) {
 	}
 }
 
-// Elicited is what hooks say of a question of a server: an action by which it is answered, or
-// none.
-type Elicited struct {
-	Action  string // accept, decline or cancel; "" = they leave it to the person
-	Content map[string]any
-}
-
 // Eliciting asks the hooks before a question of a server is put to the person. What they
-// answer is the answer; what they forbid is declined. A question that may come of a call of a
+// answer is the answer; without an action they leave it to the person. What they forbid is
+// declined. A question that may come of a call of a
 // hook is declined, too, if hooks would run for it: hooks do not bring about hooks.
-func (h *Session) Eliciting(ctx context.Context, server string, fields map[string]any) (Elicited, error) {
+func (h *Session) Eliciting(ctx context.Context, server string, fields map[string]any) (plug.ElicitReply, error) {
 	if h == nil {
-		return Elicited{}, nil
+		return plug.ElicitReply{}, nil
 	}
 	h.mu.Lock()
 	calls := h.calling[server] > 0
 	h.mu.Unlock()
 	if calls && (h.set.Has(hooks.Elicitation) || h.set.Has(hooks.ElicitationResult) || h.set.Has(hooks.Notification)) {
-		return Elicited{Action: declined}, nil
+		return plug.ElicitReply{Action: declined}, nil
 	}
 	return h.elicit(ctx, hooks.Elicitation, server, fields)
 }
 
 // Answering tells the hooks what the person has answered, before the server is. They may put
 // another answer in its place, or decline.
-func (h *Session) Answering(ctx context.Context, server string, fields map[string]any) (Elicited, error) {
+func (h *Session) Answering(ctx context.Context, server string, fields map[string]any) (plug.ElicitReply, error) {
 	if h == nil {
-		return Elicited{}, nil
+		return plug.ElicitReply{}, nil
 	}
 	return h.elicit(ctx, hooks.ElicitationResult, server, fields)
 }
 
 const declined = "decline"
 
-func (h *Session) elicit(ctx context.Context, e hooks.Event, server string, fields map[string]any) (r Elicited, err error) {
+func (h *Session) elicit(ctx context.Context, e hooks.Event, server string, fields map[string]any) (r plug.ElicitReply, err error) {
 	if !h.set.Has(e) {
 		return r, nil
 	}
@@ -71,13 +66,13 @@ func (h *Session) elicit(ctx context.Context, e hooks.Event, server string, fiel
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
 	case out.Block, out.Stop, out.Verdict == agent.Deny:
-		return Elicited{Action: declined}, nil
+		return plug.ElicitReply{Action: declined}, nil
 	case out.Action == "":
 		return r, nil
 	}
 	r.Action = out.Action
 	if len(out.Content) > 0 && json.Unmarshal(out.Content, &r.Content) != nil {
-		return Elicited{Action: declined}, errors.New("content of a hook's answer is no object")
+		return plug.ElicitReply{Action: declined}, errors.New("content of a hook's answer is no object")
 	}
 	return r, nil
 }

@@ -44,6 +44,9 @@ const (
 	Plugin  = "plugin"
 )
 
+// Scopes are the scopes that servers are written to, the usual one first.
+func Scopes() []string { return []string{Local, Project, User} }
+
 // A Definition is what a file says of a server, before variables are put in.
 type Definition struct {
 	Server
@@ -52,6 +55,9 @@ type Definition struct {
 	Vars         []string // the variables that it names
 	Off          bool     // it says itself that it is not to be used
 	Agent        string   // the type of agents that alone has it; "" = sessions have it
+	Trusted      bool     // of a project: its source is trusted
+
+	Lookup func(name string) (string, bool) // variables of its own, before all others; nil = none
 }
 
 // A Fault is what is wrong in a source.
@@ -84,6 +90,14 @@ type Source struct {
 	// Bare is the object of the servers itself, and not one that has it at mcpServers.
 	Bare bool
 	Line int // where Data begins in its file, less one
+
+	// Prefix begins the names of servers that belong to something else, and were taken out of
+	// its file: where they are in that is not known. "" = it is a source by itself.
+	Prefix string
+
+	Agent   string // these are for all its Definitions
+	Trusted bool
+	Lookup  func(name string) (string, bool)
 }
 
 // Read reads the definitions of a source, in the order in which they stand there. What is
@@ -91,6 +105,18 @@ type Source struct {
 func Read(s Source) ([]Definition, []Fault) {
 	r := &reader{s: s}
 	r.all()
+	for i := range r.list {
+		d := &r.list[i]
+		d.Name, d.Agent, d.Trusted, d.Lookup = s.Prefix+d.Name, s.Agent, s.Trusted, s.Lookup
+		if s.Prefix != "" {
+			d.Line, d.Column = 0, 0
+		}
+	}
+	for i := range r.faults {
+		if s.Prefix != "" {
+			r.faults[i].Line, r.faults[i].Column = 0, 0
+		}
+	}
 	return r.list, r.faults
 }
 

@@ -200,8 +200,11 @@ func TestResolve(t *testing.T) {
 	trusted := true
 	base := func(edit func(*Config), list ...Definition) []Known {
 		c := Config{
-			Definitions: list, Trusted: func(Definition) bool { return trusted },
-			Lookup: func(Definition, string) (string, bool) { return "v", true }, Secret: func(name string) bool { return name == "MY_KEY" },
+			Lookup: func(string) (string, bool) { return "v", true }, Secret: func(name string) bool { return name == "MY_KEY" },
+		}
+		for _, d := range list {
+			d.Trusted = trusted
+			c.Definitions = append(c.Definitions, d)
 		}
 		if edit != nil {
 			edit(&c)
@@ -228,10 +231,10 @@ func TestResolve(t *testing.T) {
 		{nil, []Definition{mine}, []State{Ready}},
 		{nil, []Definition{mine, project}, []State{Waiting, Hidden}}, // a weaker one does not take its place
 		{func(c *Config) { c.Choices.Switch("a", false) }, []Definition{mine}, []State{Off}},
-		{func(c *Config) { c.OnlyManaged = true }, []Definition{mine}, []State{Forbidden}},
+		{func(c *Config) { c.ManagedOnly = true }, []Definition{mine}, []State{Forbidden}},
 		{approve(project.Hash), []Definition{vars}, []State{Broken}},
 		{func(c *Config) { c.Policy.Denied = raws(`{"serverName":"a"}`) }, []Definition{mine}, []State{Forbidden}},
-		{func(c *Config) { c.Lookup = func(Definition, string) (string, bool) { return "", false } }, []Definition{one(t, User, `{"v": {"command": "${X}"}}`)}, []State{Broken}},
+		{func(c *Config) { c.Lookup = func(string) (string, bool) { return "", false } }, []Definition{one(t, User, `{"v": {"command": "${X}"}}`)}, []State{Broken}},
 	} {
 		var got []State
 		for _, k := range base(tt.edit, tt.list...) {

@@ -31,24 +31,25 @@ type Known struct {
 	Why        string // "" = State says it
 }
 
+// Settings are what the settings say of servers.
+type Settings struct {
+	AllProject bool     // servers of trusted projects are used without a question
+	Enabled    []string // and those of these names
+	Disabled   []string // no server of a project of these names is used
+
+	Policy
+	ManagedOnly bool // what others allow does not count: only servers of the administrator's own list
+}
+
 // Config is what decides on servers.
 type Config struct {
 	Definitions []Definition
 	Choices     Choices
+	Settings
 
-	AllProject bool     // a person's own settings approve all servers of projects
-	Enabled    []string // and those of these names
-	Disabled   []string // no server of a project of these names is used
-
-	Policy      Policy
-	OnlyManaged bool // what others allow does not count: only servers of the administrator's own list
-
-	// Trusted says whether what a definition's source brings is trusted. Required.
-	Trusted func(d Definition) bool
-
-	// Lookup returns variables for a definition; Secret says which of them no project
+	// Lookup returns variables for definitions; Secret says which of them no project
 	// gets. Required.
-	Lookup func(d Definition, name string) (string, bool)
+	Lookup func(name string) (string, bool)
 	Secret func(name string) bool
 }
 
@@ -83,7 +84,7 @@ func winner(all []Known, name string) Known {
 // judge decides on one definition.
 func (c Config) judge(k *Known) {
 	d := k.Definition
-	if c.OnlyManaged && d.Scope != Managed {
+	if c.ManagedOnly && d.Scope != Managed {
 		k.State, k.Why = Forbidden, "only the administrator's servers are used"
 		return
 	}
@@ -102,7 +103,14 @@ func (c Config) judge(k *Known) {
 			}
 		}
 	}
-	s, err := d.Expand(func(name string) (string, bool) { return c.Lookup(d, name) })
+	s, err := d.Expand(func(name string) (string, bool) {
+		if d.Lookup != nil {
+			if v, ok := d.Lookup(name); ok {
+				return v, true
+			}
+		}
+		return c.Lookup(name)
+	})
 	if err != nil {
 		k.State, k.Why = Broken, err.Error()
 		return
@@ -125,7 +133,7 @@ func (c Config) project(d Definition) State {
 		return Off
 	case c.Choices.Rejected[d.Name] == d.Hash && d.Hash != "":
 		return Rejected
-	case !c.Trusted(d):
+	case !d.Trusted:
 		return Untrusted
 	case d.Hash == "":
 		return Waiting

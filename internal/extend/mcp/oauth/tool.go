@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // A Binding gives a tool the token that it needs, and nothing else of a Desk. A tool
@@ -42,7 +43,7 @@ const HandleType = "auth:"
 
 // pend answers a call as pending, and has it settled when the sign-in is over. The handle says
 // which that is, so that another program can wait for it too.
-func (b Binding) pend(q Required) agent.Result {
+func (b Binding) pend(q query.SignInRequired) agent.Result {
 	handle := HandleType + q.AuthSession + ":" + rand.Text()[:12]
 	refusal := Result{Required: &q}.Refusal()
 	if !b.Desk.settleThen(handle, q.AuthSession, b.Settle) {

@@ -1,4 +1,4 @@
-package builtin
+package connections
 
 import (
 	"cmp"
@@ -6,9 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dure/agent"
+	"dure/internal/extend/mcp"
 	"dure/internal/tools/kit"
 )
 
@@ -24,40 +26,33 @@ const (
 		`"uri":{"type":"string","minLength":1,"maxLength":4096,"description":"the address, as it is listed"}},"required":["server","uri"],"additionalProperties":false}`
 )
 
+// maxAbout limits the description of a resource in the list, in bytes.
+const maxAbout = 160
+
 // ReadResource is the tool that reads a resource of a server.
 const ReadResource = "resource__read"
 
-// A Resource is something that a server lets be read.
-type Resource struct {
-	Server      string `json:"server"`
-	URI         string `json:"uri"`
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
-	Type        string `json:"mimeType,omitempty"`
-	Template    bool   `json:"template,omitempty"` // URI has {names} in it
-}
-
-// ResourceConfig is where the resources of servers come from.
-type ResourceConfig struct {
-	List func() []Resource
-	Read func(ctx context.Context, server, uri string) (agent.Result, error)
-
-	// Barred says why an address of a server may not be read; "" = it may.
-	Barred func(server, uri string) string
+// resourceTools are the tools by which a session lists and reads what its servers let be read.
+type resourceTools struct {
+	x       *Extension
+	session string
+	policy  Policy
 }
 
 // onlyWith is a tool that there is only while there are resources.
 type onlyWith struct {
 	kit.Tool
-	list func() []Resource
+	resourceTools
 }
 
 // Enabled reports whether a server has anything that can be read.
-func (t onlyWith) Enabled() bool { return len(t.list()) > 0 }
+func (t onlyWith) Enabled() bool { return len(t.servers().resources()) > 0 }
 
-// Resources returns the tools that list and read what servers let be read. An address
-// that no server has listed is asked about: it may say anything to its server.
-func Resources(c ResourceConfig) []agent.Tool {
+// Tools returns the tools that list and read what the servers of a session let be read, and
+// rules permit. An address that no server has listed is asked about: it may say anything to its
+// server.
+func (x *Extension) Tools(session string, p Policy) []agent.Tool {
+	c := resourceTools{x, session, p}
 	list := kit.Tool{
 		About: agent.Spec{
 			Name: "resource__list", Description: kit.Describe(resourceListText), Input: json.RawMessage(resourceListSchema),
@@ -85,7 +80,7 @@ func Resources(c ResourceConfig) []agent.Tool {
 		},
 		Touches: func(_ agent.ToolContext, call agent.Call) (agent.Effects, error) {
 			in, err := kit.Decode[wanted](call)
-			if err != nil || c.lists(in.Server, in.URI) {
+			if err != nil || c.servers().lists(in.Server, in.URI) {
 				return agent.Effects{}, err
 			}
 			return agent.Effects{Class: agent.Unsafe}, nil
@@ -95,31 +90,33 @@ func Resources(c ResourceConfig) []agent.Tool {
 			if err != nil {
 				return agent.Result{}, err
 			}
-			if why := c.Barred(in.Server, in.URI); why != "" {
+			of := c.servers()
+			if why := of.Barred(c.policy, in.Server, in.URI); why != "" {
 				return agent.Result{}, kit.Refuse(agent.ErrDenied, why, "Do not try it another way.")
 			}
-			return c.Read(ctx, in.Server, in.URI)
+			if of == nil {
+				return agent.Failure(agent.ErrMCPUnavailable, "this session has no servers", ""), nil
+			}
+			return of.set.Read(ctx, in.Server, in.URI)
 		},
 	}
-	return []agent.Tool{onlyWith{list, c.List}, onlyWith{read, c.List}}
+	return []agent.Tool{onlyWith{list, c}, onlyWith{read, c}}
 }
 
+func (c resourceTools) servers() *Servers { return c.x.Of(c.session) }
+
 // lists reports whether a server has named an address itself.
-func (c ResourceConfig) lists(server, uri string) bool {
-	for _, r := range c.List() {
-		if r.Server == server && r.URI == uri && !r.Template {
-			return true
-		}
-	}
-	return false
+func (c *Servers) lists(server, uri string) bool {
+	return slices.ContainsFunc(c.resources(), func(r mcp.Resource) bool { return r.Server == server && r.URI == uri && !r.Template })
 }
 
 // listed is the list as a model reads it.
-func (c ResourceConfig) listed(server string) (agent.Result, error) {
-	all := []Resource{}
+func (c resourceTools) listed(server string) (agent.Result, error) {
+	all := []mcp.Resource{}
 	var b strings.Builder
-	for _, r := range c.List() {
-		if server != "" && r.Server != server || c.Barred(r.Server, r.URI) != "" {
+	of := c.servers()
+	for _, r := range of.resources() {
+		if server != "" && r.Server != server || of.Barred(c.policy, r.Server, r.URI) != "" {
 			continue
 		}
 		all = append(all, r)

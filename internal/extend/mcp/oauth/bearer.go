@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/oauth2"
+
+	"dure/agent/query"
 )
 
 // A Bearer signs the requests to one resource in. It fits what the MCP SDK asks for
@@ -22,7 +24,7 @@ type Bearer struct {
 }
 
 // RequiredError says that a request needs a person to sign in first.
-type RequiredError struct{ Required }
+type RequiredError struct{ query.SignInRequired }
 
 func (e *RequiredError) Error() string { return e.Message + ": " + e.URL }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"dure/agent/query"
 )
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
@@ -82,12 +84,12 @@ func (a App) known(scopes []string) []string {
 	return all
 }
 
-func (s *session) required(label string) *Required {
+func (s *session) required(label string) *query.SignInRequired {
 	message := label + " wants you to sign in"
 	if len(s.Scopes) > 0 {
 		message += ", and to agree to: " + strings.Join(s.Scopes, ", ")
 	}
-	return &Required{AuthSession: s.ID, URL: s.URL, UserCode: s.UserCode, ExpiresAt: s.Expires, Message: message}
+	return &query.SignInRequired{AuthSession: s.ID, URL: s.URL, UserCode: s.UserCode, ExpiresAt: s.Expires, Message: message}
 }
 
 // openCode begins a sign-in in a browser, which comes back to us.
@@ -169,20 +171,11 @@ func isID(id string) bool {
 	return len(id) == 32 && !strings.ContainsFunc(id, func(r rune) bool { return (r < 'a' || r > 'f') && (r < '0' || r > '9') })
 }
 
-// Finish ends a sign-in with the address to which the browser was sent, as a person
+// Answer ends the sign-in that an address belongs to, to which its browser was sent: a person
 // can copy it from there when the browser runs on another machine.
-func (d *Desk) Finish(ctx context.Context, session, redirected string) error {
-	u, err := url.Parse(strings.TrimSpace(redirected))
-	if err != nil || len(redirected) > maxToken {
-		return &Error{Code: CodeState, Message: "this is no address: copy all of what the browser shows"}
-	}
-	return d.finish(ctx, session, u.Query())
-}
-
-// Answer is Finish for whichever sign-in the address belongs to.
 func (d *Desk) Answer(ctx context.Context, redirected string) error {
 	u, err := url.Parse(strings.TrimSpace(redirected))
-	if err != nil || u.Query().Get("state") == "" {
+	if err != nil || len(redirected) > maxToken || u.Query().Get("state") == "" {
 		return &Error{Code: CodeState, Message: "this is no address of a sign-in: copy all of what the browser shows"}
 	}
 	ids, err := d.store.list()
@@ -359,44 +352,5 @@ func (d *Desk) Await(ctx context.Context, id string) (Granted, error) {
 			return Granted{}, &Error{Code: CodeStopped, Message: "waiting for a sign-in: the program ends", err: d.ctx.Err()}
 		case <-t.C:
 		}
-	}
-}
-
-// Resume takes up the sign-ins that are open, as after a restart: it listens for
-// their browsers and asks their servers again.
-func (d *Desk) Resume() error {
-	ids, err := d.store.list()
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		rec, rerr := d.read(id)
-		switch {
-		case rerr != nil:
-			err = rerr
-		case rec.Session.open(d.cfg.Now()):
-			d.attend(id, *rec.Session)
-		case rec.stale(d.cfg.Now()):
-			d.sweep(id)
-		}
-	}
-	return err
-}
-
-// stale reports whether a record holds nothing but a sign-in that nobody can still
-// be waiting for.
-func (r record) stale(now time.Time) bool {
-	return r.Grant == nil && r.Client == nil && (r.Session == nil || now.After(r.Session.Expires.Add(24*time.Hour)))
-}
-
-// sweep removes a stale record, unless somebody has it in hand.
-func (d *Desk) sweep(id string) {
-	unlock, ok := d.store.tryLock(id)
-	if !ok {
-		return
-	}
-	defer unlock()
-	if rec, err := d.read(id); err == nil && rec.stale(d.cfg.Now()) {
-		_ = d.store.remove(id) // the next Desk tries again
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"dure/agent/query"
 )
 
 // A Bearer is what the MCP SDK wants to have.
@@ -57,13 +59,13 @@ func request(t *testing.T, b *Bearer) (int, error) {
 	return resp.StatusCode, nil
 }
 
-func asks(t *testing.T, err error) Required {
+func asks(t *testing.T, err error) query.SignInRequired {
 	t.Helper()
 	var r *RequiredError
 	if !errors.As(err, &r) {
 		t.Fatalf("nobody is asked: %v", err)
 	}
-	return r.Required
+	return r.SignInRequired
 }
 
 // A resource of which only the address is known: it says which server it trusts,
@@ -244,7 +246,7 @@ func TestMixedUp(t *testing.T) {
 		v := u.Query()
 		v.Set("iss", iss)
 		u.RawQuery = v.Encode()
-		if err := d.Finish(limited(t), q.AuthSession, u.String()); !isCode(err, CodeIssuer) {
+		if err := finish(t, d, q.AuthSession, u.String()); !isCode(err, CodeIssuer) {
 			t.Errorf("%q: %v", iss, err)
 		}
 	}

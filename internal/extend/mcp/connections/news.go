@@ -1,4 +1,4 @@
-package app
+package connections
 
 import (
 	"slices"
@@ -7,18 +7,17 @@ import (
 	"dure/agent"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/frontend/text"
 )
 
-// Bounds of what a person hears of one server while a session is open.
+// Limits of what a person hears of one server while a session is open.
 const (
-	maxServerNews = 20 // notes
-	maxPut        = 50 // questions
-	maxDeclined   = 5  // questions in a row that they do not agree to
+	maxNews     = 20 // notes
+	maxPut      = 50 // questions
+	maxDeclined = 5  // questions in a row that they do not agree to
 )
 
-// serverNews is what a person has been told of a server, and asked in its name.
-type serverNews struct {
+// news is what a person has been told of a server, and asked in its name.
+type news struct {
 	state    mcp.State // that they know; "" = none that needs a word
 	left     string    // the tools that they know to be left out
 	notes    int
@@ -28,10 +27,10 @@ type serverNews struct {
 }
 
 // newsOf returns what is known of a server. It is called with mu.
-func (c *connected) newsOf(server string) *serverNews {
+func (c *Servers) newsOf(server string) *news {
 	n := c.news[server]
 	if n == nil {
-		n = &serverNews{}
+		n = &news{}
 		c.news[server] = n
 	}
 	return n
@@ -41,15 +40,14 @@ func (c *connected) newsOf(server string) *serverNews {
 // told: that it cannot be used until they do something, that it can be used again, and which
 // of its tools wait for them. It is called with mu. Tools that come and go are told by the
 // request that has others.
-func (c *connected) hear(server string, held map[string]string) (notes []agent.Note) {
-	all := c.set.Status()
-	i := slices.IndexFunc(all, func(s mcp.Status) bool { return s.Server.Name == server })
-	if i < 0 || c.over {
+func (c *Servers) hear(server string, held map[string]string) (notes []agent.Note) {
+	st, ok := c.status(server)
+	if !ok || c.over {
 		return nil
 	}
-	st, n, name := all[i], c.newsOf(server), servers.Clip(c.prefix+server)
+	n, name := c.newsOf(server), servers.Clip(c.prefix+server)
 	say := func(level, what string) {
-		if n.notes++; n.notes <= maxServerNews {
+		if n.notes++; n.notes <= maxNews {
 			notes = append(notes, agent.Note{Level: level, Code: "servers", Text: what})
 		}
 	}
@@ -61,7 +59,7 @@ func (c *connected) hear(server string, held map[string]string) (notes []agent.N
 	case st.State == before:
 	case st.State == mcp.Failed:
 		n.state = st.State
-		say("warn", "the server "+name+" is not connected: "+text.OneLine(st.Problem)+"; dure mcp get "+name)
+		say("warn", "the server "+name+" is not connected: "+strings.Join(strings.Fields(st.Problem), " ")+"; dure mcp get "+name)
 	case st.State == mcp.NeedsAuth:
 		n.state = st.State
 		say("warn", "the server "+name+" wants you to sign in; dure mcp login "+name)
@@ -80,16 +78,16 @@ func (c *connected) hear(server string, held map[string]string) (notes []agent.N
 }
 
 // note puts notes into the log of the session.
-func (c *connected) note(notes []agent.Note) {
+func (c *Servers) note(notes []agent.Note) {
 	for _, n := range notes {
-		if err := c.record(n); err != nil {
-			c.app.opts.Logger.Info("noting what a server does", "session", c.session, "note", n.Text, "error", err)
+		if err := c.Person.Record(n); err != nil {
+			c.x.Logger.Info("noting what a server does", "session", c.b.ID, "note", n.Text, "error", err)
 		}
 	}
 }
 
 // mayPut reports whether a server may put another question to the person, and counts it.
-func (c *connected) mayPut(server string) bool {
+func (c *Servers) mayPut(server string) bool {
 	c.mu.Lock()
 	n := c.newsOf(server)
 	may, first := n.put < maxPut && n.declined < maxDeclined, !n.muted
@@ -106,7 +104,7 @@ func (c *connected) mayPut(server string) bool {
 }
 
 // wasPut counts what came of a question.
-func (c *connected) wasPut(server string, agreed bool) {
+func (c *Servers) wasPut(server string, agreed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.newsOf(server)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/agent/query"
 )
 
 // A Secret is a text that prints as nothing of its own: not by fmt, nor as JSON,
@@ -36,7 +37,7 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 // Result is how a request for a token came out: exactly one of its fields is set.
 type Result struct {
 	Ready    *Ready
-	Required *Required
+	Required *query.SignInRequired
 	Error    *Error
 }
 
@@ -46,15 +47,6 @@ type Ready struct {
 	TokenType   string    `json:"tokenType"`
 	ExpiresAt   time.Time `json:"expiresAt,omitzero"` // zero = it is not known to expire
 	Scopes      []string  `json:"scopes"`
-}
-
-// Required says that a person has to agree first. It holds no secret.
-type Required struct {
-	AuthSession string    `json:"authSessionId"`
-	URL         string    `json:"authorizationUrl"`
-	UserCode    string    `json:"userCode,omitempty"` // to be typed at URL, if that asks for one
-	ExpiresAt   time.Time `json:"expiresAt"`
-	Message     string    `json:"message"`
 }
 
 // Error says why there is no token. Its message holds no secret, and nothing of a
@@ -122,7 +114,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	case r.Required != nil:
 		return json.Marshal(struct {
 			Status string `json:"status"`
-			*Required
+			*query.SignInRequired
 		}{"authorization_required", r.Required})
 	}
 	return json.Marshal(struct {
@@ -140,7 +132,7 @@ func (r Result) Refusal() agent.Result {
 	case r.Ready != nil:
 		return agent.Failure(agent.ErrTool, "there is a token", "")
 	case r.Required != nil:
-		res = agent.Failure(agent.ErrOAuthRequired, r.Required.Message, "tell the user to open "+r.Required.URL+r.Required.typed()+", and call the tool again when they have agreed")
+		res = agent.Failure(agent.ErrOAuthRequired, r.Required.Message, "tell the user to open "+r.Required.URL+typed(*r.Required)+", and call the tool again when they have agreed")
 	default:
 		res = agent.Failure(agent.ErrTool, "signing in failed: "+r.Error.Error(), "")
 	}
@@ -148,7 +140,7 @@ func (r Result) Refusal() agent.Result {
 	return res
 }
 
-func (q Required) typed() string {
+func typed(q query.SignInRequired) string {
 	if q.UserCode == "" {
 		return ""
 	}

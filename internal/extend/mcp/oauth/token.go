@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
-	"time"
 )
 
 // refresh renews the grant of a record, under its lock, and keeps what it got
@@ -84,66 +82,15 @@ func (r *record) fill(a resolved) {
 	r.App, r.Label, r.Subject, r.Resource = a.Name, a.label(), a.subject, a.Resource
 }
 
-// Kept says what is kept for an app and a subject. It holds no secret.
-type Kept struct {
-	ID      string    // names it; see [Desk.Forget]
-	App     string    // its name
-	Label   string    // as people call it
-	Subject string    // "" = everyone
-	Grant   bool      // there is one
-	Renews  bool      // without a person
-	Expires time.Time // zero = it is not known to
-	Scopes  []string
-	Open    *Required // the sign-in that waits
-}
-
-// Kept lists what is kept, by name. What cannot be read is left out, and the error
-// says so.
-func (d *Desk) Kept() ([]Kept, error) {
-	ids, err := d.store.list()
-	if err != nil {
-		return nil, err
-	}
-	var all []Kept
-	for _, id := range ids {
-		rec, rerr := d.read(id)
-		if rerr != nil {
-			err = rerr
-			continue
-		}
-		k := Kept{ID: id, App: rec.App, Label: rec.Label, Subject: rec.Subject}
-		if g := rec.Grant; g != nil {
-			k.Grant, k.Renews, k.Expires, k.Scopes = true, g.Refresh != "", g.Expires, g.Scopes
-		}
-		if rec.Session.open(d.cfg.Now()) {
-			k.Open = rec.Session.required(rec.Label)
-		}
-		if k.Grant || k.Open != nil {
-			all = append(all, k)
-		}
-	}
-	slices.SortFunc(all, func(a, b Kept) int {
-		return strings.Compare(a.App+"\x00"+a.Subject+"\x00"+a.ID, b.App+"\x00"+b.Subject+"\x00"+b.ID)
-	})
-	return all, err
-}
-
-// SignOut forgets the grant of an app and a subject, after it was given back.
+// SignOut gives the grant of an app and a subject back where the server takes that (RFC 7009),
+// forgets it in any case, and ends a sign-in that is open. An error of [CodeRevoke] says that it
+// is forgotten here, but may be good there still.
 func (d *Desk) SignOut(ctx context.Context, a App, subject string) error {
 	k, err := d.resolve(a, subject)
 	if err != nil {
 		return err
 	}
-	return d.Forget(ctx, k.id)
-}
-
-// Forget gives a grant back where the server takes that (RFC 7009), forgets it in
-// any case, and ends a sign-in that is open. An error of [CodeRevoke] says that it
-// is forgotten here, but may be good there still.
-func (d *Desk) Forget(ctx context.Context, id string) error {
-	if !isID(id) {
-		return ErrUnknown
-	}
+	id := k.id
 	unlock, err := d.store.lock(ctx, id)
 	if err != nil {
 		return err
