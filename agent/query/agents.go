@@ -12,6 +12,30 @@ type ListAgents struct {
 // Query returns the name of the query on the wire.
 func (ListAgents) Query() string { return "agents" }
 
+// CheckAgent asks for the AgentInfo of a file: whether it is that of a type of agents.
+type CheckAgent struct {
+	Path string `json:"path"`
+}
+
+// Query returns the name of the query on the wire.
+func (CheckAgent) Query() string { return "agents.check" }
+
+// AddAgent asks for an AgentFile: a new one for a type of agents, of the user or of the
+// project. No file is overwritten.
+type AddAgent struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Project     bool   `json:"project,omitempty"`
+}
+
+// Query returns the name of the query on the wire.
+func (AddAgent) Query() string { return "agents.add" }
+
+// AgentFile is the file of a type of agents.
+type AgentFile struct {
+	Path string `json:"path"`
+}
+
 // AgentInfo is a type of agents that work can be handed to.
 type AgentInfo struct {
 	Name        string `json:"name"`

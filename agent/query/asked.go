@@ -69,6 +69,8 @@ func AccessTo(name string) Access { return queries[name].access }
 // queries ties the names of queries to their types, and to those of their answers.
 var queries = map[string]asked{
 	"agents":           ask[ListAgents, []AgentInfo](admins),
+	"agents.add":       ask[AddAgent, AgentFile](guarded),
+	"agents.check":     ask[CheckAgent, AgentInfo](guarded),
 	"bundles.check":    ask[CheckBundle, BundleInfo](guarded),
 	"bundles.lock":     ask[LockBundle, BundleLocked](guarded),
 	"calculate":        ask[Calculate, Calculation](users("Text")),
@@ -154,6 +156,9 @@ var queries = map[string]asked{
 	"sessions.repair":  ask[RepairSession, LogReport](guarded),
 	"sessions.sweep":   ask[SweepSessions, int](guarded),
 	"skills":           ask[ListSkills, []SkillInfo](admins),
+	"skills.add":       ask[AddSkill, SkillAdded](guarded),
+	"skills.export":    ask[ExportSkill, SkillInfo](guarded),
+	"skills.show":      ask[ShowSkill, SkillInfo](guarded),
 	"snippets":         ask[ListSnippets, []Snippet](admins),
 	"snippets.fill":    ask[FillSnippet, FilledSnippet](admins),
 	"system":           ask[DescribeSystem, System](admins),

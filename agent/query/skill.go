@@ -8,6 +8,45 @@ type ListSkills struct {
 // Query returns the name of the query on the wire.
 func (ListSkills) Query() string { return "skills" }
 
+// ShowSkill asks for the SkillInfo of a skill of a folder with its text, by its name or the
+// folder that it lies in, or with Path of one that only lies there, without its text.
+type ShowSkill struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+	Name    string `json:"name,omitempty"`
+	Path    string `json:"path,omitempty"`
+}
+
+// Query returns the name of the query on the wire.
+func (ShowSkill) Query() string { return "skills.show" }
+
+// AddSkill asks for SkillAdded: a new skill from a template, or with From a copy of the one
+// in that folder.
+type AddSkill struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+	Name    string `json:"name,omitempty"`
+	From    string `json:"from,omitempty"`
+	Scope   string `json:"scope"` // user or project
+}
+
+// Query returns the name of the query on the wire.
+func (AddSkill) Query() string { return "skills.add" }
+
+// SkillAdded is a skill that was added, with the names of tools in it that nobody knows.
+type SkillAdded struct {
+	SkillInfo
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// ExportSkill asks for the SkillInfo of a copy of a skill, in the folder Into.
+type ExportSkill struct {
+	Workdir string `json:"workdir,omitempty"` // "" = the program's
+	Name    string `json:"name"`
+	Into    string `json:"into"`
+}
+
+// Query returns the name of the query on the wire.
+func (ExportSkill) Query() string { return "skills.export" }
+
 // SkillInfo is a skill as it was found.
 type SkillInfo struct {
 	Name        string   `json:"name"` // what it is called by

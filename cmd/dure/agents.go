@@ -34,7 +34,7 @@ func (p *program) agentsCommand() *cobra.Command {
 func (p *program) validateAgents(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 	var list []query.AgentInfo
 	for _, path := range args {
-		info, err := p.opened.CheckAgent(path)
+		info, err := client.Query[query.AgentInfo](ctx, c.Client, query.CheckAgent{Path: path})
 		if err != nil {
 			return err
 		}
@@ -55,18 +55,18 @@ func (p *program) validateAgents(ctx context.Context, c *cli.CLI, args []string,
 
 func (p *program) newAgentCommand() *cobra.Command {
 	about, ofProject := "", false
-	cmd := p.command("new NAME", text.HelpAgentsNew, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("new NAME", text.HelpAgentsNew, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.AgentsWhich), "")
 		}
-		path, err := p.opened.NewAgent(args[0], about, ofProject)
+		file, err := client.Query[query.AgentFile](ctx, c.Client, query.AddAgent{Name: args[0], Description: about, Project: ofProject})
 		if err != nil {
 			return err
 		}
 		if asJSON {
-			return json.NewEncoder(p.out).Encode(map[string]string{"path": path})
+			return json.NewEncoder(p.out).Encode(file)
 		}
-		_, err = fmt.Fprintln(p.out, p.text.Say(text.AgentMade, "path", text.OneLine(path)))
+		_, err = fmt.Fprintln(p.out, p.text.Say(text.AgentMade, "path", text.OneLine(file.Path)))
 		return err
 	})
 	cmd.Flags().StringVar(&about, "description", "", p.text.Say(text.FlagAgentAbout))

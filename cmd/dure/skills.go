@@ -20,11 +20,11 @@ func (p *program) skillsCommand() *cobra.Command {
 		return c.Skills(ctx, p.flags.workdir, asJSON)
 	}
 	cmd := p.command("skills", text.HelpSkills, 0, list)
-	show := p.command("show NAME", text.HelpSkillsShow, 1, func(_ context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	show := p.command("show NAME", text.HelpSkillsShow, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.SkillNames), "")
 		}
-		s, err := p.opened.Skill(p.flags.workdir, args[0])
+		s, err := client.Query[query.SkillInfo](ctx, c.Client, query.ShowSkill{Workdir: p.flags.workdir, Name: args[0]})
 		if err != nil {
 			return err
 		}
@@ -32,36 +32,36 @@ func (p *program) skillsCommand() *cobra.Command {
 	})
 	check := p.command("validate [PATH]...", text.HelpSkillsValidate, maxSkillPaths, p.checkSkills)
 	scope := ""
-	fresh := p.command("new NAME", text.HelpSkillsNew, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	fresh := p.command("new NAME", text.HelpSkillsNew, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		at, err := p.skillScope(scope, args)
 		if err != nil {
 			return err
 		}
-		s, err := p.opened.NewSkill(p.flags.workdir, args[0], at)
+		s, err := client.Query[query.SkillAdded](ctx, c.Client, query.AddSkill{Workdir: p.flags.workdir, Name: args[0], Scope: at})
 		if err != nil {
 			return err
 		}
-		return p.skillSaid(s, asJSON, p.text.Say(text.SkillMade, "path", text.OneLine(s.Path)))
+		return p.skillSaid(s.SkillInfo, asJSON, p.text.Say(text.SkillMade, "path", text.OneLine(s.Path)))
 	})
-	taken := p.command("import PATH", text.HelpSkillsImport, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	taken := p.command("import PATH", text.HelpSkillsImport, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		at, err := p.skillScope(scope, args)
 		if err != nil {
 			return err
 		}
-		s, unknown, err := p.opened.ImportSkill(p.flags.workdir, args[0], at)
+		s, err := client.Query[query.SkillAdded](ctx, c.Client, query.AddSkill{Workdir: p.flags.workdir, From: args[0], Scope: at})
 		if err != nil {
 			return err
 		}
 		said := p.text.Say(text.SkillTaken, "name", text.OneLine(s.Name), "path", text.OneLine(s.Path))
-		if len(unknown) > 0 {
-			said += "\n" + p.text.Say(text.SkillDrops, "list", text.OneLine(strings.Join(unknown, ", ")))
+		if len(s.Unknown) > 0 {
+			said += "\n" + p.text.Say(text.SkillDrops, "list", text.OneLine(strings.Join(s.Unknown, ", ")))
 		}
-		return p.skillSaid(s, asJSON, said)
+		return p.skillSaid(s.SkillInfo, asJSON, said)
 	})
 	for _, c := range []*cobra.Command{fresh, taken} {
 		c.Flags().StringVar(&scope, "scope", "", p.text.Say(text.FlagSkillScope))
 	}
-	given := p.command("export NAME [FOLDER]", text.HelpSkillsExport, 2, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	given := p.command("export NAME [FOLDER]", text.HelpSkillsExport, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.SkillNames), "")
 		}
@@ -69,7 +69,7 @@ func (p *program) skillsCommand() *cobra.Command {
 		if len(args) == 2 {
 			into = args[1]
 		}
-		s, err := p.opened.ExportSkill(p.flags.workdir, args[0], into)
+		s, err := client.Query[query.SkillInfo](ctx, c.Client, query.ExportSkill{Workdir: p.flags.workdir, Name: args[0], Into: into})
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (p *program) checkSkills(ctx context.Context, c *cli.CLI, args []string, as
 		}
 	}
 	for _, path := range args {
-		s, err := p.opened.CheckSkill(path)
+		s, err := client.Query[query.SkillInfo](ctx, c.Client, query.ShowSkill{Path: path})
 		if err != nil {
 			return err
 		}

@@ -25,11 +25,15 @@ import (
 	"dure/internal/extend/bundle/exthost"
 	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/extend/bundle/swarms"
+	"dure/internal/extend/commands/typed"
 	"dure/internal/extend/hooks/run"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/plugins/active"
-	"dure/internal/extend/swarm"
+	"dure/internal/extend/skills/use"
+	"dure/internal/extend/swarm/agents"
+	"dure/internal/extend/swarm/apart"
+	"dure/internal/extend/swarm/house"
 	"dure/internal/frontend/telemetry"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
@@ -192,22 +196,21 @@ type App struct {
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
 	bundles   *swarms.Extension
-	members   members // sessions that are open, by whom they work for
+	members   members // sessions that are open
 	servers   *connections.Extension
-	agents    []swarm.Definition // agents of the command line
-	house     treehouse
-	workers   workers
-	upper     *upper // nil = this is not the process of an agent
+	agents    *agents.Extension
+	processes *apart.Processes // of agents
+	house     *house.Extension
+	parent    *apart.Parent // nil = this is not the process of an agent
+	inherited inherited     // of that
+	skills    *use.Extension
+	commands  *typed.Extension
 	telemetry *telemetry.Program
 
 	mu     sync.Mutex
 	store  *journal.Local // nil until it is opened
 	reg    *session.Registry
 	queues *session.Lanes
-	reach  map[string]agent.Reach // of the sessions that are open, by ID
-
-	slash  customs
-	skills knownSkills
 }
 
 // New reads the settings and returns the program. Its errors are
@@ -244,14 +247,6 @@ func New(o Options) (*App, error) {
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
 		permissions: settings,
 		http:        &http.Client{Transport: t}, transport: t,
-	}
-	if o.Flags.Agents != "" {
-		if a.agents, err = swarm.ParseNamed(o.Flags.Agents); err != nil {
-			return nil, &agent.Problem{
-				Code: agent.ProblemUsage, Message: "--agents: " + err.Error(), Err: err, Fix: `give it as {"NAME": {"description": "...", "prompt": "..."}}`,
-				Args: map[string]string{"flag": "--agents", "error": err.Error()},
-			}
-		}
 	}
 	if o.Keychain {
 		a.ring = keys.System()
@@ -364,14 +359,14 @@ func (a *App) openStore() (*session.Registry, error) {
 	}
 	queues := session.NewLanes(a.lanes())
 	reg := session.New(session.Config{
-		Store: store, Build: a.build, Query: a.query, Takeover: a.takeover, Discard: a.removal.Forget, Apart: a.apart, Logger: a.opts.Logger,
+		Store: store, Build: a.build, Query: a.query, Takeover: store.Takeover, Discard: a.removal.Forget, Apart: a.processes.Run, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 		Lanes: queues,
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.store, a.reg, a.queues = store, reg, queues
-	a.mendTrees()
+	a.house.Mend()
 	return reg, nil
 }
 
@@ -384,7 +379,7 @@ func (a *App) Close() error {
 		desk.Close()
 	}
 	a.http.CloseIdleConnections()
-	defer a.house.close() // behind the sessions, whose agents keep what they have done
+	defer a.house.Close() // behind the sessions, whose agents keep what they have done
 	if reg == nil {
 		return nil
 	}

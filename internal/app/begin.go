@@ -6,13 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"dure/agent"
 	"dure/internal/base/record"
-	"dure/internal/extend/commands"
 	"dure/internal/frontend/text"
 	"dure/internal/knowledge/memory"
 	"dure/internal/knowledge/memory/instruct"
@@ -114,66 +111,4 @@ func wordsToBegin(t text.Catalog) survey.Words {
 			"run": t.Say(text.InitRun), "ci": t.Say(text.InitCI),
 		},
 	}
-}
-
-// begins is the prompt of /init: what a survey has found, and what the model is to write.
-// A file that is there is kept from being replaced unasked, as long as the turn goes on.
-func (t *typed) begins(ctx context.Context, focus string) (string, error) {
-	place, err := t.app.memory.Place(t.workdir, string(memory.Project))
-	if err != nil {
-		return "", err
-	}
-	s, err := surveyOf(ctx, t.ws, t.deciding.Policy.DeniesRead)
-	if err != nil {
-		return "", err
-	}
-	found := s.Text()
-	if hasGit(t.workdir) {
-		const newest = "-10"
-		if log, err := t.git(ctx, commandOrigin+"init", "log", "--oneline", newest); err == nil {
-			found += "Newest commits:\n" + indented(log)
-		}
-	}
-	if place.Exists {
-		t.mu.Lock()
-		t.kept = place.Path
-		t.mu.Unlock()
-	}
-	return commands.Init(place.Path, place.Exists, focus, found), nil
-}
-
-// indented is a text of somebody else, whose lines cannot be taken for ours.
-func indented(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		b.WriteString("  " + oneLine(line, 200) + "\n")
-	}
-	return b.String()
-}
-
-// keeps asks about calls that would change the instructions which were there when /init
-// was typed.
-func (t *typed) keeps(p agent.Proposal) (agent.Decision, bool) {
-	t.mu.Lock()
-	kept := t.kept
-	t.mu.Unlock()
-	if kept == "" || p.Origin != "" {
-		return agent.Decision{}, false
-	}
-	same := func(path string) bool {
-		_, resolved, err := t.ws.Resolve(path)
-		_, own, oerr := t.ws.Resolve(kept)
-		return err == nil && oerr == nil && t.ws.Key(resolved) == t.ws.Key(own)
-	}
-	if !slices.ContainsFunc(p.Effects.Writes, same) {
-		return agent.Decision{}, false
-	}
-	return agent.Decision{Verdict: agent.AskUser, By: commandOrigin + "init", Reason: "/init changes instructions that were there before only when you agree"}, true
-}
-
-// over forgets what the turn of /init has kept.
-func (t *typed) over() {
-	t.mu.Lock()
-	t.kept = ""
-	t.mu.Unlock()
 }

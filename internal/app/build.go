@@ -14,7 +14,6 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp/connections"
-	"dure/internal/kernel/budget"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
@@ -39,9 +38,8 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
-	project := a.projectOf(workdir)
-	types, usualMode := a.types(project), work.Mode
-	as, err := a.asAgent(b, types, &work)
+	project, usualMode := a.house.Project(workdir), work.Mode
+	team, err := a.agents.Session(b, project, &work.Profile)
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -51,22 +49,22 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
-	offers, who := a.offers(cat, work, b)
-	tracker, known := ws.NewTracker(b.Files), a.newSkills(b, project, work.Name, deciding.Policy)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, types: types, as: as, pol: deciding.Policy, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
+	offers := a.offers(cat, work, b, &team.Role)
+	tracker, known := ws.NewTracker(b.Files), a.skillsOf(b, project, work.Name, deciding.Policy)
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, agents: team, pol: deciding.Policy, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
-	a.reaches(b.ID, &b.Reach)
-	served := a.connect(b, as, connections.Place{Box: box, Workspace: ws, Catalog: cat, Policy: deciding.Policy})
-	grd := a.serve(&b, work.Profile, as.Name, deciding)
+	served := a.connect(b, team.As, connections.Place{Box: box, Workspace: ws, Catalog: cat, Policy: deciding.Policy})
+	grd := a.serve(&b, work.Profile, team.As.Name, deciding)
 	all := &assembly{
-		app: a, b: b, as: as, project: project, ws: ws, box: box, set: set, servers: served,
+		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
 		known: known, deciding: deciding, tracker: tracker, grd: grd, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
-	*who = a.roleOf(cat, b, as, served.Brings(), deciding)
-	all.who = *who
-	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.system}, &who.has, b.Open)
+	team.Cast(served.Brings())
+	who := &team.Role
+	who.Has = catalog.Both(withForm(b, who.Has), deciding.Gives)
+	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.System}, &who.Has, b.Open)
 	if err == nil {
 		err = a.enlist(all, cat, tracker, *who)
 	}
@@ -75,8 +73,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		return session.Parts{}, err
 	}
 	deciding.Hold(func(refresh func()) { a.hooks.Of(b.ID).Unheld(refresh) })
-	all.child = a.skillChild(b, known, deciding.Policy, types, as)
-	all.typed = a.newTyped(b, workdir, cat, ws, known, find, deciding, grd)
+	all.typed = all.commands(find)
 	points, err := all.list(ctx)
 	if err != nil {
 		return session.Parts{}, err
@@ -85,11 +82,11 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		points = see(b, points)
 	}
 	return session.Parts{
-		Lane: b.Open.Lane, Agent: who.name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
-		Model:    a.modelFor(work, as),
+		Lane: b.Open.Lane, Agent: who.Name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
+		Model:    a.modelFor(work, team.As),
 		Fallback: work.Fallback,
 		Compact:  a.compact.Compact(&b, set.todos.Open), Full: a.compact.Full, Tokens: compact.Tokens, Context: a.compact.Usage,
-		Budget: budget.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
+		Budget: plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: all.own.thinks,
 		Catalog: all.catalog,
 		System:  write,
@@ -100,9 +97,17 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
 		SetMode: deciding.SetMode, Grant: deciding.Grant, Revoke: deciding.Revoke,
-		Offer: offering(cat, ws, deciding.Policy), Revive: set.crew.revive,
+		Offer: offering(cat, ws, deciding.Policy), Revive: team.Revive,
 		Plans: a.plans(b, work, deciding),
 	}, nil
+}
+
+// changed is a mode if it is another one than before, else "".
+func changed(before, mode agent.Mode) agent.Mode {
+	if before == mode {
+		return ""
+	}
+	return mode
 }
 
 // folder opens the folder of a session, and what finds programs outside of it.

@@ -20,11 +20,12 @@ import (
 	"dure/internal/safety/guard"
 	"dure/internal/safety/sandbox"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 )
 
 // newBundles makes the capability that has the bundles.
 func (a *App) newBundles() *swarms.Extension {
-	known := sync.OnceValue(toolNames)
+	known := sync.OnceValue(catalog.Renamed)
 	return swarms.New(swarms.Config{
 		Workdir: a.opts.Workdir, Home: a.opts.UserHome, Changesets: filepath.Join(a.cfg.Data, "changesets"), Code: a.opts.Flags.Code, Compiled: a.opts.Extensions,
 		Getenv: getenv(a.opts.Environ), Env: a.commandEnv, Redact: a.patterns.Redact, Masked: guard.Masked, Logger: a.opts.Logger,

@@ -42,7 +42,7 @@ func (a *App) MendTrees(ctx context.Context) (int, error) {
 	if _, err := a.open(); err != nil {
 		return 0, err
 	}
-	list := a.trees().Mend(ctx, a.isOpen)
+	list := a.house.Trees().Mend(ctx, a.store.Owned)
 	for _, m := range list {
 		if m.Err != nil {
 			return len(list), m.Err
@@ -53,6 +53,6 @@ func (a *App) MendTrees(ctx context.Context) (int, error) {
 
 // MakeTree makes a work tree for a session, as for an agent of it.
 func (a *App) MakeTree(ctx context.Context, session string) (path string, err error) {
-	t, _, err := a.trees().Create(ctx, worktree.Request{Dir: a.opts.Workdir, Owner: session, Key: "left", Kind: "worker"})
+	t, _, err := a.house.Trees().Create(ctx, worktree.Request{Dir: a.opts.Workdir, Owner: session, Key: "left", Kind: "worker"})
 	return t.Path, err
 }

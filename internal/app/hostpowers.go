@@ -37,9 +37,11 @@ func (a *App) CallTool(ctx context.Context, session, tool string, input json.Raw
 	if !ok {
 		return agent.Result{}, fmt.Errorf("there is no tool %q", servers.Clip(tool))
 	}
-	a.mu.Lock()
-	reach := a.reach[session]
-	a.mu.Unlock()
+	reg, err := a.open()
+	if err != nil {
+		return agent.Result{}, err
+	}
+	reach := reg.Reach(session)
 	if reach.Invoke == nil {
 		return agent.Result{}, agent.NotOpen(session)
 	}

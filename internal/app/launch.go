@@ -208,7 +208,11 @@ func (a *App) system() query.System {
 // of its kind say what is wrong with it.
 func (a *App) palette(q query.ListPalette) ([]query.PaletteEntry, error) {
 	all := []query.PaletteEntry{}
-	for _, c := range a.listCommands(query.ListCommands{Workdir: q.Workdir, Language: a.cfg.Language}) {
+	typed, err := a.commands.List(context.Background(), query.ListCommands{Workdir: q.Workdir, Language: a.cfg.Language})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range typed {
 		if c.Off != "" {
 			continue
 		}

@@ -2,16 +2,12 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/extend/skills"
-	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/session"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -57,7 +53,7 @@ func (a *App) LendableTools(only []string) ([]agent.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cat.Step(both(has, both(named, lendable))).Specs(), nil
+	return cat.Step(catalog.Both(has, catalog.Both(named, lendable))).Specs(), nil
 }
 
 // namedTools returns which tools are named; nil = all.
@@ -111,10 +107,7 @@ func (a *App) Lend(ctx context.Context, title string, asks bool) (*Lent, error) 
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	reach := a.reach[info.ID]
-	a.mu.Unlock()
-	return &Lent{id: info.ID, app: a, reg: reg, reach: reach, alone: make(chan struct{}, 1)}, nil
+	return &Lent{id: info.ID, app: a, reg: reg, reach: reg.Reach(info.ID), alone: make(chan struct{}, 1)}, nil
 }
 
 // ID is that of the session.
@@ -136,30 +129,7 @@ func (l *Lent) Call(ctx context.Context, id, origin string, tool agent.Spec, inp
 // Text is what a model would read of a command of a file, or of a skill, that a person has
 // typed. Commands in it run where that needs no question.
 func (l *Lent) Text(ctx context.Context, name, arguments string) (string, error) {
-	t, err := l.app.typedIn(l.id)
-	if err != nil {
-		return "", err
-	}
-	if c, ok := t.command()(name); ok {
-		if off := c.Info().Off; off != "" {
-			return "", errors.New(off)
-		}
-		text, err := t.prepare(ctx, c, arguments)
-		return l.app.patterns.Redact(text), err
-	}
-	s, _ := l.app.skillFolder(t.workdir).Find(name)
-	if s.Name == "" || s.NoUser || s.Off != "" {
-		return "", fmt.Errorf("there is no command or skill %q", name)
-	}
-	return l.skill(ctx, t.known, s, arguments)
-}
-
-func (l *Lent) skill(ctx context.Context, k *use.Skills, s skills.Skill, arguments string) (string, error) {
-	text, err := k.Text(ctx, s, arguments)
-	if err == nil && s.Dir != "" {
-		text = "Its files are in " + s.Dir + "\n\n" + text
-	}
-	return strings.TrimSpace(text), err
+	return l.app.commands.Text(ctx, l.id, name, arguments)
 }
 
 // Close ends the session; its log stays.

@@ -12,7 +12,8 @@ import (
 	"dure/agent/query"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/skills/use"
-	"dure/internal/extend/swarm"
+	"dure/internal/extend/swarm/agents"
+	"dure/internal/extend/swarm/house"
 	"dure/internal/frontend/doctor"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
@@ -32,10 +33,19 @@ import (
 // extend makes the extensions, and takes over what they answer: one of them each query.
 func (a *App) extend() error {
 	a.trust, a.boxes, a.policy = a.newTrust(), a.newBoxes(), a.newPolicy()
+	if err := a.newAgents(); err != nil {
+		return err
+	}
+	a.house = house.New(house.Config{
+		Off: a.opts.Flags.Scratch, Data: a.cfg.Data, Temp: a.temp, Git: func() string { return a.outside("git") }, Env: a.commandEnv,
+		Open:    func(session string) bool { return a.store.Owned(session) },
+		Workdir: func(session string) string { return a.reg.Workdir(session) },
+		Top:     gitTop, Dirs: a.cfg.AddDirs, Logger: a.opts.Logger,
+	})
 	a.undo = undo.New(undo.Config{
 		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
 		NoSync: a.cfg.Durability == "os", Logger: a.opts.Logger, Fault: a.opts.Fault,
-		Tree: func(root string) bool { return root != a.projectOf(root) }, Elsewhere: func(id string) bool { return a.upper.works(id) },
+		Tree: func(root string) bool { return root != a.house.Project(root) }, Elsewhere: func(id string) bool { return a.parent.Works(id) },
 		Find: a.findSession, Row: a.row,
 		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
 	})
@@ -53,7 +63,7 @@ func (a *App) extend() error {
 	}
 	a.memory = instruct.New(instruct.Config{
 		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
-		Main: a.projectOf, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
+		Main: a.house.Project, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix
@@ -64,11 +74,15 @@ func (a *App) extend() error {
 	a.hooks, a.mentions = a.newHooks(), a.newMentions()
 	a.answers = map[string]plug.Answer{}
 	a.schedules, a.plugins, a.bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
+	a.skills, a.commands = a.newSkills(), a.newCommands()
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.boxes,
 		a.policy,
 		a.mirror,
+		a.agents,
+		a.skills,
+		a.commands,
 		a.undo,
 		a.lessons,
 		a.memory,
@@ -135,8 +149,7 @@ func (a *App) row(ctx context.Context, id string) (row agent.SessionInfo, ok boo
 type assembly struct {
 	app     *App
 	b       plug.Session
-	as      swarm.Definition // the type of agents that the session is of
-	who     role
+	agents  *agents.Session
 	project string
 	ws      *workspace.Workspace
 	box     *sandbox.Box
@@ -146,8 +159,7 @@ type assembly struct {
 	known    *use.Skills
 	tracker  *workspace.Tracker
 	grd      *guard.Guard
-	child    func(kind string) (agent.Child, error) // what a session of a type of agents is opened with
-	typed    *typed
+	typed    plug.Points // commands
 	deciding *enforce.Decider
 	own      *member
 	bounds   []plug.Stage                                            // of its type
@@ -170,7 +182,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		return plug.Attached{Name: x.Name(), Points: p}
 	}
 	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
-	a.addToSkills(b.ID, s.known, s.who.has, s.child)
+	a.addToSkills(b.ID, s.known, s.agents)
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		attach(a.mirror),
@@ -183,17 +195,14 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		attach(a.lessons),
 		attach(a.mentions.In(s.forMentions())),
 		attach(a.verify),
-		{Name: "agents", Points: plug.Points{
-			Gate: plug.Gate{Bounds: s.bounds}, Hooks: begins(b, s.as), Extra: s.set.crew.extra(s.who.has),
-			Close: func() { a.members.leave(b.ID); s.deciding.Leave(); s.set.crew.Close() },
-		}},
-		{Name: "work trees", Points: plug.Points{Gate: plug.Gate{Bounds: a.staysOut(b, s.ws, b.Workdir)}}},
+		{Name: "agents", Points: s.agents.Points(s.bounds)},
+		attach(a.house),
 		{Name: "skills", Points: s.known.Points()},
 		{Name: "servers", Points: s.servers.Points()},
 		{Name: "tool search", Points: plug.Points{Extra: s.search}},
 		hooks,
 		{Name: "bundle", Points: s.set.code.Inner()},
-		{Name: "commands", Points: s.typed.points()},
+		{Name: "commands", Points: s.typed},
 		attach(s.deciding),
 	}
 	for _, x := range a.opts.More {
@@ -214,7 +223,8 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 func (s *assembly) close() {
 	a, id := s.app, s.b.ID
 	s.servers.Close()
-	a.reaches(id, nil)
+	a.members.leave(id)
+	s.deciding.Leave()
 	if err := s.box.Close(); err != nil {
 		a.opts.Logger.Warn("closing the process box", "session", id, "error", err)
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"strings"
 
 	"dure/agent"
 	"dure/internal/extend/commands"
@@ -20,7 +19,7 @@ import (
 func (a *App) newMentions() *read.Extension {
 	sessions := visible.Sessions{Store: func() *journal.Local { return a.store }, Find: a.findSession}
 	return read.New(read.Config{
-		Plain: a.cfg.Context.Auto, Typed: commands.Typed, Verbatim: a.verbatim,
+		Plain: a.cfg.Context.Auto, Typed: commands.Typed, Verbatim: func(session, input string) bool { return a.commands.Verbatim(session, input) },
 		Model:  func(name string) agent.ModelInfo { info, _ := a.models.Info(name); return info },
 		Attach: files.Attach, NoMedia: files.ErrNoMedia, MaxMedia: files.MaxAttached,
 		Declared: func(ctx context.Context, ws *workspace.Workspace, files []string, symbol string) (all []mention.Place) {
@@ -39,10 +38,4 @@ func (s *assembly) forMentions() read.Place {
 	pol := s.deciding.Policy
 	of := func() *connections.Servers { return s.app.servers.Of(s.b.ID) }
 	return read.Place{Workspace: s.ws, Tracker: s.tracker, Decide: pol.Decide, Servers: mentionable{of, pol, s.grd}}
-}
-
-// oneLine is a text as one line of at most n bytes.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	return strings.ToValidUTF8(s[:min(len(s), n)], "")
 }

@@ -39,8 +39,8 @@ func (a *App) newMirror() *mirror.Extension {
 	return mirror.Extend(mirror.Settings{
 		Off: !a.mirrors(), Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imports.Code, Logger: a.opts.Logger,
 		Above: func(id string) (mirror.Root, bool) {
-			if a.upper.works(id) {
-				return a.upper.job.Mirror, true
+			if a.parent.Works(id) {
+				return a.inherited.Mirror, true
 			}
 			return mirror.Root{}, false
 		},

@@ -243,7 +243,7 @@ func (a *App) promptReport(q query.PromptPreview) (query.PromptReport, error) {
 	if err != nil {
 		return query.PromptReport{}, err
 	}
-	step := cat.Step(both(has, d.Gives))
+	step := cat.Step(catalog.Both(has, d.Gives))
 	s.tools = step.Specs()
 	compose, err := a.composer(s)
 	if err != nil {
@@ -273,7 +273,7 @@ func (a *App) offeredTools(ws *workspace.Workspace, w config.Work) (cat *catalog
 	box := sandbox.New(sandbox.Config{})
 	defer box.Close()
 	build := plug.Session{Reach: agent.Reach{Settle: func(context.Context, agent.Settlement) error { return nil }}} // as sessions have it
-	set, err := a.tools(toolConfig{Session: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find, types: a.types(ws.Root())})
+	set, err := a.tools(toolConfig{Session: build, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box, profile: w.Name, find: sandbox.Find})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,8 +20,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return a.switchTool(q)
 	case query.PromptPreview:
 		return a.promptReport(q)
-	case query.ListAgents:
-		return a.listAgents(q), nil
 	}
 	if v, ok, err := a.typables(ctx, q); ok {
 		return v, err
@@ -35,31 +33,11 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 // typables answers what is asked about what can be typed; ok says that it was.
 func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err error) {
 	switch q := q.(type) {
-	case query.ListSkills:
-		return a.listSkills(q.Workdir), true, nil
 	case query.View:
 		v, err = a.viewAt(ctx, q)
 		return v, true, err
 	case query.Rows:
 		v, err = a.viewRows(ctx, q)
-		return v, true, err
-	case query.ListCommands:
-		return a.listCommands(q), true, nil
-	case query.ReadCommand:
-		return a.readCommand(ctx, q), true, nil
-	case query.PrepareCommit:
-		t, err := a.typedIn(q.Session)
-		if err != nil {
-			return nil, true, err
-		}
-		v, err = t.prepareCommit(ctx, q.Hunks)
-		return v, true, err
-	case query.MakeCommit:
-		t, err := a.typedIn(q.Session)
-		if err != nil {
-			return nil, true, err
-		}
-		v, err = t.makeCommit(ctx, q)
 		return v, true, err
 	}
 	return nil, false, nil

@@ -58,7 +58,7 @@ func (a *App) newBoxes() *boxes.Extension {
 		Temp: a.temp, Forget: a.opts.Flags.Scratch, Mechanisms: a.opts.Mechanisms, Logger: a.opts.Logger,
 		Proxy: a.transport.Proxy, Plugins: func(dir string) (reads, writes []string) { return a.plugins.Folders(dir) },
 		Protected: func(root, workdir string, writable []string) []string {
-			return a.ownPlaces(slices.Concat([]string{root, workdir, a.treesHome()}, a.cfg.AddDirs, writable))
+			return a.ownPlaces(slices.Concat([]string{root, workdir, a.house.Home()}, a.cfg.AddDirs, writable))
 		},
 		Workdir: a.opts.Workdir,
 		Here: func() (string, func(string) agent.Effects, error) {
@@ -117,7 +117,7 @@ func (a *App) newPolicy() *enforce.Extension {
 		},
 		Writable: a.writable,
 		Ready:    func(s *plug.Session) error { return a.trust.Begin(s.Record) },
-		Parent:   func(s *plug.Session) plug.Stage { return a.upper.stage(*s) },
+		Parent:   func(s *plug.Session) plug.Stage { return a.parent.Stage(*s) },
 		Private:  a.private(), Row: a.row, Owner: transcript.OwnerTag,
 		Canonical: catalog.New(catalog.Config{}).Canonical, Mask: guard.MaskValue[query.Simulation], Logger: a.opts.Logger,
 		Propose: a.propose,
@@ -129,7 +129,7 @@ func (a *App) newPolicy() *enforce.Extension {
 
 // decider returns what decides on the calls of a session that is being opened.
 func (a *App) decider(b plug.Session, in enforce.Place, mode agent.Mode) (*enforce.Decider, error) {
-	b.Open.Owned = b.Open.Owned || a.upper.works(b.Parent) && a.upper.job.Owned
+	b.Open.Owned = b.Open.Owned || a.parent.Works(b.Parent) && a.inherited.Owned
 	return a.policy.Open(&b, in, mode)
 }
 

@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"dure/agent"
 	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
 	"dure/internal/base/jsonc"
-	"dure/internal/extend/commands"
-	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
@@ -22,7 +18,6 @@ import (
 	"dure/internal/extend/swarm"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
-	"dure/internal/knowledge/mention"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
@@ -104,7 +99,7 @@ func (a *App) serverSources(workdir string) (all []servers.Source, faults []serv
 			Path: p.ID, Scope: servers.Plugin, Data: data, Bare: true, Prefix: "plugin:" + p.Name + ":", Lookup: func(name string) (string, bool) { return a.pluginVar(p, name) },
 		})
 	}
-	for _, d := range a.types(a.projectOf(workdir)).Usable() {
+	for _, d := range a.agents.Types(a.house.Project(workdir)).Usable() {
 		from, fault := connections.AgentSource(d.Name, d.Path, d.Path != "" && d.Place.Scope == frontmatter.Project, d.Servers)
 		if fault != nil {
 			faults = append(faults, *fault)
@@ -132,73 +127,6 @@ func (a *App) pluginVar(p active.Plugin, name string) (string, bool) {
 
 // Servers are the servers of the Model Context Protocol.
 func (a *App) Servers() *connections.Extension { return a.servers }
-
-// serverPrompt makes a prompt of an input that names one of a server; not ok = it names
-// none.
-func (t *typed) serverPrompt(ctx context.Context, q agent.InputQueued) (text string, drop *agent.InputDropped, ok bool) {
-	c := t.app.servers.Of(t.b.ID)
-	if c == nil || !connections.IsPrompt(q.Text) {
-		return "", nil, false
-	}
-	c.Ready(ctx, q.Text)
-	name, line, _ := commands.Split(q.Text)
-	p, found := c.Prompt(name)
-	as := commands.Command{Name: p.Command}
-	if !found {
-		as.Name = name
-		return "", commands.Without(as, errors.New("no server of this session has a prompt of this name; /mcp says how it stands with them")), true
-	}
-	args, err := connections.Arguments(p, line)
-	if err == nil {
-		err = t.app.hooks.Of(t.b.ID).Expanding(ctx, "mcp_prompt", p.Command, line, "mcp", q.Text)
-	}
-	var said string
-	if err == nil {
-		said, err = t.askServer(ctx, c, p, args, q.Input)
-	}
-	if err != nil {
-		return "", commands.Without(as, err), true
-	}
-	t.aloud(q.Input) // what a server says names nothing that is to be read
-	return commands.Joined(q.Text, []commands.Command{as}, []string{said}), nil, true
-}
-
-// askServer has a server fill in a prompt, and returns what the guard leaves of it. What it
-// shows besides texts is kept for the request.
-func (t *typed) askServer(ctx context.Context, c *connections.Servers, p mcp.Prompt, args map[string]string, input string) (string, error) {
-	r, err := c.Fill(ctx, p, args)
-	if err != nil {
-		return "", err
-	}
-	r, err = t.grd.Check(ctx, agent.Spec{Name: p.Command, Group: "mcp", Budget: 2 * mention.MaxTotal}, agent.Call{ID: input, Tool: p.Command}, r)
-	if err != nil {
-		return "", err
-	}
-	if len(r.Blocks) > 0 {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.pictures[input] = agent.ContextAdded{Source: "mention", Key: input + " shown", Title: p.Command, Text: "What " + p.Command + " shows:\n", Blocks: r.Blocks}
-	}
-	return strings.TrimSpace(r.Unfenced()), nil
-}
-
-// extra returns the pictures of prompts that are read with the input that no request has had
-// yet.
-func (t *typed) extra(_ context.Context, at plug.Moment) (all []agent.ContextAdded) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	kept := map[string]agent.ContextAdded{}
-	for _, in := range at.Fresh {
-		if c, ok := t.pictures[in.Input]; ok {
-			kept[in.Input] = c
-			all = append(all, c)
-		}
-	}
-	if len(at.Fresh) > 0 {
-		t.pictures = kept
-	}
-	return all
-}
 
 // connect begins to connect the servers of a session, and those that its type of agents defines.
 // Whoever is asked what agents need is in the session that they work for.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"dure/agent"
@@ -28,6 +29,17 @@ func (a *App) serve(b *plug.Session, work agent.Profile, kind string, d *enforce
 		}
 	}
 	return grd
+}
+
+// folderOf is the folder that a query is about.
+func (a *App) folderOf(session, workdir string) string {
+	a.mu.Lock()
+	reg := a.reg
+	a.mu.Unlock()
+	if reg != nil && session != "" {
+		workdir = cmp.Or(reg.Workdir(session), workdir)
+	}
+	return cmp.Or(workdir, a.opts.Workdir)
 }
 
 // cleaner returns what masks secrets in a text, and takes out what does not show.

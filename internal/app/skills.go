@@ -3,98 +3,60 @@ package app
 import (
 	"context"
 	"path/filepath"
-	"sync"
-	"time"
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/app/config/live"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/commands"
+	"dure/internal/extend/commands/typed"
 	"dure/internal/extend/skills"
-	"dure/internal/extend/skills/builtin"
 	"dure/internal/extend/skills/use"
+	"dure/internal/extend/swarm/agents"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/memory"
+	"dure/internal/knowledge/mention"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/folders"
 )
 
-// skillsIn returns the skills of a folder. Nothing is read yet.
-func (a *App) skillsIn(workdir string) *skills.Set { return skills.New(a.skillsConfig(workdir)) }
-
-// skillsOf returns the skills of a session. What a host has its models use is about the session
-// that it has, and not about its agents.
-func (a *App) skillsOf(b plug.Session, workdir string) *skills.Set {
-	c := a.skillsConfig(workdir)
-	if b.Child == nil {
-		c.Only = a.opts.Flags.Skills
-	}
-	return skills.New(c)
+func (a *App) newSkills() *use.Extension {
+	ext := a.cfg.Extend
+	return use.New(use.Config{
+		Workdir: a.opts.Workdir, Home: a.cfg.Home, Project: a.trust.Project, Top: gitTop, Places: a.trust.All, Covered: a.trust.Covers, Trusted: a.trustedApart,
+		Also: trust.In(a.cfg.Data).Path, State: ext.Skills, Only: a.opts.Flags.Skills, NoBuiltIn: ext.NoBundledSkills,
+		About: func(name, about string) string { return ownAbout(a.cfg.Language, name, about) },
+		Command: func(workdir string) func(string) (skills.Skill, bool) {
+			find := commands.Lookup(a.commands.Files(workdir))
+			return func(name string) (skills.Skill, bool) {
+				c, ok := find(name)
+				return asSkill(c), ok
+			}
+		},
+		BuiltIn: func(name string) bool { _, ok := commands.Find(name); return ok }, Split: commands.Split,
+		Korean: a.cfg.Language == "ko", Effort: a.cfg.Effort, NoShell: ext.NoSkillShell, Budget: ext.SkillBudget, Longest: ext.SkillText, Logger: a.opts.Logger,
+		Window: func(model string) int { info, _ := a.models.Info(model); return info.Window }, // without, the usual one
+		MayAsk: func(of *plug.Session, model string) error { return a.mayAsk(of, model, model) },
+		Redact: a.patterns.Redact,
+	})
 }
 
-func (a *App) skillsConfig(workdir string) skills.Config {
-	root, _ := a.trust.Project(workdir)
-	if top := gitTop(workdir); top != "" {
-		root = top
-	}
-	c := skills.Config{
-		Workdir: workdir, Root: root, BuiltIn: builtin.Files,
-		Places: func() []frontmatter.Place { return a.trust.All(workdir, folders.Skills) },
-		State:  a.cfg.Extend.Skills,
-		Also:   []string{trust.In(a.cfg.Data).Path},
-	}
-	if a.cfg.Extend.NoBundledSkills {
-		c.BuiltIn = nil
-	}
-	return c
-}
-
-// newSkills returns the skills of a session.
-func (a *App) newSkills(b plug.Session, workdir, profile string, pol *policy.Policy) *use.Skills {
+// skillsOf returns the skills of a session.
+func (a *App) skillsOf(b plug.Session, workdir, profile string, pol *policy.Policy) *use.Skills {
 	if b.Stored.ID != "" { // calls that were decided on before may run without another word
 		_ = a.trust.Begin(func(...agent.Body) error { return nil }) // which each file says that has no powers
 	}
-	root, _ := a.trust.Project(workdir)
-	ext := a.cfg.Extend
-	return use.New(use.Config{
-		Set: a.skillsOf(b, workdir), Workdir: workdir, Root: root, Korean: a.cfg.Language == "ko", Effort: a.cfg.Effort, NoShell: ext.NoSkillShell,
-		Budget: ext.SkillBudget, Longest: ext.SkillText, Logger: a.opts.Logger,
-		Model:  a.models.For(profile),
-		Window: func() int { info, _ := a.models.Info(b.Model()); return info.Window }, // without, the usual one
-		MayAsk: func(model string) error {
-			if a.mayAsk(toolConfig{Session: b}, model) {
-				return nil
-			}
-			return errElsewhere(model)
-		},
-		Redact: a.patterns.Redact,
-		Command: func(name string) (skills.Skill, bool) {
-			c, ok := commands.Lookup(a.customCommands(workdir))(name)
-			return asSkill(c), ok
-		},
-		BuiltIn: func(name string) bool { _, ok := commands.Find(name); return ok }, Split: commands.Split,
-		Lender: func(name, file string) (trust.Lender, bool) { return a.lenderOf(workdir, name, file) },
-		Lend: func(list []plug.Rule) (said []string, err error) {
-			rules := make([]policy.Rule, len(list))
-			for i, r := range list {
-				rules[i] = policy.Rule{Text: r.Text, Verdict: r.Verdict, Reason: r.Reason}
-			}
-			warnings, err := pol.Lend(rules)
-			for _, w := range warnings {
-				said = append(said, w.String())
-			}
-			return said, err
-		},
-		Leans: pol.Leans,
-	}, b)
+	return a.skills.Session(b, workdir, a.models.For(profile), pol)
 }
 
 // addToSkills gives the skills of a session what is made after them: what reads files that
 // texts name, the hooks of the session, which tools it has, and what a
 // session of a type of agents is opened with.
-func (a *App) addToSkills(session string, k *use.Skills, wanted func(agent.Spec) bool, childOf func(string) (agent.Child, error)) {
+func (a *App) addToSkills(session string, k *use.Skills, as *agents.Session) {
 	tool := k.Tool().Spec()
-	late := use.Late{Offered: func() bool { return wanted == nil || wanted(tool) }, ChildOf: childOf, Without: neverChild}
+	late := use.Late{Offered: func() bool { return as.Role.Has == nil || as.Role.Has(tool) }, ChildOf: as.SkillChild, Without: agents.NeverChild}
 	if h := a.hooks.Of(session); h != nil {
 		late.Hooks = h
 	}
@@ -110,63 +72,70 @@ func asSkill(c commands.Command) skills.Skill {
 	}
 }
 
-// rereadSkills reads the skills of a session again, and those that can be typed.
-func (a *App) rereadSkills(k *use.Skills) {
-	k.Set.Reload()
-	known := &a.skills
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	delete(known.known, filepath.Clean(k.Workdir))
+func (a *App) newCommands() *typed.Extension {
+	return typed.New(typed.Config{
+		Workdir: a.opts.Workdir, Root: a.folderOf, Top: gitTop, Lender: a.skills.Lender, Skills: a.skills.Typable, Secret: mention.IsSecret, NoAI: a.cfg.NoAI,
+		Places: func(workdir string) []frontmatter.Place { return a.trust.All(workdir, folders.Commands) },
+		Models: func() (names []string) {
+			for _, m := range a.models.Models.All() {
+				names = append(names, m.ID)
+			}
+			return names
+		},
+		Describe: func(language string) func(string) string { return text.For(language).Command },
+		About:    ownAbout,
+		Prompts: typed.Prompts{
+			List:  func(session string) []query.CommandInfo { return a.servers.Of(session).Prompts() },
+			Ready: func(ctx context.Context, session, text string) { a.servers.Of(session).Ready(ctx, text) },
+			Later: func(session, dir, text string) bool { return session == "" && a.servers.PromptLater(dir, text) },
+		},
+		Redact: a.patterns.Redact,
+	})
 }
 
-// knownSkills are the skills of the folders that commands were asked for in.
-type knownSkills struct {
-	mu    sync.Mutex
-	known map[string]*skillFolder // guarded by mu
-}
-
-type skillFolder struct {
-	set *skills.Set
-	at  time.Time
-}
-
-// typableSkills are the skills that can be typed in a folder.
-func (a *App) typableSkills(workdir string) (all []query.CommandInfo) {
-	command := commands.Lookup(a.customCommands(workdir))
-	for _, s := range a.skillFolder(workdir).List() {
-		if _, ok := command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
-			continue // what somebody has written comes before what the program brings
-		}
-		if _, taken := commands.Find(s.Name); taken && s.Place.Scope == frontmatter.BuiltIn {
-			continue // the command does what the skill says
-		}
-		if s.NoUser && s.Off == "" {
-			s.Off = "it is for the model alone"
-		}
-		all = append(all, query.CommandInfo{
-			Name: s.Name, Description: s.Description, Hint: s.Hint, Kind: query.CommandSkill, Scope: s.Source(), Path: s.File, Off: s.Off,
-		})
+// commands returns what the typed commands of a session add to it.
+func (s *assembly) commands(find func(string) string) plug.Points {
+	a, b, known, pol := s.app, s.b, s.known, s.deciding.Policy
+	prompts := &served{app: a, session: b.ID, grd: s.grd}
+	p := a.commands.Session(b, b.Workdir, typed.Services{
+		Workspace: s.ws, Find: find, Decide: pol.Decide, Allowing: s.allowing,
+		Expanding: func(ctx context.Context, kind, command, arguments, source, typed string) error {
+			return a.hooks.Of(b.ID).Expanding(ctx, kind, command, arguments, source, typed)
+		},
+		Command: func(ctx context.Context, c commands.Command, text, arguments, input string) (string, error) {
+			return known.CommandText(ctx, asSkill(c), c.Body, text, arguments, input)
+		},
+		Skill: known.Typed, Note: known.Note,
+		Prompted: prompts.may, Prompt: prompts.prompt,
+		Instructions: func() (string, bool, error) {
+			place, err := a.memory.Place(b.Workdir, string(memory.Project))
+			return place.Path, place.Exists, err
+		},
+		Survey: func(ctx context.Context) (string, error) {
+			found, err := surveyOf(ctx, s.ws, pol.DeniesRead)
+			if err != nil {
+				return "", err
+			}
+			return found.Text(), nil
+		},
+	}).Points()
+	if p.Close != nil {
+		p.Extra = prompts.extra
 	}
-	return all
+	return p
 }
 
-// skillFolder returns the skills of a folder, as they were at most a moment ago.
-func (a *App) skillFolder(workdir string) *skills.Set {
-	workdir = filepath.Clean(workdir)
-	k := &a.skills
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	f := k.known[workdir]
-	if f == nil {
-		if len(k.known) >= maxCustoms || k.known == nil {
-			k.known = map[string]*skillFolder{}
-		}
-		f = &skillFolder{a.skillsIn(workdir), time.Now()}
-		k.known[workdir] = f
+// allowing returns what decides by the rules of a command alone; nil = they do not count.
+func (s *assembly) allowing(rules []string) (func(agent.Proposal) agent.Decision, error) {
+	a := s.app
+	if a.cfg.ManagedOnly {
+		return nil, nil
 	}
-	if time.Since(f.at) >= customHolds {
-		f.at = time.Now()
-		f.set.Refresh()
+	cfg := a.place(s.own.cat, s.ws, s.b.Workdir, nil).By(live.Policy(a.cfg))
+	cfg.Mode, cfg.Rules, cfg.Allow, cfg.Own = agent.ModeDontAsk, nil, rules, nil
+	p, err := policy.New(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return f.set
+	return p.Decide, nil
 }

@@ -50,7 +50,7 @@ func (a *App) offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) boo
 			names[canonical] = true
 		}
 	}
-	return both(has, func(s agent.Spec) bool {
+	return catalog.Both(has, func(s agent.Spec) bool {
 		return strings.HasPrefix(s.Name, "mcp__") || names[s.Name] || names["group:"+s.Group]
 	}), nil
 }

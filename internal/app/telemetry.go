@@ -20,7 +20,7 @@ func (a *App) newTelemetry() *telemetry.Program {
 	}
 	return telemetry.NewProgram(telemetry.ProgramConfig{
 		On: t.On, Traces: t.Traces != nil, Exit: t.Exit, Transport: wire{a},
-		Apart: func() bool { return a.upper != nil },
+		Apart: func() bool { return a.parent != nil },
 		Loads: func() (running, waiting int) {
 			a.mu.Lock()
 			queues := a.queues

@@ -70,7 +70,7 @@ func (a *App) listTools(q query.ListTools) (query.ToolReport, error) {
 // report is what is told of tools.
 func (t toolsIn) report(list []catalog.Entry) query.ToolReport {
 	r := query.ToolReport{Tools: []query.ToolInfo{}}
-	step, states := t.cat.Step(both(t.has, t.d.Gives)), map[string]string{}
+	step, states := t.cat.Step(catalog.Both(t.has, t.d.Gives)), map[string]string{}
 	for _, s := range step.Specs() {
 		states[s.Name] = "on"
 	}

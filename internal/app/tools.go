@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -14,7 +13,7 @@ import (
 	"dure/internal/app/eval"
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/skills/use"
-	"dure/internal/extend/swarm"
+	"dure/internal/extend/swarm/agents"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -42,8 +41,7 @@ type toolConfig struct {
 	profile string
 	find    func(program string) string // of programs that are started without asking
 	left    func() []string             // what hooks have left for commands
-	types   *swarm.Types
-	as      swarm.Definition // the type of agents that the session is of
+	agents  *agents.Session             // nil = their tools are only shown
 	pol     *policy.Policy
 	skills  *use.Skills // nil = their tool is only shown
 	step    func() *catalog.Step
@@ -54,7 +52,7 @@ type toolSet struct {
 	tools   plug.Points
 	servers plug.Points // language servers
 	todos   *builtin.Todos
-	crew    *crew
+	agents  *agents.Session
 	code    *swarms.Session
 }
 
@@ -62,9 +60,9 @@ type toolSet struct {
 func (a *App) tools(c toolConfig) (toolSet, error) {
 	dialect := catalog.Dialect(a.cfg.Dialect)
 	env, reads := a.commandEnv(), reader(a.opts.UserHome, usualShell(c.find))
-	crew := a.newCrew(c)
+	team := a.hire(c)
 	commands := shell.Config{
-		Other: crew.Output, StopOther: crew.Stop, Others: crew.Latest,
+		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
 		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 	}
@@ -96,11 +94,8 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	all = append(all, git.New(git.Config{Box: c.box, Git: c.find("git"), Env: env, Root: c.ws.Root()}).Tools()...)
 	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: starter(c.box, outsidePath(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
 	all = append(all, servers.Tools()...)
-	all = append(all, a.noteTools(c.ws.Root(), cmp.Or(childName(c.Child), c.as.Name))...)
-	if c.Depth < deepest {
-		all = append(all, crew.Tool(), crew.Coordinator(), crew.Handoff(), crew.Messenger())
-		all = append(all, crew.TreeTools()...)
-	}
+	all = append(all, a.noteTools(c.ws.Root(), team.Kind())...)
+	all = append(all, team.Tools()...)
 	all = append(all, a.servers.Tools(c.ID, c.pol)...)
 	pages, err := a.web(c)
 	if err != nil {
@@ -115,12 +110,12 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			return toolSet{}, err
 		}
 	}
-	code, err := a.bundleCode(c, cmp.Or(childName(c.Child), c.as.Name))
+	code, err := a.bundleCode(c, team.Kind())
 	if err != nil {
 		return toolSet{}, err
 	}
 	return toolSet{
-		code: code, todos: list, crew: crew,
+		code: code, todos: list, agents: team,
 		tools: plug.Points{
 			Hooks: plug.Hooks{Spoken: check.Reset, Rewound: func(past []agent.Message) { restore(list, c.ID, past) }},
 			Close: sh.Close,
@@ -137,7 +132,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 // close gives back what the tools of no session have taken.
 func (s toolSet) close() {
 	s.code.Close()
-	s.crew.Close()
+	s.agents.Close()
 	s.tools.Close()
 	s.servers.Close()
 }

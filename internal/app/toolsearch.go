@@ -5,6 +5,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/app/config"
+	"dure/internal/extend/swarm/agents"
 	"dure/internal/kernel/plug"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
@@ -23,7 +24,7 @@ const (
 // offers returns the tools of the next step of a session, of the role that it has by then.
 // Those that others bring are named where they are too many, but for those that it has
 // looked for.
-func (a *App) offers(cat *catalog.Catalog, work config.Work, b plug.Session) (step func() *catalog.Step, who *role) {
+func (a *App) offers(cat *catalog.Catalog, work config.Work, b plug.Session, who *agents.Role) (step func() *catalog.Step) {
 	d := catalog.Deferral{On: a.cfg.ToolSearch >= 0}
 	window := usualWindow
 	if info, err := a.models.Info(work.Model); err == nil && info.Window > 0 {
@@ -32,8 +33,7 @@ func (a *App) offers(cat *catalog.Catalog, work config.Work, b plug.Session) (st
 	d.Room = window / 100 * a.cfg.ToolSearch * tokenBytes
 	cat.Defer(d)
 	cat.Choose(b.Selected...)
-	who = new(role)
-	return func() *catalog.Step { return cat.Step(who.has) }, who
+	return func() *catalog.Step { return cat.Step(who.Has) }
 }
 
 // toolSearch makes the tool that finds those that are only named.

@@ -24,20 +24,6 @@ const (
 
 const searchTool = "web__search"
 
-// reaches has what the sessions that are open offer to capabilities, by ID.
-func (a *App) reaches(id string, r *agent.Reach) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.reach == nil {
-		a.reach = map[string]agent.Reach{}
-	}
-	if r == nil {
-		delete(a.reach, id)
-		return
-	}
-	a.reach[id] = *r
-}
-
 // searchWeb searches for a person, in a session that is made for it: its log says what
 // was sent where, its gate decides, and its budget bounds the summary.
 func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnswer, err error) {
@@ -62,9 +48,7 @@ func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnsw
 		defer cancel()
 		err = errors.Join(err, reg.Close(ctx, info.ID))
 	}()
-	a.mu.Lock()
-	reach := a.reach[info.ID]
-	a.mu.Unlock()
+	reach := reg.Reach(info.ID)
 	w = query.WebAnswer{Session: info.ID, Query: q.Text, Results: []query.WebHit{}}
 	if err := find(ctx, reach, q, &w); err != nil || q.Plain || len(w.Results) == 0 {
 		return w, err

@@ -49,7 +49,7 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 		return w.query(ctx, q)
 	}
 	switch q.(type) {
-	case query.PromptPreview, query.ListSkills, query.ListCommands, query.ReadCommand,
+	case query.PromptPreview,
 		query.Calculate, query.FindEmoji, query.ListSnippets, query.FillSnippet, query.ListLinks, query.FillLink,
 		query.FindFiles, query.DescribeSystem, query.ListPalette:
 		return w.query(ctx, q)

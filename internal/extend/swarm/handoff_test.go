@@ -158,18 +158,18 @@ func TestHandoffsGoOn(t *testing.T) {
 			"4": {Tool, `{"prompt":"Look.","subagent_type":"researcher","run_in_background":true}`},
 			"5": {Tool, `{"prompt":""}`},
 		} {
-			r := team.Revive("child:c"+key, c.tool, key, json.RawMessage(c.in))
+			r := team.Revive("child:c"+key, agent.PendingCall{Tool: c.tool, Key: key, Input: json.RawMessage(c.in)})
 			if r == nil {
 				t.Fatalf("%s does not go on", key)
 			}
 			r.Resurrect()
 		}
 		for _, tool := range []string{"shell__bash", CoordinateTool} {
-			if team.Revive("child:cx", tool, "x", json.RawMessage(`{}`)) != nil {
+			if team.Revive("child:cx", agent.PendingCall{Tool: tool, Key: "x", Input: json.RawMessage(`{}`)}) != nil {
 				t.Errorf("%s goes on", tool)
 			}
 		}
-		if team.Revive("child:cx", Tool, "", json.RawMessage(`{"prompt":"x"}`)) != nil {
+		if team.Revive("child:cx", agent.PendingCall{Tool: Tool, Input: json.RawMessage(`{"prompt":"x"}`)}) != nil {
 			t.Error("work without a key goes on")
 		}
 		time.Sleep(2 * time.Minute)

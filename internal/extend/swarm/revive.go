@@ -2,31 +2,31 @@ package swarm
 
 import (
 	"context"
-	"encoding/json"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
 
-// A Revival is the work of a call that an earlier program has left pending.
-type Revival struct {
-	s                 *Swarm
-	handle, tool, key string
-	input             json.RawMessage
+// revival is the work of a call that an earlier program has left pending.
+type revival struct {
+	s      *Swarm
+	handle string
+	p      agent.PendingCall
 }
 
 // Revive returns what goes on with the work of a call that an earlier program has left
 // pending: the same child works on the same task, from where it was cut short, and has its
 // time limit anew. It is settled once, like any other; as failed where the work cannot be
 // handed over any more. nil = the call was none of these tools'.
-func (s *Swarm) Revive(handle, tool, key string, input json.RawMessage) *Revival {
-	if tool != Tool && tool != HandoffTool || s.c.Settle == nil || key == "" {
+func (s *Swarm) Revive(handle string, p agent.PendingCall) plug.Revival {
+	if p.Tool != Tool && p.Tool != HandoffTool || s.c.Settle == nil || p.Key == "" {
 		return nil
 	}
-	return &Revival{s, handle, tool, key, input}
+	return &revival{s, handle, p}
 }
 
 // Resurrect has the work go on.
-func (r *Revival) Resurrect() {
+func (r *revival) Resurrect() {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *Revival) Resurrect() {
 	go r.run()
 }
 
-func (r *Revival) run() {
+func (r *revival) run() {
 	s := r.s
 	defer s.watching.Done()
 	res, err := toolResult(r.again(s.life))
@@ -53,17 +53,17 @@ func (r *Revival) run() {
 }
 
 // again makes the call once more.
-func (r *Revival) again(ctx context.Context) (agent.Result, error) {
-	if r.tool == Tool {
-		return r.s.run(agent.WithCallEnv(ctx, agent.CallEnv{Key: r.key}), agent.Call{Tool: r.tool, Input: r.input})
+func (r *revival) again(ctx context.Context) (agent.Result, error) {
+	if r.p.Tool == Tool {
+		return r.s.run(agent.WithCallEnv(ctx, agent.CallEnv{Key: r.p.Key}), agent.Call{Tool: r.p.Tool, Input: r.p.Input})
 	}
-	in, err := r.s.message(r.input)
+	in, err := r.s.message(r.p.Input)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	res, err := toolResult(r.s.delegate(ctx, in, agent.CallEnv{Key: r.key}))
+	res, err := toolResult(r.s.delegate(ctx, in, agent.CallEnv{Key: r.p.Key}))
 	if res.Status != agent.StatusPending { // nobody has taken it
-		j := job{message: &Message{From: r.s.self(), To: in.To, Correlation: correlation(in, r.key)}}
+		j := job{message: &Message{From: r.s.self(), To: in.To, Correlation: correlation(in, r.p.Key)}}
 		res = j.reply(res)
 	}
 	return res, err

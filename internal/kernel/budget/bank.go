@@ -1,25 +1,29 @@
 package budget
 
-import "sync"
+import (
+	"errors"
+	"sync"
 
-// A Bank keeps a budget in another process: it puts aside what [Account.ReserveUpTo] is
-// asked for, and says how much was granted; settle gives back and books.
-type Bank func(request, unit Amount, least, most int) (granted int, settle func(Amount), err error)
+	"dure/internal/kernel/plug"
+)
 
 // Elsewhere returns an account at the top of a tree whose budget a bank keeps. What is
 // reserved is reserved there first.
-func Elsewhere(b Bank) *Account { return &Account{mu: new(sync.Mutex), bank: b} }
+func Elsewhere(b plug.Bank) *Account { return &Account{mu: new(sync.Mutex), bank: b} }
 
-// Refused is what a bank has refused: the [Error] that it was there.
-func Refused(message string, unpriced bool) error {
-	if unpriced {
-		return &Error{ErrUnpriced, message}
+// Bank returns what keeps the budget of an account for another process.
+func (a *Account) Bank() plug.Bank {
+	return func(request, unit plug.Amount, least, most int) (int, func(plug.Amount), error) {
+		granted, h, err := a.ReserveUpTo(request, unit, least, most)
+		if err != nil {
+			err = &plug.Refused{Message: err.Error(), Unpriced: errors.Is(err, ErrUnpriced)}
+		}
+		return granted, h.Settle, err
 	}
-	return &Error{ErrSpent, message}
 }
 
 // afar puts an amount aside in the bank of the tree, if it has one.
-func (a *Account) afar(request, unit Amount, least, most int) (granted int, settle func(Amount), err error) {
+func (a *Account) afar(request, unit plug.Amount, least, most int) (granted int, settle func(plug.Amount), err error) {
 	top := a
 	for top.up != nil {
 		top = top.up
@@ -27,15 +31,22 @@ func (a *Account) afar(request, unit Amount, least, most int) (granted int, sett
 	if top.bank == nil {
 		return most, nil, nil
 	}
-	return top.bank(request, unit, least, most)
+	granted, settle, err = top.bank(request, unit, least, most)
+	if r, ok := errors.AsType[*plug.Refused](err); ok {
+		err = &Error{ErrSpent, r.Message}
+		if r.Unpriced {
+			err = &Error{ErrUnpriced, r.Message}
+		}
+	}
+	return granted, settle, err
 }
 
 // settled is a hold that also stands in a bank; none is given back there.
-func settled(h *Hold, settle func(Amount), err error) (*Hold, error) {
+func settled(h *Hold, settle func(plug.Amount), err error) (*Hold, error) {
 	switch {
 	case settle == nil:
 	case err != nil:
-		settle(Amount{})
+		settle(plug.Amount{})
 	default:
 		h.far = settle
 	}

@@ -5,19 +5,14 @@ import (
 	"testing"
 
 	"dure/internal/kernel/budget"
+	"dure/internal/kernel/plug"
 )
 
 // What is reserved of a budget that is kept elsewhere is put aside there, and booked there
 // once; what is refused there, or here, is put aside nowhere.
 func TestElsewhere(t *testing.T) {
 	kept := budget.New(tokens(100))
-	far := budget.Elsewhere(func(request, unit budget.Amount, least, most int) (int, func(budget.Amount), error) {
-		granted, h, err := kept.ReserveUpTo(request, unit, least, most)
-		if err != nil {
-			return 0, nil, budget.Refused(err.Error(), errors.Is(err, budget.ErrUnpriced))
-		}
-		return granted, h.Settle, nil
-	}).Child(tokens(70))
+	far := budget.Elsewhere(kept.Bank()).Child(tokens(70))
 	granted, h, err := far.ReserveUpTo(tokens(10), tokens(1), 1, 80)
 	if err != nil || granted != 60 {
 		t.Fatalf("granted %d, %v", granted, err)
@@ -37,7 +32,7 @@ func TestElsewhere(t *testing.T) {
 	if _, err := far.Reserve(tokens(20)); !errors.Is(err, budget.ErrSpent) {
 		t.Errorf("more than is left there: %v", err)
 	}
-	other.Settle(budget.Amount{})
+	other.Settle(plug.Amount{})
 	if _, err := far.Reserve(tokens(41)); !errors.Is(err, budget.ErrSpent) {
 		t.Errorf("more than is left here: %v", err)
 	}

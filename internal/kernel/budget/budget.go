@@ -9,24 +9,8 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
-
-// Amount is what a request costs, or may cost.
-type Amount struct {
-	Tokens int64       `json:"tokens,omitempty"`
-	Money  agent.Money `json:"money,omitempty"`
-
-	// Unpriced says that there is no price for the tokens.
-	Unpriced bool `json:"unpriced,omitempty"`
-}
-
-func (a Amount) add(b Amount) Amount {
-	return Amount{Tokens: a.Tokens + b.Tokens, Money: a.Money + b.Money}
-}
-
-func (a Amount) sub(b Amount) Amount {
-	return Amount{Tokens: a.Tokens - b.Tokens, Money: a.Money - b.Money}
-}
 
 // Errors that callers branch on. They arrive wrapped in an [Error].
 var (
@@ -49,22 +33,22 @@ func (e *Error) Unwrap() error { return e.Why }
 // and so is the whole tree. A nil account has no limit and counts nothing.
 type Account struct {
 	up    *Account
-	limit Amount // zero fields = no limit
-	bank  Bank   // of a top whose budget is kept elsewhere; nil = it is kept here
+	limit plug.Amount // zero fields = no limit
+	bank  plug.Bank   // of a top whose budget is kept elsewhere; nil = it is kept here
 
 	mu    *sync.Mutex // of the tree
-	spent Amount
-	held  Amount
+	spent plug.Amount
+	held  plug.Amount
 }
 
 // New returns the account at the top of a tree.
-func New(limit Amount) *Account {
+func New(limit plug.Amount) *Account {
 	return &Account{limit: limit, mu: new(sync.Mutex)}
 }
 
 // Child returns an account whose expenses are also those of a. Its own limit may
 // be narrower; that of a holds in any case.
-func (a *Account) Child(limit Amount) *Account {
+func (a *Account) Child(limit plug.Amount) *Account {
 	if a == nil {
 		return New(limit)
 	}
@@ -73,11 +57,11 @@ func (a *Account) Child(limit Amount) *Account {
 
 // Reserve puts an amount aside, in a and all above it, or in none of them. The
 // error wraps ErrSpent or ErrUnpriced.
-func (a *Account) Reserve(amount Amount) (*Hold, error) {
+func (a *Account) Reserve(amount plug.Amount) (*Hold, error) {
 	if a == nil {
 		return nil, nil
 	}
-	_, settle, err := a.afar(amount, Amount{}, 0, 0)
+	_, settle, err := a.afar(amount, plug.Amount{}, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +74,7 @@ func (a *Account) Reserve(amount Amount) (*Hold, error) {
 // ReserveUpTo puts aside what a request costs, with as many tokens of output at unit
 // each as there is left for: at most most, and an error when there are less than
 // least. A nil account grants all.
-func (a *Account) ReserveUpTo(request, unit Amount, least, most int) (granted int, h *Hold, err error) {
+func (a *Account) ReserveUpTo(request, unit plug.Amount, least, most int) (granted int, h *Hold, err error) {
 	if a == nil {
 		return most, nil, nil
 	}
@@ -104,7 +88,7 @@ func (a *Account) ReserveUpTo(request, unit Amount, least, most int) (granted in
 }
 
 // upTo is ReserveUpTo within this process.
-func (a *Account) upTo(request, unit Amount, least, most int) (granted int, h *Hold, err error) {
+func (a *Account) upTo(request, unit plug.Amount, least, most int) (granted int, h *Hold, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	granted = most
@@ -112,7 +96,7 @@ func (a *Account) upTo(request, unit Amount, least, most int) (granted int, h *H
 		granted = up.affords(request, unit, granted)
 	}
 	granted = max(granted, min(least, most))
-	h, err = a.hold(Amount{
+	h, err = a.hold(plug.Amount{
 		Tokens: request.Tokens + int64(granted)*unit.Tokens, Unpriced: request.Unpriced,
 		Money: request.Money + agent.Money(granted)*unit.Money,
 	})
@@ -120,8 +104,8 @@ func (a *Account) upTo(request, unit Amount, least, most int) (granted int, h *H
 }
 
 // affords returns how many units there is left for beside a request, up to most.
-func (a *Account) affords(request, unit Amount, most int) int {
-	used := a.spent.add(a.held).add(request)
+func (a *Account) affords(request, unit plug.Amount, most int) int {
+	used := a.spent.Plus(a.held).Plus(request)
 	if a.limit.Tokens > 0 && unit.Tokens > 0 {
 		most = int(min(int64(most), max(0, a.limit.Tokens-used.Tokens)/unit.Tokens))
 	}
@@ -132,21 +116,21 @@ func (a *Account) affords(request, unit Amount, most int) int {
 }
 
 // hold puts an amount aside. The tree is locked.
-func (a *Account) hold(amount Amount) (*Hold, error) {
+func (a *Account) hold(amount plug.Amount) (*Hold, error) {
 	for up := a; up != nil; up = up.up {
 		if err := up.covers(amount); err != nil {
 			return nil, err
 		}
 	}
 	for up := a; up != nil; up = up.up {
-		up.held = up.held.add(amount)
+		up.held = up.held.Plus(amount)
 	}
 	return &Hold{account: a, amount: amount}, nil
 }
 
 // covers reports whether what is left is enough.
-func (a *Account) covers(want Amount) error {
-	sum := a.spent.add(a.held).add(want)
+func (a *Account) covers(want plug.Amount) error {
+	sum := a.spent.Plus(a.held).Plus(want)
 	switch {
 	case a.limit.Money > 0 && want.Unpriced:
 		return &Error{ErrUnpriced, ErrUnpriced.Error()}
@@ -159,9 +143,9 @@ func (a *Account) covers(want Amount) error {
 }
 
 // Spent returns what was spent, and what is put aside now.
-func (a *Account) Spent() (spent, held Amount) {
+func (a *Account) Spent() (spent, held plug.Amount) {
 	if a == nil {
-		return Amount{}, Amount{}
+		return plug.Amount{}, plug.Amount{}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,9 +153,9 @@ func (a *Account) Spent() (spent, held Amount) {
 }
 
 // Limit returns the limit of the account itself.
-func (a *Account) Limit() Amount {
+func (a *Account) Limit() plug.Amount {
 	if a == nil {
-		return Amount{}
+		return plug.Amount{}
 	}
 	return a.limit
 }
@@ -179,14 +163,14 @@ func (a *Account) Limit() Amount {
 // Hold is an amount that is put aside. A nil hold is none.
 type Hold struct {
 	account *Account
-	amount  Amount
+	amount  plug.Amount
 	done    bool
-	far     func(Amount) // settles it in the bank; nil = there is none
+	far     func(plug.Amount) // settles it in the bank; nil = there is none
 }
 
 // Settle gives back what was put aside and books what was really spent, which may
 // be more. Only the first call counts.
-func (h *Hold) Settle(spent Amount) {
+func (h *Hold) Settle(spent plug.Amount) {
 	if h == nil {
 		return
 	}
@@ -195,7 +179,7 @@ func (h *Hold) Settle(spent Amount) {
 	}
 }
 
-func (h *Hold) settle(spent Amount) bool {
+func (h *Hold) settle(spent plug.Amount) bool {
 	h.account.mu.Lock()
 	defer h.account.mu.Unlock()
 	if h.done {
@@ -203,8 +187,8 @@ func (h *Hold) settle(spent Amount) bool {
 	}
 	h.done = true
 	for up := h.account; up != nil; up = up.up {
-		up.held = up.held.sub(h.amount)
-		up.spent = up.spent.add(spent)
+		up.held = up.held.Minus(h.amount)
+		up.spent = up.spent.Plus(spent)
 	}
 	return true
 }

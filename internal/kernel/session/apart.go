@@ -7,23 +7,9 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/budget"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/transcript"
 )
-
-// An Apart is a child that is to run in a process of its own, and what it may ask of its
-// parent there.
-type Apart struct {
-	Parent   string
-	Open     agent.Open // with the ID in New, and in Session when it goes on
-	Child    agent.Child
-	Approver bool
-
-	// Question asks the person of the parent.
-	Question func(ctx context.Context, id, child string, p agent.Proposal, d agent.Decision) (agent.Decision, error) `json:"-"`
-
-	// Reserve is the budget of the parent.
-	Reserve budget.Bank `json:"-"`
-}
 
 // apart runs a child in a process of its own. What has become of it is an outcome, also
 // when the process has failed: the session can go on.
@@ -32,9 +18,9 @@ func (s *Session) apart(ctx context.Context, id string, c agent.Child) (agent.Ou
 		out := agent.Outcome{Session: id, Reason: agent.EndFailed, Error: "agents have no processes of their own here"}
 		return out, s.childEnded(out)
 	}
-	out, err := s.reg.cfg.Apart(ctx, Apart{
+	out, err := s.reg.cfg.Apart(ctx, plug.Apart{
 		Parent: s.id, Open: s.openFor(id, c), Child: c, Approver: s.approver,
-		Question: s.front.question, Reserve: bank(s.account),
+		Question: s.front.question, Reserve: s.account.Bank(),
 	})
 	if out.Session = id; err != nil && ctx.Err() == nil {
 		out.Reason, out.Error, err = agent.EndFailed, err.Error(), nil
@@ -53,7 +39,7 @@ func (s *Session) openFor(id string, c agent.Child) agent.Open {
 
 // RunApart runs a session whose parent is in another process, to its end. It has no
 // children.
-func (r *Registry) RunApart(ctx context.Context, a Apart, opened func(id string)) (agent.Outcome, error) {
+func (r *Registry) RunApart(ctx context.Context, a plug.Apart, opened func(id string)) (agent.Outcome, error) {
 	above := newSession(r, a.Parent, a.Approver)
 	above.depth, above.above, above.account = maxDepth-1, a.Question, budget.Elsewhere(a.Reserve)
 	child, err := r.startChild(ctx, above, a.Open, a.Child)
@@ -62,12 +48,4 @@ func (r *Registry) RunApart(ctx context.Context, a Apart, opened func(id string)
 	}
 	opened(child.id)
 	return above.runChild(ctx, child)
-}
-
-// bank keeps the budget of an account for another process.
-func bank(a *budget.Account) budget.Bank {
-	return func(request, unit budget.Amount, least, most int) (int, func(budget.Amount), error) {
-		granted, h, err := a.ReserveUpTo(request, unit, least, most)
-		return granted, h.Settle, err
-	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/kernel/budget"
 	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
@@ -249,7 +248,7 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		n.front, n.approver, n.parts.Lane = n.parent.front, n.parent.approver, LaneSubagent
 		n.account = n.parent.account
 	}
-	if n.parts.Budget != (budget.Amount{}) {
+	if n.parts.Budget != (plug.Amount{}) {
 		n.account = n.account.Child(n.parts.Budget)
 	}
 	model, err := n.parts.Model(n.Model)
@@ -623,6 +622,15 @@ func problem(err error, id string) error {
 		return err
 	}
 	return p
+}
+
+// Reach is what a session that is open offers to its capabilities; the zero one = it is not
+// open.
+func (r *Registry) Reach(id string) agent.Reach {
+	if s := r.get(id); s != nil {
+		return s.reach()
+	}
+	return agent.Reach{}
 }
 
 // Workdir returns the folder of a session that is open; "" = it is not.

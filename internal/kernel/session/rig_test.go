@@ -16,7 +16,6 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/kernel/budget"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/state/journal"
@@ -143,7 +142,7 @@ type rig struct {
 	compact func(context.Context, plug.Compaction) (*agent.ContextCompacted, error)
 	before  func(ctx context.Context, trigger, focus string) (string, error)
 	after   func(context.Context, agent.ContextCompacted)
-	budget  budget.Amount
+	budget  plug.Amount
 	params  agent.Params
 	rewind  func(context.Context, agent.Rewind) (agent.FilesRewound, error)
 	hooks   func(plug.Session) plug.Hooks

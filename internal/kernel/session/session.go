@@ -95,7 +95,7 @@ type Parts struct {
 
 	// Budget bounds what the session and its children use, from when it is opened;
 	// zero fields do not.
-	Budget budget.Amount
+	Budget plug.Amount
 
 	SetMode func(agent.Mode) error // of the policy
 
@@ -133,7 +133,7 @@ type Config struct {
 	Discard func(ctx context.Context, id string) error
 
 	// Apart runs a child in a process of its own to its end; nil = it cannot be.
-	Apart func(context.Context, Apart) (agent.Outcome, error)
+	Apart func(context.Context, plug.Apart) (agent.Outcome, error)
 
 	// Query answers what is not about sessions; nil = nothing.
 	Query func(context.Context, agent.Query) (any, error)

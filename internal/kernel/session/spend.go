@@ -7,6 +7,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/budget"
+	"dure/internal/kernel/plug"
 )
 
 // leastOutput is how many tokens an answer has to be given for the request to be
@@ -39,7 +40,7 @@ func (s *Session) reserve(m agent.ModelInfo, size int, p *agent.Params) (func(ag
 		bound(p)
 	}
 	return func(u agent.Usage) {
-		done := budget.Amount{Tokens: int64(u.Context())}
+		done := plug.Amount{Tokens: int64(u.Context())}
 		if cost := m.Price.Cost(u); cost != nil {
 			done.Money = *cost
 		}
@@ -60,8 +61,8 @@ func bound(p *agent.Params) {
 
 // prices returns what a request of size tokens may cost, and each token of its
 // answer. What may be written to a cache is taken for written.
-func prices(m agent.ModelInfo, size int) (request, unit budget.Amount) {
-	request, unit = budget.Amount{Tokens: int64(size)}, budget.Amount{Tokens: 1}
+func prices(m agent.ModelInfo, size int) (request, unit plug.Amount) {
+	request, unit = plug.Amount{Tokens: int64(size)}, plug.Amount{Tokens: 1}
 	in := m.Price.Cost(agent.Usage{CacheWrite: size})
 	if in == nil {
 		in = m.Price.Cost(agent.Usage{Input: size})

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"dure/agent"
-	"dure/internal/kernel/budget"
+	"dure/internal/kernel/plug"
 )
 
 func rate(v float64) *float64 { return &v }
@@ -16,18 +16,18 @@ func TestBudget(t *testing.T) {
 	many := say("one")
 	many.Usage = agent.Usage{Input: 1000, Output: 5000}
 	for name, tt := range map[string]struct {
-		limit   budget.Amount
+		limit   plug.Amount
 		price   *agent.Price
 		ends    string
 		granted []int
 	}{
-		"enough":            {budget.Amount{Tokens: 1_000_000, Money: 1e12}, priced, "done done", []int{0, 0}},
-		"tokens run out":    {budget.Amount{Tokens: 20_000}, priced, "done done", []int{20_000, 8_000}},
-		"and then no more":  {budget.Amount{Tokens: 7_000}, priced, "done limit", []int{7_000}},
-		"money runs out":    {budget.Amount{Money: 80_000_000}, priced, "done done", []int{8_000, 2_300}},
-		"no price":          {budget.Amount{Money: 80_000_000}, nil, "limit limit", nil},
-		"no price, no need": {budget.Amount{Tokens: 1_000_000}, nil, "done done", []int{0, 0}},
-		"none":              {budget.Amount{}, nil, "done done", []int{0, 0}},
+		"enough":            {plug.Amount{Tokens: 1_000_000, Money: 1e12}, priced, "done done", []int{0, 0}},
+		"tokens run out":    {plug.Amount{Tokens: 20_000}, priced, "done done", []int{20_000, 8_000}},
+		"and then no more":  {plug.Amount{Tokens: 7_000}, priced, "done limit", []int{7_000}},
+		"money runs out":    {plug.Amount{Money: 80_000_000}, priced, "done done", []int{8_000, 2_300}},
+		"no price":          {plug.Amount{Money: 80_000_000}, nil, "limit limit", nil},
+		"no price, no need": {plug.Amount{Tokens: 1_000_000}, nil, "done done", []int{0, 0}},
+		"none":              {plug.Amount{}, nil, "done done", []int{0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestBudgetOfATree(t *testing.T) {
 		most := say("child")
 		most.Usage = agent.Usage{Output: 8_000}
 		r := newRig(t, fails, fails, fails, most, say("parent"))
-		r.budget = budget.Amount{Tokens: 9_000}
+		r.budget = plug.Amount{Tokens: 9_000}
 		s := r.open(agent.Open{})
 		r.send(s, agent.Prompt{Text: "fails"})
 		settle()
@@ -110,7 +110,7 @@ func TestThinkingLeavesRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, say("one"))
-				r.budget, r.params = budget.Amount{Tokens: int64(tt.limit)}, agent.Params{Thinking: tt.thinking}
+				r.budget, r.params = plug.Amount{Tokens: int64(tt.limit)}, agent.Params{Thinking: tt.thinking}
 				r.others = map[string]agent.ModelInfo{"m": {ID: "m", MaxOut: 20_000}}
 				s := r.open(agent.Open{Model: "m"})
 				if tt.asks > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
 
 // Lent is the layer of rules that hold for a while: as long as a skill does.
@@ -31,30 +32,27 @@ func lentAllow(r Rule) bool { return r.Source.Layer == Lent && r.Verdict == agen
 // Lend puts rules in force that allow or deny something for a while, in place of those
 // that were lent before: by none, all are taken back. A rule that cannot be read allows
 // nothing; one that denies is then taken for the whole tool, as in settings. It returns
-// what became of rules that were not taken as they stand. Where managed settings let no
+// warnings of rules that were not taken as they are. Where managed settings let no
 // rules count but their own, nothing is allowed.
-func (p *Policy) Lend(rules []Rule) ([]Warning, error) {
+func (p *Policy) Lend(rules []plug.Rule) (warnings []string, err error) {
 	for {
 		old := p.state.Load()
 		granted := slices.DeleteFunc(slices.Clone(old.granted), func(r Rule) bool { return r.Source.Layer == Lent })
 		if len(rules) == 0 && len(granted) == len(old.granted) {
 			return nil, nil
 		}
-		var warnings []Warning
-		for _, r := range rules {
-			r.Source.Layer = Lent
-			if r.Source.Dir == "" {
-				r.Source.Dir = old.Dir
-			}
+		warnings = nil
+		for _, lent := range rules {
+			r := Rule{Text: lent.Text, Verdict: lent.Verdict, Reason: lent.Reason, Source: Source{Layer: Lent, Dir: old.Dir}}
 			_, w, err := old.try(r)
 			switch {
 			case err != nil && r.Verdict == agent.Allow:
-				warnings = append(warnings, Warning{Rule: r.Text, Source: r.Source, Text: err.Error()})
+				warnings = append(warnings, Warning{Rule: r.Text, Source: r.Source, Text: err.Error()}.String())
 				continue
 			case err != nil:
 				return warnings, fmt.Errorf("lending %q: %w", r.Text, err)
 			case w != nil:
-				warnings = append(warnings, *w)
+				warnings = append(warnings, w.String())
 			}
 			granted = append(granted, r)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
 
 // Rules that are lent hold until others are, and never against what denies.
@@ -26,7 +27,7 @@ func TestLend(t *testing.T) {
 		}
 	}
 	check("at first", agent.Deny, agent.Allow, agent.Deny)
-	lend := func(rules ...Rule) []Warning {
+	lend := func(rules ...plug.Rule) []string {
 		t.Helper()
 		w, err := p.Lend(rules)
 		if err != nil {
@@ -34,9 +35,9 @@ func TestLend(t *testing.T) {
 		}
 		return w
 	}
-	lend(Rule{Text: "Bash(npm *)", Verdict: agent.Allow}, Rule{Text: "Bash(rm *)", Verdict: agent.Allow})
+	lend(plug.Rule{Text: "Bash(npm *)", Verdict: agent.Allow}, plug.Rule{Text: "Bash(rm *)", Verdict: agent.Allow})
 	check("lent", agent.Allow, agent.Allow, agent.Deny)
-	if w := lend(Rule{Text: "*", Verdict: agent.Allow}, Rule{Text: "Bash(make)", Verdict: agent.Deny}); len(w) != 1 {
+	if w := lend(plug.Rule{Text: "*", Verdict: agent.Allow}, plug.Rule{Text: "Bash(make)", Verdict: agent.Deny}); len(w) != 1 {
 		t.Errorf("%v", w)
 	}
 	check("lent otherwise", agent.Deny, agent.Deny, agent.Deny)
@@ -63,7 +64,7 @@ func TestLeans(t *testing.T) {
 		}
 	}
 	check("at first", "")
-	if _, err := p.Lend([]Rule{{Text: "Bash(npm *)", Verdict: agent.Allow}, {Text: "Bash(make)", Verdict: agent.Allow}, {Text: "Bash(rm *)", Verdict: agent.Allow}, {Text: "Bash(go *)", Verdict: agent.Deny}}); err != nil {
+	if _, err := p.Lend([]plug.Rule{{Text: "Bash(npm *)", Verdict: agent.Allow}, {Text: "Bash(make)", Verdict: agent.Allow}, {Text: "Bash(rm *)", Verdict: agent.Allow}, {Text: "Bash(go *)", Verdict: agent.Deny}}); err != nil {
 		t.Fatal(err)
 	}
 	check("lent", "npm ")

@@ -85,3 +85,9 @@ func (s *Local) Holds(o OwnedError) bool {
 	name := s.d.real(dir + "/lock")
 	return err == nil && name != "" && holds(name, o.PID, o.Since)
 }
+
+// Owned reports whether a session is open, here or in another program.
+func (s *Local) Owned(id string) bool {
+	owner, err := s.Holder(id)
+	return err == nil && s.Holds(owner)
+}

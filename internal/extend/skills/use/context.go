@@ -63,10 +63,10 @@ func (k *Skills) extra(ctx context.Context, at plug.Moment) []agent.ContextAdded
 
 // listing is what the model is told of the skills that there are.
 func (k *Skills) listing(at plug.Moment) []agent.ContextAdded {
-	window := k.Window()
+	window := k.cfg.Window(k.b.Model())
 	budget := skills.Budget(window)
-	if k.Budget > 0 && window > 0 {
-		budget = int(float64(window) * 4 * k.Budget)
+	if k.cfg.Budget > 0 && window > 0 {
+		budget = int(float64(window) * 4 * k.cfg.Budget)
 	}
 	k.mu.Lock()
 	uses := make(map[string]int, len(k.uses))
@@ -75,7 +75,7 @@ func (k *Skills) listing(at plug.Moment) []agent.ContextAdded {
 	}
 	k.mu.Unlock()
 	recent := k.recent(at)
-	text, _ := skills.Listing(k.Set.Own(), budget, cmp.Or(k.Longest, skills.MaxDescribed),
+	text, _ := skills.Listing(k.Set.Own(), budget, cmp.Or(k.cfg.Longest, skills.MaxDescribed),
 		func(s skills.Skill) int { return uses[s.Name] },
 		func(s skills.Skill) bool {
 			return at.Has(fromPathSkills, s.Name) || slices.ContainsFunc(recent, s.For)
@@ -94,9 +94,9 @@ func (k *Skills) listing(at plug.Moment) []agent.ContextAdded {
 func (k *Skills) recent(at plug.Moment) (list []string) {
 	add := func(path string) {
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(k.Workdir, path)
+			path = filepath.Join(k.workdir, path)
 		}
-		if rel, err := filepath.Rel(k.Workdir, path); err == nil && filepath.IsLocal(rel) && rel != "." {
+		if rel, err := filepath.Rel(k.workdir, path); err == nil && filepath.IsLocal(rel) && rel != "." {
 			list = append(list, filepath.ToSlash(rel))
 		}
 	}
@@ -146,7 +146,7 @@ func (k *Skills) byPath(ctx context.Context, at plug.Moment) (all []agent.Contex
 			return all
 		}
 		heading := pathHeading
-		if k.Korean {
+		if k.cfg.Korean {
 			heading = pathHeadingK
 		}
 		all = append(all, agent.ContextAdded{
@@ -249,21 +249,21 @@ func (k *Skills) calls(text string) (called []skills.Skill, arguments string) {
 		return nil, arguments
 	}
 	for len(called) < maxStacked {
-		name, rest, ok := k.Split(arguments)
+		name, rest, ok := k.cfg.Split(arguments)
 		if !ok || name == "" {
 			break
 		}
-		if len(called) == 0 && k.BuiltIn(name) {
+		if len(called) == 0 && k.cfg.BuiltIn(name) {
 			break
 		}
 		s, _ := k.Set.Find(name)
 		if s.Name == "" || !strings.EqualFold(s.Name, name) && !strings.EqualFold(s.Title, name) {
 			break // what ends in it is not meant by who types a message
 		}
-		if _, ok := k.Command(name); ok && !strings.EqualFold(s.Name, name) {
+		if _, ok := k.cfg.Command(k.workdir)(name); ok && !strings.EqualFold(s.Name, name) {
 			break // it only calls itself so, and the command is meant
 		}
-		if _, ok := k.Command(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
+		if _, ok := k.cfg.Command(k.workdir)(s.Name); ok && s.Place.Scope == frontmatter.BuiltIn {
 			break
 		}
 		called, arguments = append(called, s), rest

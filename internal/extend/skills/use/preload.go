@@ -54,7 +54,7 @@ func (k *Skills) whole(name string) (text, why string) {
 	if err != nil {
 		return "", err.Error()
 	}
-	return k.Redact(text), ""
+	return k.cfg.Redact(text), ""
 }
 
 // clip is a name as a note has it.

@@ -22,11 +22,11 @@ func (k *Skills) proves(_ context.Context, p agent.Proposal, soFar agent.Decisio
 	k.mu.Lock()
 	lenders := k.lenders
 	k.mu.Unlock()
-	if len(lenders) == 0 || soFar.Verdict != agent.Pass || !k.Leans(p) {
+	if len(lenders) == 0 || soFar.Verdict != agent.Pass || !k.pol.Leans(p) {
 		return agent.Decision{}, nil
 	}
 	for _, l := range lenders {
-		if file := l.Unproven(p, k.Workdir); file != "" {
+		if file := l.Unproven(p, k.workdir); file != "" {
 			return trust.Asks(trust.ChangedWhy(l.Name, file)), nil
 		}
 	}
@@ -37,7 +37,7 @@ func (k *Skills) proves(_ context.Context, p agent.Proposal, soFar agent.Decisio
 // its turn.
 func (k *Skills) lendersOf(active []agent.TurnSkill) (list []trust.Lender) {
 	add := func(name, file string) {
-		if l, ok := k.Lender(name, file); ok {
+		if l, ok := k.x.Lender(k.workdir, name, file); ok {
 			list = append(list, l)
 		}
 	}
@@ -55,7 +55,7 @@ func (k *Skills) lendersOf(active []agent.TurnSkill) (list []trust.Lender) {
 // hookless says why the hooks of a file do not count: a file beside it is not what was
 // trusted; "" = they do.
 func (k *Skills) hookless(name, file string) string {
-	l, ok := k.Lender(name, file)
+	l, ok := k.x.Lender(k.workdir, name, file)
 	if !ok || l.Dir == "" {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -143,9 +144,9 @@ func (k *Skills) modelOf(s skills.Skill) string {
 	if s.Model == "" {
 		return ""
 	}
-	m, err := k.Model(s.Model)
+	m, err := k.model(s.Model)
 	if theirs := s.Place.Scope == frontmatter.Project || s.Place.Scope == frontmatter.Plugin; err == nil && theirs {
-		err = k.MayAsk(m.Info().ID)
+		err = k.cfg.MayAsk(&k.b, m.Info().ID)
 	}
 	if err != nil {
 		k.Note("the skill " + s.Name + " asks for a model that cannot be asked, and runs with that of the session: " + err.Error())
@@ -158,7 +159,7 @@ func (k *Skills) modelOf(s skills.Skill) string {
 func (k *Skills) vars() map[string]string {
 	return map[string]string{
 		"CLAUDE_SESSION_ID": k.b.ID, "DURE_SESSION_ID": k.b.ID,
-		"CLAUDE_PROJECT_DIR": k.Root, "DURE_PROJECT_DIR": k.Root, "CLAUDE_EFFORT": cmp.Or(k.Effort, "medium"),
+		"CLAUDE_PROJECT_DIR": k.root, "DURE_PROJECT_DIR": k.root, "CLAUDE_EFFORT": cmp.Or(k.cfg.Effort, "medium"),
 	}
 }
 
@@ -173,19 +174,27 @@ func (k *Skills) prepare(ctx context.Context, s skills.Skill, arguments string, 
 			text += k.Named(ctx, body)
 		}
 	}
-	return k.Redact(text), nil
+	return k.cfg.Redact(text), nil
 }
 
-// Text is what a model would read of a skill that a person has typed.
-func (k *Skills) Text(ctx context.Context, s skills.Skill, arguments string) (string, error) {
-	return k.prepare(ctx, s, arguments, k.runner(s), "")
+// Typed is what a model would read of a skill that a person has typed, by its name.
+func (k *Skills) Typed(ctx context.Context, name, arguments string) (string, error) {
+	s, _ := k.x.folder(k.b.Workdir).Find(name)
+	if s.Name == "" || s.NoUser || s.Off != "" {
+		return "", fmt.Errorf("there is no command or skill %q", name)
+	}
+	text, err := k.prepare(ctx, s, arguments, k.runner(s), "")
+	if err == nil && s.Dir != "" {
+		text = "Its files are in " + s.Dir + "\n\n" + text
+	}
+	return strings.TrimSpace(text), err
 }
 
 // runner runs the commands in the text of a skill: through the gate, without asking
 // anybody, in the box that all commands have. It is nil where settings forbid them.
 func (k *Skills) runner(s skills.Skill) func(context.Context, skills.Command) (skills.Output, error) {
 	own := s.Place.Scope == frontmatter.BuiltIn || s.Place.Scope == frontmatter.Managed
-	if k.NoShell && !own {
+	if k.cfg.NoShell && !own {
 		return nil
 	}
 	return func(ctx context.Context, c skills.Command) (skills.Output, error) {
@@ -277,7 +286,7 @@ func (k *Skills) apart(ctx context.Context, s skills.Skill, text string, how sta
 			return // whoever opens the session again is told so
 		}
 		if err := k.b.Wake(k.life, said, how.origin(name), later); err != nil && k.life.Err() == nil {
-			k.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
+			k.cfg.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
 		}
 	}
 }
@@ -331,7 +340,7 @@ func (k *Skills) CommandText(ctx context.Context, s skills.Skill, body, text, ar
 		if k.Named != nil {
 			text += k.Named(ctx, body)
 		}
-		k.apart(ctx, s, k.Redact(text), how, a.Tools, &done)
+		k.apart(ctx, s, k.cfg.Redact(text), how, a.Tools, &done)
 		text, done.Text = done.Text, "" // the input has it
 	}
 	if failed != nil {

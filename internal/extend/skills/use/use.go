@@ -6,7 +6,7 @@ package use
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -35,33 +35,6 @@ type Hooks interface {
 	Remove(key string)
 }
 
-// Config is what the skills of a session are used with.
-type Config struct {
-	Set     *skills.Set
-	Workdir string // of the project
-	Root    string // the top of the project
-	Korean  bool   // the user reads Korean
-	Effort  string
-	NoShell bool    // commands in the texts of skills do not run, but for the program's own
-	Budget  float64 // share of the window that the list of skills may take; 0 = the usual one
-	Longest int     // bytes of the description of a skill in it; 0 = the usual number
-	Logger  *slog.Logger
-
-	Model   func(name string) (agent.Model, error) // an error says why there is none
-	Window  func() int                             // tokens that the model takes that would be asked next
-	MayAsk  func(model string) error               // says why what a project brings must not have a model read the conversation
-	Redact  func(text string) string
-	Command func(name string) (commandOf skills.Skill, ok bool) // a command of a file, as the skill that it is like
-	BuiltIn func(name string) bool                              // there is a command of this name that the program has
-	Split   func(text string) (name, rest string, ok bool)      // an input that begins with a command
-	Lender  func(name, file string) (trust.Lender, bool)        // what a file lends as; ok = its files have to be proven
-
-	// Lend has rules hold in the place of those that were lent before, and returns
-	// warnings. Leans reports whether a call would not be allowed without them.
-	Lend  func([]plug.Rule) (warnings []string, err error)
-	Leans func(agent.Proposal) bool
-}
-
 // Late is what is made after the skills of a session.
 type Late struct {
 	Hooks   Hooks                                         // nil = there are none
@@ -73,9 +46,15 @@ type Late struct {
 
 // Skills are the skills of one session. It is safe for concurrent use.
 type Skills struct {
-	Config
+	Set *skills.Set
 	Late
-	b plug.Session
+	cfg     *Config
+	x       *Extension
+	b       plug.Session
+	workdir string // of the project
+	root    string // the top of the project
+	model   func(name string) (agent.Model, error)
+	pol     Policy
 
 	mu      sync.Mutex
 	base    []plug.Rule       // that its parent has lent to a child
@@ -97,10 +76,17 @@ type Skills struct {
 // called is a skill that was called, and what the model read of it.
 type called struct{ run, text string }
 
-// New returns the skills of a session. Nothing of them is read yet.
-func New(c Config, b plug.Session) *Skills {
+// Session returns the skills of a session, with the project of a folder. Nothing of them is
+// read yet. An error of model says why there is none.
+func (x *Extension) Session(b plug.Session, workdir string, model func(name string) (agent.Model, error), pol Policy) *Skills {
+	only := x.cfg.Only
+	if b.Child != nil {
+		only = nil // what a host has its models use is about the session that it has
+	}
+	root, _ := x.cfg.Project(workdir)
 	k := &Skills{
-		Config: c, b: b, uses: map[string]int{}, texts: map[string]called{}, waiting: map[string]func(){},
+		Set: x.in(workdir, only), cfg: &x.cfg, x: x, b: b, workdir: workdir, root: root, model: model, pol: pol,
+		uses: map[string]int{}, texts: map[string]called{}, waiting: map[string]func(){},
 		Late: Late{Offered: func() bool { return true }},
 	}
 	k.life, k.end = context.WithCancel(context.Background())
@@ -112,6 +98,14 @@ func New(c Config, b plug.Session) *Skills {
 	k.active = b.Active
 	k.lending(b.Active)
 	return k
+}
+
+// Reread reads the skills of the session again, and those of its folder that can be typed.
+func (k *Skills) Reread() {
+	k.Set.Reload()
+	k.x.mu.Lock()
+	defer k.x.mu.Unlock()
+	delete(k.x.folders, filepath.Clean(k.workdir))
 }
 
 // Add takes over what is made after the skills.
@@ -166,13 +160,13 @@ func (k *Skills) lend(active []agent.TurnSkill) error {
 		return nil
 	}
 	lenders := k.lendersOf(active)
-	warnings, err := k.Lend(rules)
+	warnings, err := k.pol.Lend(rules)
 	if err != nil {
 		return err
 	}
 	k.lent, k.lenders = runs, lenders
 	for _, w := range warnings {
-		k.Logger.Warn("lending the rules of a skill", "session", k.b.ID, "warning", w)
+		k.cfg.Logger.Warn("lending the rules of a skill", "session", k.b.ID, "warning", w)
 	}
 	return nil
 }
@@ -181,7 +175,7 @@ func (k *Skills) lend(active []agent.TurnSkill) error {
 // and what could not be taken away is noted.
 func (k *Skills) lending(active []agent.TurnSkill) {
 	if err := k.lend(active); err != nil {
-		k.Logger.Warn("lending the rules of skills", "session", k.b.ID, "error", err)
+		k.cfg.Logger.Warn("lending the rules of skills", "session", k.b.ID, "error", err)
 	}
 }
 
@@ -236,7 +230,7 @@ func (k *Skills) hookAgain() {
 			continue // one that is not done is carried out again
 		}
 		if t.By == agent.SkillByCommand {
-			if c, ok := k.Command(t.Skill); ok && c.File == t.Source {
+			if c, ok := k.cfg.Command(k.workdir)(t.Skill); ok && c.File == t.Source {
 				k.addHooks(t.Run, c)
 			}
 		} else if s, _ := k.Set.Find(t.Skill); sourceOf(s) == t.Source {
@@ -248,6 +242,6 @@ func (k *Skills) hookAgain() {
 // Note warns of what becomes of a skill.
 func (k *Skills) Note(text string) {
 	if err := k.b.Record(agent.Note{Level: "warn", Text: text}); err != nil {
-		k.Logger.Warn("noting what became of a skill", "session", k.b.ID, "error", err)
+		k.cfg.Logger.Warn("noting what became of a skill", "session", k.b.ID, "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package apart
 
 import "testing"
 
@@ -6,7 +6,7 @@ import "testing"
 func TestLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{true, false} {
-		var u upper
+		var u Parent
 		parked := 0
 		if first {
 			u.left()

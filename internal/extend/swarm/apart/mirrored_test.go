@@ -1,4 +1,4 @@
-package app
+package apart
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ func TestMirrorParts(t *testing.T) {
 	}{
 		"none":             {"", nil},
 		"few":              {line(10) + line(20), []int{30}},
-		"more than fit":    {line(10) + line(maxMirrorNote-10) + line(5), []int{maxMirrorNote, 5}},
-		"one that is long": {line(maxMirrorNote+7) + line(3), []int{maxMirrorNote + 7, 3}},
-		"no end of a line": {strings.Repeat("x", maxMirrorNote+1), []int{maxMirrorNote + 1}},
+		"more than fit":    {line(10) + line(maxMirrored-10) + line(5), []int{maxMirrored, 5}},
+		"one that is long": {line(maxMirrored+7) + line(3), []int{maxMirrored + 7, 3}},
+		"no end of a line": {strings.Repeat("x", maxMirrored+1), []int{maxMirrored + 1}},
 	} {
 		rest, n := []byte(tt.lines), 0
 		for ; len(rest) > 0; n++ {

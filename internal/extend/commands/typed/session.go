@@ -1,4 +1,6 @@
-package app
+// Package typed makes prompts of the commands that are typed in sessions, and says what can be
+// typed. It starts no goroutines.
+package typed
 
 import (
 	"context"
@@ -10,17 +12,10 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/app/config/live"
 	"dure/internal/extend/commands"
-	"dure/internal/extend/mcp/connections"
-	"dure/internal/extend/skills/use"
 	"dure/internal/kernel/plug"
-	"dure/internal/safety/guard"
-	"dure/internal/safety/policy"
-	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
-	"dure/internal/tools/catalog"
 )
 
 // The tool by which the texts of commands run theirs, and how long each may take.
@@ -32,20 +27,42 @@ const (
 // commandOrigin begins the origin of the calls that commands from files make.
 const commandOrigin = "command:"
 
-// typed makes prompts of the commands that are typed in one session. It is safe for
+// Services is what the commands of one session need of others. All functions are required.
+type Services struct {
+	Workspace *workspace.Workspace
+	Find      func(program string) string // of programs that are started without asking
+
+	// Decide decides about a call as the policy of the session does, and Allowing returns what
+	// decides by the rules of a command alone; nil = they do not count.
+	Decide   func(agent.Proposal) agent.Decision
+	Allowing func(rules []string) (func(agent.Proposal) agent.Decision, error)
+
+	// Expanding asks hooks whether a command may become a prompt.
+	Expanding func(ctx context.Context, kind, command, arguments, source, typed string) error
+
+	// Command puts in force what a command asks for beside its text, and returns what the model
+	// is to read; Skill is what it would read of a skill; Note warns people.
+	Command func(ctx context.Context, c commands.Command, text, arguments, input string) (string, error)
+	Skill   func(ctx context.Context, name, arguments string) (string, error)
+	Note    func(text string)
+
+	// Prompted reports whether an input may name a prompt of a server, and Prompt makes a prompt
+	// of it; not ok = it names none.
+	Prompted func(text string) bool
+	Prompt   func(ctx context.Context, q agent.InputQueued) (text string, drop *agent.InputDropped, ok bool)
+
+	// Instructions is the file that /init writes, and Survey what kind of project this is.
+	Instructions func() (path string, exists bool, err error)
+	Survey       func(context.Context) (string, error)
+}
+
+// Session makes prompts of the commands that are typed in one session. It is safe for
 // concurrent use.
-type typed struct {
-	app     *App
+type Session struct {
+	Services
+	x       *Extension
 	b       plug.Session
 	workdir string
-	cat     *catalog.Catalog
-	ws      *workspace.Workspace
-
-	find  func(program string) string
-	known *use.Skills // puts in force what commands hold for the turn
-
-	deciding *enforce.Decider // on the calls of the session
-	grd      *guard.Guard     // of what servers say
 
 	mu       sync.Mutex
 	allowed  map[string]allowance          // what the commands that are made ready allow, by origin; guarded by mu
@@ -57,20 +74,23 @@ type typed struct {
 
 // allowance is what a command allows the commands in its text.
 type allowance struct {
-	rules *policy.Policy // nil = nothing
+	decide func(agent.Proposal) agent.Decision // nil = nothing
 	trust.Lender
 }
 
-func (a *App) newTyped(b plug.Session, workdir string, cat *catalog.Catalog, ws *workspace.Workspace, known *use.Skills, find func(string) string, deciding *enforce.Decider, grd *guard.Guard) *typed {
-	return &typed{app: a, b: b, workdir: workdir, cat: cat, ws: ws, known: known, find: find, deciding: deciding, grd: grd, pictures: map[string]agent.ContextAdded{}, allowed: map[string]allowance{}}
+// Session returns the commands of a session in a folder.
+func (x *Extension) Session(b plug.Session, workdir string, s Services) *Session {
+	return &Session{Services: s, x: x, b: b, workdir: workdir, allowed: map[string]allowance{}}
 }
 
-// points are what typed commands add to a session: behind the hooks, which see what was typed.
-func (t *typed) points() plug.Points {
+// Points are what typed commands add to a session: behind the hooks, which see what was typed.
+func (t *Session) Points() plug.Points {
 	if t.b.Child != nil || t.b.Open.Edit {
 		return plug.Points{} // what a model writes to a child is text
 	}
-	t.app.typing(t.b.ID, t)
+	t.x.mu.Lock()
+	t.x.open[t.b.ID] = t
+	t.x.mu.Unlock()
 	return plug.Points{
 		Gate: plug.Gate{
 			Commands: []plug.Stage{{Name: "command.allowed", Decide: t.allows}},
@@ -81,17 +101,20 @@ func (t *typed) points() plug.Points {
 			Screens: func() bool { return false },
 			Takes: func(q agent.InputQueued) bool {
 				_, ok := t.prompts(q.Text)
-				return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || connections.IsPrompt(q.Text) && t.app.servers.Of(t.b.ID) != nil)
+				return q.Origin == "" && (ok || len(t.stack(q.Text)) > 0 || t.Prompted(q.Text))
 			},
 			Over: func(agent.TurnEnded, string) { t.over() },
 		},
-		Extra: t.extra,
-		Close: func() { t.app.typing(t.b.ID, nil) },
+		Close: func() {
+			t.x.mu.Lock()
+			defer t.x.mu.Unlock()
+			delete(t.x.open, t.b.ID)
+		},
 	}
 }
 
 // stack returns the commands of files that an input names.
-func (t *typed) stack(text string) []commands.Command {
+func (t *Session) stack(text string) []commands.Command {
 	if !strings.HasPrefix(text, "/") {
 		return nil
 	}
@@ -101,8 +124,8 @@ func (t *typed) stack(text string) []commands.Command {
 
 // command returns what finds the commands of files by name. Of two of a name the skill
 // counts.
-func (t *typed) command() func(name string) (commands.Command, bool) {
-	find, taken := commands.Lookup(t.app.customCommands(t.workdir)), t.app.typableSkills(t.workdir)
+func (t *Session) command() func(name string) (commands.Command, bool) {
+	find, taken := commands.Lookup(t.x.Files(t.workdir)), t.x.cfg.Skills(t.workdir)
 	return func(name string) (commands.Command, bool) {
 		c, ok := find(name)
 		if ok && slices.ContainsFunc(taken, func(s query.CommandInfo) bool { return strings.EqualFold(s.Name, c.Name) }) {
@@ -113,7 +136,7 @@ func (t *typed) command() func(name string) (commands.Command, bool) {
 }
 
 // heard makes a prompt of an input that names commands of files.
-func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
+func (t *Session) heard(ctx context.Context, q agent.InputQueued) (string, *agent.InputDropped) {
 	if q.Origin != "" || !strings.HasPrefix(q.Text, "/") {
 		return q.Text, nil
 	}
@@ -128,7 +151,10 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 	}
 	stack, arguments := commands.Stack(q.Text, t.command())
 	if len(stack) == 0 {
-		if text, drop, ok := t.serverPrompt(ctx, q); ok {
+		if text, drop, ok := t.Prompt(ctx, q); ok {
+			if drop == nil {
+				t.aloud(q.Input) // what a server says names nothing that is to be read
+			}
 			return text, drop
 		}
 		return q.Text, nil
@@ -137,7 +163,7 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 		if off := c.Info().Off; off != "" {
 			return "", commands.Without(c, errors.New(off))
 		}
-		if err := t.app.hooks.Of(t.b.ID).Expanding(ctx, "slash_command", c.Name, arguments, string(c.Place.Scope), q.Text); err != nil {
+		if err := t.Expanding(ctx, "slash_command", c.Name, arguments, string(c.Place.Scope), q.Text); err != nil {
 			return "", commands.Without(c, err)
 		}
 	}
@@ -148,9 +174,9 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 			return "", commands.Without(c, err)
 		}
 		if c.Powerless {
-			t.known.Note("the command " + c.Name + ": " + c.Warnings[0].Message + "; " + c.Warnings[0].Fix)
+			t.Note("the command " + c.Name + ": " + c.Warnings[0].Message + "; " + c.Warnings[0].Fix)
 		}
-		if text, err = t.known.CommandText(ctx, asSkill(c), c.Body, text, arguments, q.Input); err != nil {
+		if text, err = t.Command(ctx, c, text, arguments, q.Input); err != nil {
 			return "", commands.Without(c, err)
 		}
 		if c.Fork { // what a model has answered names nothing that is to be read
@@ -162,14 +188,14 @@ func (t *typed) heard(ctx context.Context, q agent.InputQueued) (string, *agent.
 }
 
 // aloud has an input read as it is: what it names is not read.
-func (t *typed) aloud(input string) {
+func (t *Session) aloud(input string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.verbatim = input
 }
 
 // prompts returns the built-in command of which an input makes a prompt.
-func (t *typed) prompts(text string) (string, bool) {
+func (t *Session) prompts(text string) (string, bool) {
 	name, _, ok := commands.Split(text)
 	if !ok {
 		return "", false
@@ -179,13 +205,16 @@ func (t *typed) prompts(text string) (string, bool) {
 }
 
 // prepare makes the text of one command ready.
-func (t *typed) prepare(ctx context.Context, c commands.Command, arguments string) (string, error) {
-	rules, err := t.rules(c)
-	if err != nil {
-		return "", err
+func (t *Session) prepare(ctx context.Context, c commands.Command, arguments string) (string, error) {
+	var decide func(agent.Proposal) agent.Decision
+	if len(c.Allowed) > 0 {
+		var err error
+		if decide, err = t.Allowing(c.Allowed); err != nil {
+			return "", errors.New("allowed-tools: " + err.Error())
+		}
 	}
-	from, _ := t.app.lenderOf(t.workdir, c.Name, c.Path)
-	t.allow(c.Source(), allowance{rules, from})
+	from, _ := t.x.cfg.Lender(t.workdir, c.Name, c.Path)
+	t.allow(c.Source(), allowance{decide, from})
 	defer t.allow(c.Source(), allowance{})
 	vars := map[string]string{"CLAUDE_SESSION_ID": t.b.ID, "CLAUDE_PROJECT_DIR": t.workdir, "DURE_SESSION_ID": t.b.ID, "DURE_PROJECT_DIR": t.workdir}
 	return c.Prepare(ctx, commands.Preparing{Arguments: arguments, Vars: vars, Run: func(ctx context.Context, line string) (string, error) {
@@ -203,9 +232,9 @@ func (t *typed) prepare(ctx context.Context, c commands.Command, arguments strin
 		case res.Failed() && res.Error != nil:
 			return "", errors.New(res.Error.Message)
 		case res.Failed():
-			return "", errors.New(oneLine(res.Unfenced(), 400))
+			return "", errors.New(clip(res.Unfenced(), 400))
 		case exited(res) != 0:
-			return "", errors.New(oneLine(res.Unfenced(), 400))
+			return "", errors.New(clip(res.Unfenced(), 400))
 		}
 		return res.Unfenced(), nil
 	}})
@@ -222,25 +251,10 @@ func exited(r agent.Result) int {
 	return out.Code
 }
 
-// rules is what a command allows the commands in its own text, and nothing else; nil =
-// nothing.
-func (t *typed) rules(c commands.Command) (*policy.Policy, error) {
-	if len(c.Allowed) == 0 || t.app.cfg.ManagedOnly {
-		return nil, nil
-	}
-	cfg := t.app.place(t.cat, t.ws, t.workdir, nil).By(live.Policy(t.app.cfg))
-	cfg.Mode, cfg.Rules, cfg.Allow, cfg.Own = agent.ModeDontAsk, nil, c.Allowed, nil
-	p, err := policy.New(cfg)
-	if err != nil {
-		return nil, errors.New("allowed-tools: " + err.Error())
-	}
-	return p, nil
-}
-
-func (t *typed) allow(origin string, a allowance) {
+func (t *Session) allow(origin string, a allowance) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if a.rules == nil {
+	if a.decide == nil {
 		delete(t.allowed, origin)
 		return
 	}
@@ -249,7 +263,7 @@ func (t *typed) allow(origin string, a allowance) {
 
 // allows is the word of a command's own rules on the calls of its text. It stands before
 // the last word of the policy, whose rules that ask or deny are stronger.
-func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
+func (t *Session) allows(_ context.Context, p agent.Proposal, soFar agent.Decision) (agent.Decision, error) {
 	if d, ok := t.keeps(p); ok && soFar.Verdict != agent.Deny {
 		return d, nil
 	}
@@ -262,10 +276,10 @@ func (t *typed) allows(_ context.Context, p agent.Proposal, soFar agent.Decision
 	t.mu.Lock()
 	a := t.allowed[p.Origin]
 	t.mu.Unlock()
-	if a.rules == nil || t.deciding.Policy.Decide(p).Verdict == agent.Allow {
+	if a.decide == nil || t.Decide(p).Verdict == agent.Allow {
 		return agent.Decision{}, nil
 	}
-	if d := a.rules.Decide(p); d.Verdict == agent.Allow {
+	if d := a.decide(p); d.Verdict == agent.Allow {
 		if file := a.Unproven(p, t.workdir); file != "" {
 			return trust.Asks(trust.ChangedWhy(a.Name, file)), nil
 		}

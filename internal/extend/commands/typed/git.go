@@ -1,4 +1,4 @@
-package app
+package typed
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/extend/commands"
-	"dure/internal/knowledge/mention"
 	"dure/internal/state/hunks"
 )
 
@@ -44,7 +43,7 @@ const (
 const confirmed = "confirmed:"
 
 // git reads the repository through the gate.
-func (t *typed) git(ctx context.Context, origin, command string, args ...string) (string, error) {
+func (t *Session) git(ctx context.Context, origin, command string, args ...string) (string, error) {
 	if args == nil {
 		args = []string{}
 	}
@@ -53,7 +52,7 @@ func (t *typed) git(ctx context.Context, origin, command string, args ...string)
 }
 
 // invoke makes a call of a tool, and returns what it says.
-func (t *typed) invoke(ctx context.Context, origin, tool string, in map[string]any) (string, error) {
+func (t *Session) invoke(ctx context.Context, origin, tool string, in map[string]any) (string, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
 		return "", err
@@ -63,14 +62,18 @@ func (t *typed) invoke(ctx context.Context, origin, tool string, in map[string]a
 		return "", err
 	}
 	if res.Failed() && res.Error != nil && res.Error.Code == agent.ErrNotInCatalog && (tool == gitReadTool || tool == gitCommitTool) {
-		why := fmt.Errorf("the folder is in no repository of git, or the tool is withheld (%s)", oneLine(res.Error.Message, 300))
-		return "", toolProblem(tool, why, "open the session in a repository; /tools says which tools it has")
+		why := fmt.Errorf("the folder is in no repository of git, or the tool is withheld (%s)", clip(res.Error.Message, 300))
+		const fix = "open the session in a repository; /tools says which tools it has"
+		return "", &agent.Problem{
+			Code: agent.ProblemTool, Message: fmt.Sprintf("tool %s: %v", tool, why), Fix: fix, Err: why,
+			Args: map[string]string{"name": tool, "error": why.Error(), "fix": fix},
+		}
 	}
 	if res.Failed() && res.Error != nil {
-		return "", errors.New(oneLine(res.Error.Message, 600))
+		return "", errors.New(clip(res.Error.Message, 600))
 	}
 	if res.Failed() || exited(res) != 0 {
-		return "", errors.New(oneLine(res.Unfenced(), 600))
+		return "", errors.New(clip(res.Unfenced(), 600))
 	}
 	return res.Unfenced(), nil
 }
@@ -79,7 +82,7 @@ var revisions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // review is the prompt of /review: a number is a pull request, "uncommitted" what is not
 // committed, nothing what the branch has, and all else a range.
-func (t *typed) review(ctx context.Context, arg string) (string, error) {
+func (t *Session) review(ctx context.Context, arg string) (string, error) {
 	const origin = commandOrigin + "review"
 	if n, err := strconv.Atoi(strings.TrimPrefix(arg, "#")); err == nil {
 		return t.reviewPull(ctx, n)
@@ -114,7 +117,7 @@ func (t *typed) review(ctx context.Context, arg string) (string, error) {
 }
 
 // base is the branch that this one is compared with; "" = it is that branch.
-func (t *typed) base(ctx context.Context, origin string) (string, error) {
+func (t *Session) base(ctx context.Context, origin string) (string, error) {
 	all, err := t.git(ctx, origin, "branch", "--all")
 	if err != nil {
 		return "", err
@@ -144,8 +147,8 @@ func (t *typed) base(ctx context.Context, origin string) (string, error) {
 
 // reviewPull is the prompt for a pull request. It is fetched by a program that reaches
 // the network, so that the person is asked about it, unless a rule allows it.
-func (t *typed) reviewPull(ctx context.Context, n int) (string, error) {
-	if t.find("gh") == "" {
+func (t *Session) reviewPull(ctx context.Context, n int) (string, error) {
+	if t.Find("gh") == "" {
 		return "", errors.New("pull requests are read with gh, which is not installed: name a range instead")
 	}
 	text, err := t.invoke(ctx, "builtin:review", shellTool, map[string]any{"command": "gh pr diff " + strconv.Itoa(n), "timeout": inlineTime})
@@ -176,7 +179,11 @@ type draft struct {
 
 // prepareCommit shows what would be committed, all or some hunks of it, and what the model
 // would say of it.
-func (t *typed) prepareCommit(ctx context.Context, names []string) (query.CommitDraft, error) {
+func (x *Extension) prepareCommit(ctx context.Context, q query.PrepareCommit) (query.CommitDraft, error) {
+	t, err := x.in(q.Session)
+	if err != nil {
+		return query.CommitDraft{}, err
+	}
 	d, err := t.changed(ctx)
 	if err != nil || len(d.Files) == 0 {
 		return d.CommitDraft, err
@@ -188,13 +195,13 @@ func (t *typed) prepareCommit(ctx context.Context, names []string) (query.Commit
 	if d.Diff, err = t.git(ctx, "builtin:commit", "diff", args...); err != nil {
 		return d.CommitDraft, err
 	}
-	if err = d.choose(names); err != nil {
+	if err = d.choose(q.Hunks); err != nil {
 		return query.CommitDraft{}, err
 	}
-	if t.app.cfg.NoAI {
+	if t.x.cfg.NoAI {
 		d.Why = "the settings forbid asking a model"
 	} else if a, err := t.b.Reach.Ask(ctx, commands.CommitQuestion(d.CommitDraft, commitDiff)); err != nil {
-		d.Why = oneLine(err.Error(), 300)
+		d.Why = clip(err.Error(), 300)
 	} else {
 		d.Message = commands.Message(a.Message.Text())
 	}
@@ -249,7 +256,7 @@ func (d *draft) choose(names []string) error {
 
 // changed is what is staged, or else what is changed in tracked files. Its ID stands for
 // the content of all of it.
-func (t *typed) changed(ctx context.Context) (draft, error) {
+func (t *Session) changed(ctx context.Context) (draft, error) {
 	d := draft{CommitDraft: query.CommitDraft{Files: []query.CommitFile{}}}
 	raw, err := t.git(ctx, "builtin:commit", "diff", "--cached", "--raw", "--abbrev=40", "--no-renames")
 	if err != nil {
@@ -269,11 +276,11 @@ func (t *typed) changed(ctx context.Context) (draft, error) {
 	for _, f := range commands.RawFiles(raw) {
 		d.Files = append(d.Files, f)
 		d.paths = append(d.paths, f.Path)
-		if mention.IsSecret(filepath.Base(f.Path)) {
+		if t.x.cfg.Secret(filepath.Base(f.Path)) {
 			d.Secrets = append(d.Secrets, f.Path)
 		}
 		if !d.Staged {
-			if err := hashInto(sum, filepath.Join(gitTop(t.workdir), filepath.FromSlash(f.Path))); err != nil {
+			if err := hashInto(sum, filepath.Join(t.x.cfg.Top(t.workdir), filepath.FromSlash(f.Path))); err != nil {
 				return d, err
 			}
 		}
@@ -320,7 +327,11 @@ func hashInto(w io.Writer, path string) error {
 }
 
 // makeCommit commits what was shown.
-func (t *typed) makeCommit(ctx context.Context, q query.MakeCommit) (query.CommitMade, error) {
+func (x *Extension) makeCommit(ctx context.Context, q query.MakeCommit) (query.CommitMade, error) {
+	t, err := x.in(q.Session)
+	if err != nil {
+		return query.CommitMade{}, err
+	}
 	t.mu.Lock()
 	shown := t.draft
 	t.mu.Unlock()
@@ -344,7 +355,7 @@ func (t *typed) makeCommit(ctx context.Context, q query.MakeCommit) (query.Commi
 	if !shown.Staged {
 		var paths []string
 		for _, p := range shown.paths {
-			paths = append(paths, filepath.Join(gitTop(t.workdir), filepath.FromSlash(p)))
+			paths = append(paths, filepath.Join(t.x.cfg.Top(t.workdir), filepath.FromSlash(p)))
 		}
 		in["paths"] = paths
 	}

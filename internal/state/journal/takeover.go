@@ -1,4 +1,4 @@
-package app
+package journal
 
 import (
 	"context"
@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/state/journal"
 )
 
 // patienceAlive is how long the owner of a session has for a sign of life, which it
 // gives four times a second.
 const patienceAlive = 5 * time.Second
 
-// takeover ends the owner of a session that hangs: a process of this machine that
+// Takeover ends the owner of a session that hangs: a process of this machine that
 // was stopped, or does nothing any more. Its lock falls with it, so that there are
 // never two owners; what it had acknowledged is on the disk. An owner that answers
 // is left alone.
-func (a *App) takeover(ctx context.Context, owned *journal.OwnedError) error {
+func (s *Local) Takeover(ctx context.Context, owned *OwnedError) error {
 	host, err := os.Hostname()
 	switch {
 	case owned.PID <= 1 || owned.PID == os.Getpid():
@@ -28,18 +27,18 @@ func (a *App) takeover(ctx context.Context, owned *journal.OwnedError) error {
 		return alive(owned, "is on another machine")
 	}
 	p, err := os.FindProcess(owned.PID) // stands for it from here on, whoever gets its number
-	if err != nil || !a.store.Holds(*owned) {
+	if err != nil || !s.Holds(*owned) {
 		return alive(owned, "is not what has its lock, as far as can be told")
 	}
 	defer func() { _ = p.Release() }() // only a handle
-	answers, err := a.store.Alive(ctx, owned.Session, patienceAlive)
+	answers, err := s.Alive(ctx, owned.Session, patienceAlive)
 	if err != nil {
 		return err
 	}
 	if answers {
 		return alive(owned, "is alive and answers")
 	}
-	now, err := a.store.Holder(owned.Session)
+	now, err := s.Holder(owned.Session)
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (a *App) takeover(ctx context.Context, owned *journal.OwnedError) error {
 	return nil
 }
 
-func alive(owned *journal.OwnedError, why string) error {
+func alive(owned *OwnedError, why string) error {
 	return &agent.Problem{
 		Code: agent.ProblemAlive, Err: owned,
 		Message: fmt.Sprintf("session %s is not taken over: process %d on %s %s", owned.Session, owned.PID, owned.Host, why),
