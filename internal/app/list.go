@@ -30,7 +30,7 @@ import (
 	"dure/internal/tools/verify"
 )
 
-// extend makes the extensions, and takes over what they answer: one of them each query.
+// extend makes the extensions. Each query is answered by one of them.
 func (a *App) extend() error {
 	a.trust, a.boxes, a.policy = a.newTrust(), a.newBoxes(), a.newPolicy()
 	if err := a.newAgents(); err != nil {
@@ -72,9 +72,9 @@ func (a *App) extend() error {
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
 	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
 	a.hooks, a.mentions = a.newHooks(), a.newMentions()
-	a.answers = map[string]plug.Answer{}
 	a.schedules, a.plugins, a.bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
-	a.skills, a.commands = a.newSkills(), a.newCommands()
+	a.skills = a.newSkills()
+	a.commands = a.newCommands() // which has functions of the skills
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.boxes,
@@ -97,16 +97,23 @@ func (a *App) extend() error {
 		checks{App: a},
 		a.servers,
 	}, a.archives(), a.opts.More)
-	all = append(all, doctor.New(all))
+	return a.register(append(all, doctor.New(all)))
+}
+
+// register takes over what extensions answer.
+func (a *App) register(all []plug.Extension) error {
+	a.answers = map[string]plug.Answer{}
 	for _, x := range all {
-		if x, ok := x.(plug.Answerer); ok {
-			for _, one := range x.Answers() {
-				name := one.Query.Query()
-				if _, ok := a.answers[name]; ok {
-					return fmt.Errorf("the query %s is answered by %s, and by another extension before it", name, x.(plug.Extension).Name())
-				}
-				a.answers[name] = one
+		answerer, ok := x.(plug.Answerer)
+		if !ok {
+			continue
+		}
+		for _, one := range answerer.Answers() {
+			name := one.Query.Query()
+			if _, ok := a.answers[name]; ok {
+				return fmt.Errorf("the query %s is answered by %s, and by another extension before it", name, x.Name())
 			}
+			a.answers[name] = one
 		}
 	}
 	return nil
