@@ -2,6 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync"
+
 	"dure/agent"
 	"dure/internal/extend/commands"
 	"dure/internal/extend/mcp"
@@ -9,9 +13,6 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
-	"errors"
-	"strings"
-	"sync"
 )
 
 // served makes prompts of inputs that name a prompt of a server. It is safe for

@@ -65,11 +65,10 @@ type Session struct {
 	workdir string
 
 	mu       sync.Mutex
-	allowed  map[string]allowance          // what the commands that are made ready allow, by origin; guarded by mu
-	verbatim string                        // the newest input whose text names nothing that is to be read; guarded by mu
-	pictures map[string]agent.ContextAdded // what prompts of servers show, by input; guarded by mu
-	draft    *draft                        // of a commit, as it was shown last; guarded by mu
-	kept     string                        // the instructions that /init may change only when somebody agrees; guarded by mu
+	allowed  map[string]allowance // what the commands that are made ready allow, by origin; guarded by mu
+	verbatim string               // the newest input whose text names nothing that is to be read; guarded by mu
+	draft    *draft               // of a commit, as it was shown last; guarded by mu
+	kept     string               // the instructions that /init may change only when somebody agrees; guarded by mu
 }
 
 // allowance is what a command allows the commands in its text.
