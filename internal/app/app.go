@@ -393,9 +393,8 @@ func (a *App) Close() error {
 
 // temp is the private folder for output that does not fit into memory.
 func (a *App) temp() string {
-	dir := filepath.Join(a.cfg.Data, "tmp")
-	if a.opts.Flags.Scratch || os.MkdirAll(dir, 0o700) != nil {
-		return ""
+	if dir := filepath.Join(a.cfg.Data, "tmp"); !a.opts.Flags.Scratch && os.MkdirAll(dir, 0o700) == nil {
+		return dir
 	}
-	return dir
+	return ""
 }

@@ -34,6 +34,8 @@ func TestModule(t *testing.T) {
 		{"environment", CheckEnvironment(tree)},
 		{"comments", CheckComments(tree)},
 		{"sizes", CheckSizes(tree, sizesAllowed)},
+		{"wiring", CheckWiring(tree)},
+		{"interfaces", CheckInterfaces(tree)},
 		{"names", CheckNames(tree)},
 		{"sleeps", CheckSleeps(tree, sleepsAllowed)},
 		{"words", CheckWords(tree, append(machine(t), Phrases...))},

@@ -26,6 +26,29 @@ func TestRules(t *testing.T) {
 		want  []string
 	}{
 		{
+			name:  "wiring grows",
+			check: CheckWiring,
+			files: map[string]string{
+				"internal/app/a.go":        "package app\ntype App struct{}\n" + strings.Repeat("func (a *App) m() {}\n", maxAppMethods+1),
+				"internal/app/b.go":        "package app\n" + strings.Repeat("\n", maxWiring),
+				"internal/app/a_test.go":   "package app\n" + strings.Repeat("\n", maxWiring),
+				"internal/app/config/c.go": "package config\n" + strings.Repeat("\n", maxWiring),
+			},
+			want: []string{
+				fmt.Sprintf("internal/app/b.go: it has %d lines, more than %d", maxWiring+1, maxWiringFile),
+				fmt.Sprintf("internal/app: it has %d lines, more than %d: move a capability into a package of its own", maxWiring+maxAppMethods+4, maxWiring),
+				fmt.Sprintf("internal/app: App has %d methods, more than %d: ask a capability with a query", maxAppMethods+1, maxAppMethods),
+			},
+		},
+		{
+			name:  "interfaces are small",
+			check: CheckInterfaces,
+			files: map[string]string{
+				"a/a.go": "package a\ntype (\n\tSmall interface{ A(); B() }\n\tLarge interface {\n" + strings.Repeat("\t\tM()\n", maxInterface+1) + "\t}\n)",
+			},
+			want: []string{fmt.Sprintf("a/a.go:4: an interface has %d methods, more than %d", maxInterface+1, maxInterface)},
+		},
+		{
 			name:  "imports go downwards",
 			check: func(t *Tree) []Fault { return CheckLayers(t, small, sideways) },
 			files: map[string]string{

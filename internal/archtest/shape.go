@@ -81,6 +81,71 @@ func CheckSizes(t *Tree, allowed map[string]int) []Fault {
 	return faults
 }
 
+// Limits of internal/app, which wires capabilities and has none itself, and of interfaces.
+const (
+	maxWiring     = 6200 // lines of internal/app without the packages below it
+	maxWiringFile = 400
+	maxAppMethods = 200
+	maxInterface  = 17 // methods, those of embedded interfaces aside
+)
+
+// CheckWiring finds what makes internal/app the place for everything again: lines, long
+// files, and methods on App.
+func CheckWiring(t *Tree) []Fault {
+	var faults []Fault
+	lines, methods := 0, 0
+	for _, f := range t.Go {
+		if f.Test || f.Dir != "internal/app" {
+			continue
+		}
+		n := f.lines()
+		lines += n
+		if n > maxWiringFile {
+			faults = append(faults, Fault{f.Path, 0, fmt.Sprintf("it has %d lines, more than %d", n, maxWiringFile)})
+		}
+		for _, d := range f.AST.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil {
+				continue
+			}
+			if star, ok := fn.Recv.List[0].Type.(*ast.StarExpr); ok {
+				if name, ok := star.X.(*ast.Ident); ok && name.Name == "App" {
+					methods++
+				}
+			}
+		}
+	}
+	if lines > maxWiring {
+		faults = append(faults, Fault{"internal/app", 0, fmt.Sprintf("it has %d lines, more than %d: move a capability into a package of its own", lines, maxWiring)})
+	}
+	if methods > maxAppMethods {
+		faults = append(faults, Fault{"internal/app", 0, fmt.Sprintf("App has %d methods, more than %d: ask a capability with a query", methods, maxAppMethods)})
+	}
+	return faults
+}
+
+// CheckInterfaces finds interfaces with too many methods.
+func CheckInterfaces(t *Tree) []Fault {
+	var faults []Fault
+	for _, f := range t.Go {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			i, ok := n.(*ast.InterfaceType)
+			if !ok {
+				return true
+			}
+			methods := 0
+			for _, m := range i.Methods.List {
+				methods += len(m.Names)
+			}
+			if methods > maxInterface {
+				faults = append(faults, Fault{f.Path, f.line(i.Pos()), fmt.Sprintf("an interface has %d methods, more than %d", methods, maxInterface)})
+			}
+			return true
+		})
+	}
+	return faults
+}
+
 // emptyWords name nothing; there is a better noun for each use.
 var emptyWords = []string{"service", "manager", "util", "utils", "helper", "helpers", "impl", "core", "common"}
 
