@@ -90,6 +90,7 @@ type telemetrySaid struct {
 	exit              time.Duration
 	ca, cert, certKey string
 	general           sending
+	headersBy         map[string]Layer    // who has named the general headers
 	own               map[string]*sending // by signal, in the place of the general one
 	waiting           map[string]Collector
 	broken            bool // a variable says what nobody can follow
@@ -117,11 +118,14 @@ func (l *loader) signals(e entry) error {
 	return nil
 }
 
-// movedCollector forgets headers that were meant for another address.
+// movedCollector drops the headers of other layers when the address changes: they were meant
+// for the old one. A layer may name its own headers before the address or after it.
 func (l *loader) movedCollector(e entry, differs bool) {
-	if differs && l.cfg.Origins["telemetry.headers"].Layer != e.ly.kind {
-		l.watched.general.headers = nil
+	if !differs {
+		return
 	}
+	to := &l.watched
+	maps.DeleteFunc(to.general.headers, func(name string, _ Secret) bool { return to.headersBy[name] != e.ly.kind })
 }
 
 func (l *loader) telemetryHeaders(e entry) error {
@@ -132,13 +136,13 @@ func (l *loader) telemetryHeaders(e entry) error {
 	to := &l.watched.general
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if to.headers == nil {
-			to.headers = map[string]Secret{}
+			to.headers, l.watched.headersBy = map[string]Secret{}, map[string]Layer{}
 		}
 		if !isHeader(name, all[name]) || len(to.headers) >= maxTelemetryPairs {
 			return e.invalid(clip(name, maxText), fmt.Sprintf("at most %d headers, whose values are texts of one line, and none that the protocol uses itself", maxTelemetryPairs))
 		}
 		e.set(false)
-		to.headers[name] = Secret(all[name])
+		to.headers[name], l.watched.headersBy[name] = Secret(all[name]), e.ly.kind
 	}
 	return nil
 }

@@ -109,6 +109,16 @@ func TestTelemetryIsOn(t *testing.T) {
 	if c := got.Traces; c.URL != "https://other.example/v1/traces" || len(c.Headers) != 0 {
 		t.Errorf("%+v", c)
 	}
+	// Nor does one that a stronger layer names beside headers of its own, in whatever order.
+	for _, said := range []string{
+		`{"telemetry":{"endpoint":"https://other.example","headers":{"b":"2"}}}`,
+		`{"telemetry":{"headers":{"b":"2"},"endpoint":"https://other.example"}}`,
+	} {
+		got, _ = telemetryOf(t, machine{files: map[string]string{userFile: on, adminFile: said}})
+		if c := got.Traces; c.URL != "https://other.example/v1/traces" || !maps.Equal(headersOf(c), map[string]string{"b": "2"}) {
+			t.Errorf("%s: %+v has %v", said, c, headersOf(c))
+		}
+	}
 	got, _ = telemetryOf(t, machine{files: map[string]string{userFile: on}, env: map[string]string{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "https://other.example"}})
 	if len(got.Traces.Headers) != 1 || len(got.Events.Headers) != 0 {
 		t.Errorf("%+v, %+v", got.Traces, got.Events)
