@@ -35,7 +35,7 @@ func ask[Q agent.Query, A any](by Access) asked {
 	}
 }
 
-// Access says who may ask a server a query. The operator of the server may ask every query that
+// Access limits who may ask a server a query. The operator of the server may ask every query that
 // is not guarded.
 type Access struct {
 	// Users are the fields that other users may set. With the field Session they have to name
@@ -48,9 +48,8 @@ type Access struct {
 	// anywhere on the machine: a server answers them only if it was started to.
 	Guarded bool
 
-	// Local is why only a program on the machine itself answers the query: it concerns the
-	// person who sits there, and a server refuses it with this reason. At most 12 queries
-	// are local.
+	// Local is set if only a program on the same machine answers the query, and says why. A
+	// server refuses the query with this reason. At most 12 queries are local.
 	Local string
 }
 

@@ -218,7 +218,7 @@ type ProviderInfo struct {
 	Model string `json:"model,omitempty"` // the one to take when none is named
 }
 
-// KeyChange is where a key is kept now, or that one was forgotten.
+// KeyChange is the outcome of storing or removing a key.
 type KeyChange struct {
 	Place   string `json:"place,omitempty"` // keychain or file
 	Removed bool   `json:"removed,omitempty"`

@@ -64,8 +64,8 @@ type PluginCandidate struct {
 	Before  *PluginRelease   `json:"before,omitempty"` // what is installed under its ID
 	Change  PluginDifference `json:"change"`           // of what it can do, compared with that
 
-	// Same says why there is nothing to update: same, or same-set if it has changed and still has
-	// the same version. "" = there is something.
+	// Same is set if there is nothing to update: "same", or "same-set" if the content changed and
+	// the version did not.
 	Same string `json:"same,omitempty"`
 }
 
@@ -75,7 +75,7 @@ type PreparedPlugin struct {
 	Needs []PluginOption `json:"needs,omitempty"`
 }
 
-// PluginDifference is how the capabilities of one release differ from those of another.
+// PluginDifference lists the capabilities that an update adds and removes.
 type PluginDifference struct {
 	Added   []PluginCapability `json:"added"`
 	Removed []PluginCapability `json:"removed"`
@@ -104,8 +104,8 @@ type PluginManifest struct {
 	Options []PluginOption `json:"options,omitempty"`
 	Needs   []PluginNeed   `json:"needs,omitempty"`
 
-	// Left is what it brings that does not count here, and Warnings what was read
-	// leniently.
+	// Left lists the parts of the plugin that dure does not use. Warnings lists faults that did
+	// not keep the plugin from being read.
 	Left     []PluginLeft `json:"left,omitempty"`
 	Warnings []string     `json:"warnings,omitempty"`
 
@@ -148,7 +148,7 @@ type PluginRelease struct {
 	Commit  string       `json:"commit,omitempty"`
 	At      time.Time    `json:"at"`
 
-	// Entry is what the marketplace said of it.
+	// Entry is its entry in the marketplace.
 	Entry  map[string]json.RawMessage `json:"entry,omitempty"`
 	Strict bool                       `json:"strict,omitempty"`
 

@@ -56,7 +56,7 @@ var modes = []string{
 // providers applies what is said of endpoints that serve models.
 func (l *loader) providers(e entry) error {
 	var all map[string]registry.Setting
-	if _, err := e.decode(&all); err != nil {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -85,7 +85,7 @@ func (l *loader) providers(e entry) error {
 
 func (l *loader) models(e entry) error {
 	var all []agent.ModelInfo
-	if said, err := e.decode(&all); err != nil || !said || e.refused() {
+	if err := e.decode(&all); err != nil || e.refused() {
 		return err
 	}
 	for _, m := range all {

@@ -78,7 +78,7 @@ var patternName = sync.OnceValue(func() *regexp.Regexp {
 // patterns adds what results are cleaned of.
 func (l *loader) patterns(e entry) error {
 	var all []guard.Pattern
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	for i, p := range all {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,5 +47,27 @@ func TestKeysAreTaken(t *testing.T) {
 		if k.take == nil && wholes[group] == nil && k.Path != "$schema" {
 			t.Errorf("nobody takes %s", k.Path)
 		}
+	}
+}
+
+// What a repository may only tighten has a rule for what is looser: without one it could loosen it.
+func TestRepositoriesOnlyTighten(t *testing.T) {
+	l := new(loader)
+	for _, d := range slices.Concat(l.modelKeys(), l.talkKeys(), l.accessKeys(), l.extendKeys(), l.otherKeys()) {
+		if d.key().Who != TighterOnly {
+			continue
+		}
+		if f := reflect.ValueOf(d).Elem().FieldByName("looser"); f.IsValid() && f.IsNil() {
+			t.Errorf("%s has no rule for what is looser", d.key().Path)
+		}
+	}
+}
+
+// A key that is null says nothing, whoever may set it.
+func TestNull(t *testing.T) {
+	skipWindows(t)
+	c, err := Load(machine{files: map[string]string{projectFile: `{"hooks": null, "mcpServers": null, "baseUrl": null, "telemetry": null, "sandbox": {"write": null, "limits": null}, "allowManagedHooksOnly": null}`}}.sources())
+	if err != nil || len(c.Inert) > 0 || len(c.Notes) > 0 || len(c.Hooks.Sources)+len(c.MCP.Sources) > 0 {
+		t.Errorf("%v; inert %v, notes %v", err, c.Inert, c.Notes)
 	}
 }

@@ -40,7 +40,7 @@ var skillStates = []string{"on", "name-only", "user-invocable-only", "off"}
 // not trusted.
 func (l *loader) env(e entry) error {
 	var all map[string]string
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	at := e.ly.where(e.path)
@@ -77,7 +77,7 @@ var secretWords = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS
 // toolchain protect the user.
 func (l *loader) scrubbed(e entry) error {
 	var all []string
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	for i, name := range all {
@@ -93,7 +93,7 @@ func (l *loader) scrubbed(e entry) error {
 
 func (l *loader) plugins(e entry) error {
 	var all map[string]bool
-	if said, err := e.decode(&all); err != nil || !said || e.refused() {
+	if err := e.decode(&all); err != nil || e.refused() {
 		return err
 	}
 	to := &l.cfg.Extend
@@ -117,7 +117,7 @@ func (l *loader) plugins(e entry) error {
 func (l *loader) members(to *map[string]json.RawMessage) func(entry) error {
 	return func(e entry) error {
 		var all map[string]json.RawMessage
-		if said, err := e.decode(&all); err != nil || !said || e.refused() {
+		if err := e.decode(&all); err != nil || e.refused() {
 			return err
 		}
 		for name, raw := range all {
@@ -133,11 +133,10 @@ func (l *loader) members(to *map[string]json.RawMessage) func(entry) error {
 
 func (l *loader) onlyMarkets(e entry) error {
 	var all []json.RawMessage
-	said, err := e.decode(&all)
-	switch {
-	case err != nil || !said:
+	if err := e.decode(&all); err != nil {
 		return err
-	case e.ly.kind != Managed:
+	}
+	if e.ly.kind != Managed {
 		l.note("warn", fmt.Sprintf("%s: %s is for administrators", e.ly.place(e.ly.where(e.path)), e.path))
 		return nil
 	}
@@ -148,7 +147,7 @@ func (l *loader) onlyMarkets(e entry) error {
 
 func (l *loader) blockedMarkets(e entry) error {
 	var all []json.RawMessage
-	if _, err := e.decode(&all); err != nil || len(all) == 0 {
+	if err := e.decode(&all); err != nil || len(all) == 0 {
 		return err
 	}
 	e.set(false)
@@ -159,7 +158,7 @@ func (l *loader) blockedMarkets(e entry) error {
 // skills applies which skills are hidden. A repository may hide more.
 func (l *loader) skills(e entry) error {
 	var all map[string]string
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	to := &l.cfg.Extend

@@ -21,7 +21,7 @@ func (l *loader) hooks(e entry) error {
 	case Inline, Flags, Environment:
 		name = "flags" // as hooks know them
 	}
-	if string(raw) != "null" && !e.refused() {
+	if !e.refused() {
 		l.cfg.Hooks.Sources = append(l.cfg.Hooks.Sources, hooks.Defined{
 			Source: hooks.Source{Layer: name, File: e.ly.path, Theirs: e.ly.compat}, JSON: slices.Clone(raw), Managed: e.ly.kind == Managed,
 		})
@@ -41,7 +41,7 @@ func (l *loader) managedHooksOff(e entry, _ bool) {
 func (l *loader) hookList(to, own *[]string) func(entry) error {
 	return func(e entry) error {
 		var values []string
-		if said, err := e.decode(&values); err != nil || !said || e.refused() {
+		if err := e.decode(&values); err != nil || e.refused() {
 			return err
 		}
 		e.set(len(values) > 0)

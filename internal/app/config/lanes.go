@@ -28,7 +28,7 @@ const agentLane = "subagent"
 // lanes applies what a layer says about lanes.
 func (l *loader) lanes(e entry) error {
 	var all map[string]struct{ Turns, Queue *int }
-	if _, err := e.decode(&all); err != nil {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	ly := e.ly

@@ -183,7 +183,7 @@ var profileName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // exist is known when all layers have spoken, see [loader.checkProfiles].
 func (l *loader) profiles(e entry) error {
 	var all map[string]Profile
-	if _, err := e.decode(&all); err != nil {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	ly := e.ly
@@ -267,7 +267,7 @@ var efforts = []string{"low", "medium", "high"}
 // user applies what is told of the user.
 func (l *loader) user(e entry) error {
 	var p Person
-	if said, err := e.decode(&p); err != nil || !said {
+	if err := e.decode(&p); err != nil {
 		return err
 	}
 	if len(p.Name) > maxText || strings.ContainsFunc(p.Name, unicode.IsControl) {
@@ -289,7 +289,7 @@ var (
 
 func (l *loader) investment(e entry) error {
 	var v *Investment
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	switch {

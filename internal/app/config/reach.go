@@ -12,7 +12,7 @@ import (
 // fallback applies fallbackModel: names, separated by commas.
 func (l *loader) fallback(e entry) error {
 	var v string
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	list := names(v)
@@ -70,7 +70,7 @@ var searchKinds = []string{"brave", "searxng", "tavily", "json"}
 // search applies the endpoint of web searches.
 func (l *loader) search(e entry) error {
 	var v Search
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	if !slices.Contains(searchKinds, v.Kind) {
@@ -89,7 +89,7 @@ func (l *loader) search(e entry) error {
 
 func (l *loader) updates(e entry) error {
 	var v Updates
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	if _, ok := endpoint(v.URL); v.Check && !ok {

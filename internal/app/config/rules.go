@@ -66,7 +66,7 @@ func (c Config) Rules() []Rule {
 func (l *loader) ruleList(verdict agent.Verdict) func(entry) error {
 	return func(e entry) error {
 		var entries []json.RawMessage
-		if said, err := e.decode(&entries); err != nil || !said {
+		if err := e.decode(&entries); err != nil {
 			return err
 		}
 		for i, raw := range entries {
@@ -91,7 +91,7 @@ func (l *loader) ruleList(verdict agent.Verdict) func(entry) error {
 // tools denies tools as wholes, which takes them from the model.
 func (l *loader) tools(e entry) error {
 	var names []string
-	if said, err := e.decode(&names); err != nil || !said {
+	if err := e.decode(&names); err != nil {
 		return err
 	}
 	for i, name := range names {
@@ -111,7 +111,7 @@ func (l *loader) tools(e entry) error {
 // trusted, and the one that asks nothing to none.
 func (l *loader) mode(e entry) error {
 	var mode string
-	if said, err := e.decode(&mode); err != nil || !said {
+	if err := e.decode(&mode); err != nil {
 		return err
 	}
 	if mode == "manual" {
@@ -138,7 +138,7 @@ func (l *loader) mode(e entry) error {
 // noBypass applies permissions.disableBypassPermissionsMode.
 func (l *loader) noBypass(e entry) error {
 	var v string
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	if v != "disable" {
@@ -153,7 +153,7 @@ func (l *loader) noBypass(e entry) error {
 // looked for before anything is applied.
 func administrators(e entry) error {
 	var v bool
-	if _, err := e.decode(&v); err != nil {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	if v && e.ly.kind != Managed {

@@ -28,20 +28,19 @@ const maxServerList = 1000
 
 // servers adds those of a layer.
 func (l *loader) servers(e entry) error {
-	raw := e.said.raw
-	if string(raw) == "null" || e.refused() {
+	if e.refused() {
 		return nil
 	}
 	line, _ := e.ly.position(e.ly.where(e.path))
 	to := &l.cfg.MCP
-	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: Secret(raw)})
+	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: Secret(e.said.raw)})
 	e.set(false)
 	return nil
 }
 
 func (l *loader) allowedServers(e entry) error {
 	var all []json.RawMessage
-	if said, err := e.decode(&all); err != nil || !said || e.refused() {
+	if err := e.decode(&all); err != nil || e.refused() {
 		return err
 	}
 	e.set(false)
@@ -51,7 +50,7 @@ func (l *loader) allowedServers(e entry) error {
 
 func (l *loader) deniedServers(e entry) error {
 	var all []json.RawMessage
-	if _, err := e.decode(&all); err != nil || len(all) == 0 {
+	if err := e.decode(&all); err != nil || len(all) == 0 {
 		return err
 	}
 	e.set(false)

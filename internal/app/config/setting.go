@@ -83,7 +83,7 @@ func (r *Row[T]) take(e entry) error {
 	if r.parse != nil {
 		into = &text
 	}
-	if said, err := e.decode(into); err != nil || !said {
+	if err := e.decode(into); err != nil {
 		return err
 	}
 	want := ""
@@ -176,7 +176,7 @@ func (r *Items) key() Key {
 // take adds the entries of a list.
 func (r *Items) take(e entry) error {
 	var all []string
-	if said, err := e.decode(&all); err != nil || !said || r.Who == OwnLayer && len(all) > 0 && e.refused() {
+	if err := e.decode(&all); err != nil || r.Who == OwnLayer && len(all) > 0 && e.refused() {
 		return err
 	}
 	for i, text := range all {
@@ -232,19 +232,15 @@ type entry struct {
 	said *written
 }
 
-// decode reads the value; said is false for null, which says nothing.
-func (e entry) decode(into any) (said bool, err error) {
+// decode reads the value.
+func (e entry) decode(into any) error {
 	var text spelling
 	text.write(e.said)
-	data := text.out.Bytes()
-	if string(data) == "null" {
-		return false, nil
-	}
-	err = json.Unmarshal(data, into)
+	err := json.Unmarshal(text.out.Bytes(), into)
 	if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		te.Offset, te.Field = text.source(te.Offset), strings.TrimSuffix(e.path+"."+te.Field, ".")
 	}
-	return true, err
+	return err
 }
 
 // refused reports whether a layer may not set the key at all, and says so.
@@ -301,6 +297,7 @@ func (l *loader) take(ly layer, w *written, b *branch, path string) error {
 		e := entry{l: l, ly: ly, path: strings.TrimPrefix(path+"."+word, "."), said: kid}
 		var err error
 		switch {
+		case string(kid.raw) == "null": // it says nothing
 		case below.key != nil && l.rows()[below.row].take == nil: // it stands there for other programs
 		case below.key != nil:
 			e.key = l.rows()[below.row]
@@ -312,7 +309,7 @@ func (l *loader) take(ly layer, w *written, b *branch, path string) error {
 		case kid.raw == nil:
 			err = l.take(ly, kid, below, e.path)
 		default:
-			_, err = e.decode(new(struct{}))
+			err = e.decode(new(struct{}))
 		}
 		if err != nil {
 			return err

@@ -106,7 +106,7 @@ type sending struct {
 // signals applies which signals are sent.
 func (l *loader) signals(e entry) error {
 	var v string
-	if said, err := e.decode(&v); err != nil || !said {
+	if err := e.decode(&v); err != nil {
 		return err
 	}
 	signals, ok := signalsOf(v)
@@ -130,7 +130,7 @@ func (l *loader) movedCollector(e entry, differs bool) {
 
 func (l *loader) telemetryHeaders(e entry) error {
 	var all map[string]string
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	to := &l.watched.general
@@ -149,7 +149,7 @@ func (l *loader) telemetryHeaders(e entry) error {
 
 func (l *loader) telemetryResource(e entry) error {
 	var all map[string]string
-	if said, err := e.decode(&all); err != nil || !said {
+	if err := e.decode(&all); err != nil {
 		return err
 	}
 	to := &l.watched
