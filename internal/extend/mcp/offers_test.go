@@ -305,9 +305,11 @@ func TestWebRefusals(t *testing.T) {
 				}
 			}
 		})),
-		def("pinned", serve(func(w http.ResponseWriter, _ *http.Request) {
+		def("pinned", serve(func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", other.URL)
+			w.(http.Flusher).Flush()
+			<-q.Context().Done() // the end of the stream would be a reason of its own
 		})),
 		def("nowhere", "ftp://x"),
 	}
