@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 )
@@ -94,8 +95,9 @@ func (s *Local) current(dir string) entry {
 	return entry{Meta: m}
 }
 
-// compact adds what was found out to the index, or writes it anew.
-func (s *Local) compact(ctx context.Context, fresh map[string]entry, anew bool) {
+// compact adds what was found out to the index, or writes it anew. What the index says
+// otherwise than in known, which was read before, is newer than what was found out.
+func (s *Local) compact(ctx context.Context, fresh map[string]entry, known map[string]string, anew bool) {
 	s.indexing.Lock()
 	defer s.indexing.Unlock()
 	unlock, err := s.lockIndex()
@@ -103,21 +105,27 @@ func (s *Local) compact(ctx context.Context, fresh map[string]entry, anew bool) 
 		return // the next List tries again
 	}
 	defer func() { _ = unlock() }()
-	entries := map[string]string{}
-	if anew {
-		if entries, _, err = s.readIndex(ctx, ""); err != nil {
-			return
-		}
+	entries, _, err := s.readIndex(ctx, "")
+	if err != nil {
+		return
 	}
+	added := map[string]string{}
 	for id, e := range fresh {
+		if entries[id] != known[id] {
+			continue
+		}
 		line, err := json.Marshal(e)
 		if err != nil {
 			return
 		}
-		entries[id] = string(line)
+		added[id] = string(line)
+	}
+	if anew {
+		maps.Copy(entries, added)
+		added = entries
 	}
 	var b bytes.Buffer
-	for _, line := range entries {
+	for _, line := range added {
 		b.WriteString(line)
 		b.WriteByte('\n')
 	}

@@ -268,7 +268,7 @@ func (s *Local) list(ctx context.Context, q Query) ([]row, error) {
 	}
 	grown := lines > 2*there+indexSlack && q.Prefix == ""
 	if len(fresh) > 0 || grown {
-		s.compact(ctx, fresh, grown)
+		s.compact(ctx, fresh, entries, grown)
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(b.updated.Compare(a.updated), cmp.Compare(b.id, a.id))

@@ -323,6 +323,31 @@ func TestIndexIsCompacted(t *testing.T) {
 	}
 }
 
+// A list that was made before a session changed does not take the change back.
+func TestNewerLineIsKept(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		r := newRig(t)
+		r.session("s")
+		dir, err := r.s.find("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, _, err := r.s.readIndex(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := r.s.current(dir)
+		changed := found
+		changed.Title, changed.Live = "new", false
+		r.s.index(changed)
+		r.s.compact(t.Context(), map[string]entry{"s": found}, known, anew)
+		entries, _, err := r.s.readIndex(t.Context(), "")
+		if err != nil || !strings.Contains(entries["s"], `"title":"new"`) {
+			t.Errorf("anew %t: %q, %v", anew, entries["s"], err)
+		}
+	}
+}
+
 // A lease needs no more memory when its log is long, and finds everything in it.
 func TestLongLog(t *testing.T) {
 	events := 60_000
