@@ -47,8 +47,13 @@ func scripts(t *testing.T, dir string) {
 		t.Fatalf("asking go for its cache: %v", err)
 	}
 	cache := strings.TrimSpace(string(out))
+	root := ""
+	if os.Getenv("DURE_KEEP") != "" {
+		root = prooftest.Kept(t)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: dir,
+		Dir:         dir,
+		WorkdirRoot: root,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DURE_HOME", filepath.Join(env.WorkDir, "dure"))

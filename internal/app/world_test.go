@@ -17,6 +17,7 @@ import (
 	"dure/client"
 	"dure/internal/app"
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // patience is how long a test waits for something that should come at once.
@@ -32,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T, s script.Script, opts script.Options) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := filepath.EvalSymlinks(prooftest.Kept(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,8 @@
 //
 // DURE_LONG=1 asks for the whole of every proof. DURE_REQUIRE names, with commas
 // between them, programs and abilities that the machine is said to have: a test that
-// needs one of them fails without it, and is skipped without any other.
+// needs one of them fails without it, and is skipped without any other. DURE_KEEP names
+// a folder in which tests of whole programs leave their workspaces and homes.
 package prooftest
 
 import (
@@ -20,6 +21,20 @@ import (
 
 // Long reports whether the whole of every proof is asked for.
 func Long() bool { return os.Getenv("DURE_LONG") != "" }
+
+// Kept returns a new folder below the one of DURE_KEEP, which stays, or else a temporary one.
+func Kept(t testing.TB) string {
+	t.Helper()
+	keep := os.Getenv("DURE_KEEP")
+	if keep == "" {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(keep, "kept-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 // Sample returns the cases that a proof looks at: all of them if the whole is asked
 // for, and otherwise those that keep wants, and of the others the first and every so
