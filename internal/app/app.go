@@ -359,7 +359,7 @@ func (a *App) openStore() (*session.Registry, error) {
 	}
 	queues := session.NewLanes(a.lanes())
 	reg := session.New(session.Config{
-		Store: store, Build: a.build, Query: a.query, Takeover: store.Takeover, Discard: a.removal.Forget, Apart: a.processes.Run, Logger: a.opts.Logger,
+		Store: store, Build: a.build, Query: a.query, Takeover: store.Takeover, Discard: a.removal.Forget, Apart: a.processes.Run, Reap: func(p agent.Process) { sandbox.Reap(p) }, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 		Lanes: queues,
 	})

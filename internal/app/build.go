@@ -17,10 +17,8 @@ import (
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
-	"dure/internal/knowledge/compact"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy/enforce"
-	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
@@ -59,7 +57,7 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	grd := a.serve(&b, work.Profile, team.As.Name, deciding)
 	all := &assembly{
 		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
-		known: known, deciding: deciding, tracker: tracker, grd: grd, search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
+		known: known, deciding: deciding, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
 	team.Cast(served.Brings())
 	who := &team.Role
@@ -82,23 +80,18 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		points = see(b, points)
 	}
 	return session.Parts{
-		Lane: b.Open.Lane, Agent: who.Name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
+		SessionOpened: agent.SessionOpened{
+			Lane: b.Open.Lane, Agent: who.Name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
+		},
 		Model:    a.modelFor(work, team.As),
 		Fallback: work.Fallback,
-		Compact:  a.compact.Compact(&b, set.todos.Open), Full: a.compact.Full, Tokens: compact.Tokens, Context: a.compact.Usage,
-		Budget: plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params: agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking, Thinks: all.own.thinks,
+		Budget:   plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
+		Params:   agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking,
 		Catalog: all.catalog,
 		System:  write,
 		Points:  points,
-		Guard:   grd.Check,
-		Clean:   func(spec agent.Spec) plug.Cleaner { return grd.Stream(spec) },
-		Reap:    func(p agent.Process) { sandbox.Reap(p) }, Awaits: a.awaits(b.Reach.Settle),
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
 		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
-		SetMode: deciding.SetMode, Grant: deciding.Grant, Revoke: deciding.Revoke,
-		Offer: offering(cat, ws, deciding.Policy), Revive: team.Revive,
-		Plans: a.plans(b, work, deciding),
 	}, nil
 }
 

@@ -167,6 +167,7 @@ type assembly struct {
 	tracker  *workspace.Tracker
 	grd      *guard.Guard
 	typed    plug.Points // commands
+	plans    plug.Plans
 	deciding *enforce.Decider
 	own      *member
 	bounds   []plug.Stage                                            // of its type
@@ -191,7 +192,11 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
 	a.addToSkills(b.ID, s.known, s.agents)
 	list = []plug.Attached{
-		{Name: "session", Points: plug.Points{Close: s.close}},
+		{Name: "session", Points: plug.Points{Close: s.close, Thinks: s.own.thinks}},
+		{Name: "guard", Points: s.grd.Points()},
+		{Name: "compaction", Points: a.compact.Points(&b, s.set.todos.Open)},
+		{Name: "plans", Points: plug.Points{Plans: s.plans}},
+		{Name: "sign-in", Points: plug.Points{Awaits: a.awaits(b.Reach.Settle)}},
 		attach(a.mirror),
 		{Name: "extensions", Points: s.set.code.Points(s.catalog)},
 		{Name: "language servers", Points: s.set.servers},

@@ -135,6 +135,10 @@ func printed(list []plug.Attached) string {
 	walk("hook ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Hooks) })
 	walk("hook ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Hooks.TurnHooks) })
 	walk("undo ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Undo) })
+	walk("guard ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Guard) })
+	walk("compactor ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Compactor) })
+	walk("permissions ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Permissions) })
+	walk("plans ", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Plans) })
 	walk("", func(p plug.Attached) reflect.Value { return reflect.ValueOf(p.Points) })
 	return b.String()
 }

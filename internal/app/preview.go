@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle/changeset"
-	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )
@@ -28,14 +26,6 @@ const (
 // changing is a tool that says itself what a call would make of files.
 type changing interface {
 	Change(agent.Call) (*changeset.Change, error)
-}
-
-// offering returns what a question shows beside the call: what would allow it from now on, and
-// what it would change.
-func offering(cat *catalog.Catalog, ws *workspace.Workspace, pol *policy.Policy) func(context.Context, agent.Proposal, agent.Decision) ([]agent.Choice, string) {
-	return func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
-		return pol.Suggest(p), previewOf(cat, ws, p.Call)
-	}
 }
 
 // previewOf returns what a call would change, in unified form, or "".

@@ -155,6 +155,7 @@ func (a *App) place(cat *catalog.Catalog, ws *workspace.Workspace, workdir strin
 			Canonical: cat.Canonical, Shown: catalog.Claude.Name, Resolve: ws.Resolve, Inside: ws.Inside, Key: ws.Key,
 			Dir: workdir, Home: a.opts.UserHome, PowerShell: runtime.GOOS == "windows", Confined: confine, Own: a.ownNotes(workdir),
 		},
+		Preview:   func(c agent.Call) string { return previewOf(cat, ws, c) },
 		Protected: func(extra []string) []string { return a.ownPlaces(slices.Concat([]string{ws.Root(), workdir}, extra)) },
 	}
 }

@@ -36,6 +36,7 @@ func TestModule(t *testing.T) {
 		{"sizes", CheckSizes(tree, sizesAllowed)},
 		{"wiring", CheckWiring(tree)},
 		{"interfaces", CheckInterfaces(tree)},
+		{"contracts", CheckContracts(tree, Contracts)},
 		{"names", CheckNames(tree)},
 		{"sleeps", CheckSleeps(tree, sleepsAllowed)},
 		{"words", CheckWords(tree, append(machine(t), Phrases...))},

@@ -49,6 +49,20 @@ func TestRules(t *testing.T) {
 			want: []string{fmt.Sprintf("a/a.go:4: an interface has %d methods, more than %d", maxInterface+1, maxInterface)},
 		},
 		{
+			name:  "contracts grow",
+			check: func(t *Tree) []Fault { return CheckContracts(t, []string{"a.Large", "a.Small", "a.Lost"}) },
+			files: map[string]string{
+				"a/a.go": "package a\nimport \"dure/b\"\ntype Own struct{ A, B, C int; own *Own }\ntype Shared struct{ A, B, C int }\nfunc use(Shared) {}\n" +
+					"type Small struct {\n\tShared\n\tC b.Other\n" + strings.Repeat("\tF int\n", maxContract-2) + "}\n" +
+					"type Large struct {\n\tOwn\n\tb map[string]b.B\n" + strings.Repeat("\tF int\n", maxContract-2) + "}\n",
+				"b/b.go": "package b\ntype (\n\tB struct{ A int }\n\tOther struct{ A, B int }\n\tUser struct{ o []Other }\n)",
+			},
+			want: []string{
+				fmt.Sprintf("a/a.go:%d: a.Large has %d fields, more than %d: move a field to the capability that needs it", 7+maxContract+1, maxContract+5, maxContract),
+				"a.Lost: there is no such contract",
+			},
+		},
+		{
 			name:  "imports go downwards",
 			check: func(t *Tree) []Fault { return CheckLayers(t, small, sideways) },
 			files: map[string]string{

@@ -65,8 +65,8 @@ func (s *Session) question(ctx context.Context, id, child string, p agent.Propos
 	}
 	if !asked {
 		body := agent.ApprovalAsked{ID: id, Proposal: p, Reason: d.Reason, Rule: d.Rule, Trace: d.Trace, Child: child}
-		if s.parts.Offer != nil {
-			body.Choices, body.Diff = s.parts.Offer(ctx, p, d)
+		if s.points.Permissions.Offer != nil {
+			body.Choices, body.Diff = s.points.Permissions.Offer(ctx, p, d)
 		}
 		if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, body); err != nil {
 			return agent.Decision{}, err

@@ -23,7 +23,7 @@ const (
 // shorten compacts the conversation if there is reason to, and reports whether it
 // did. What goes wrong with it is noted: the conversation goes on as it is.
 func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, error) {
-	if s.parts.Compact == nil {
+	if s.points.Compactor.Compact == nil {
 		return false, nil
 	}
 	if trigger == plug.TriggerAuto { // at each step: it has to cost nothing
@@ -36,7 +36,7 @@ func (s *Session) shorten(ctx context.Context, trigger, focus string) (bool, err
 		return false, err
 	}
 	c.Trigger, c.Focus, c.Before = trigger, focus, s.points.Hooks.Compacting
-	done, err := s.parts.Compact(ctx, c)
+	done, err := s.points.Compactor.Compact(ctx, c)
 	s.vain = 0
 	if done == nil && trigger == plug.TriggerAuto {
 		s.vain = len(c.Messages)
@@ -113,11 +113,11 @@ func (s *Session) full() (full, brink bool, err error) {
 		return false, false, nil
 	}
 	size := s.size(info, counted, since, func() []agent.Section { return s.system(info.ID) }, s.parts.Catalog().Specs)
-	if s.parts.Full == nil {
+	if s.points.Compactor.Full == nil {
 		share := float64(size) / float64(info.Window)
 		return share >= fullAt, share >= brinkAt, nil
 	}
-	full, brink = s.parts.Full(info, size)
+	full, brink = s.points.Compactor.Full(info, size)
 	return full, brink, nil
 }
 
@@ -154,14 +154,14 @@ func (s *Session) conversation(ctx context.Context) (c plug.Compaction, err erro
 // context tells what fills the window of an open session.
 func (r *Registry) context(ctx context.Context, id string) (agent.ContextReport, error) {
 	s := r.get(id)
-	if s == nil || s.parts.Context == nil {
+	if s == nil || s.points.Compactor.Usage == nil {
 		return agent.ContextReport{}, problem(fmt.Errorf("the session is not open here: %w", journal.ErrMissing), id)
 	}
 	c, err := s.conversation(ctx)
 	if err != nil {
 		return agent.ContextReport{}, problem(err, id)
 	}
-	report := s.parts.Context(c)
+	report := s.points.Compactor.Usage(c)
 	report.Session, report.Model = id, c.Model.ID
 	return report, nil
 }
@@ -197,7 +197,7 @@ func (r *runner) compact(c agent.Compact) error {
 	if err != nil {
 		return err
 	}
-	if r.parts.Compact == nil {
+	if r.points.Compactor.Compact == nil {
 		return errors.New("conversations are not shortened here")
 	}
 	if err := r.rec.store(true, facts...); err != nil {

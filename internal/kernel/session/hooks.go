@@ -207,13 +207,13 @@ func (s *Session) owed() error {
 
 // granted lets rules hold that somebody has allowed in the place of a person.
 func (s *Session) granted(g agent.RulesGranted) error {
-	if s.parts.Grant == nil {
+	if s.points.Permissions.Grant == nil {
 		return errors.New("nothing is remembered in this session")
 	}
 	if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, g); err != nil {
 		return err
 	}
-	return s.parts.Grant(g.Remember, g.Rules)
+	return s.points.Permissions.Grant(g.Remember, g.Rules)
 }
 
 // revoke takes rules back that were allowed for the session.
@@ -226,13 +226,13 @@ func (r *runner) revoke(c agent.Revoke, batch journal.Batch) error {
 			}
 		}
 	})
-	if len(held) == 0 || r.parts.Revoke == nil {
+	if len(held) == 0 || r.points.Permissions.Revoke == nil {
 		if len(batch.Taken) > 0 {
 			return r.rec.append(batch)
 		}
 		return nil
 	}
-	if err := r.parts.Revoke(agent.Revoke{Rules: held}); err != nil {
+	if err := r.points.Permissions.Revoke(agent.Revoke{Rules: held}); err != nil {
 		return err
 	}
 	return r.rec.append(batch, agent.RulesRevoked{Rules: held, By: "user"})

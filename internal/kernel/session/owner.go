@@ -256,11 +256,11 @@ func (r *runner) change(c agent.Change, by string, batch journal.Batch) error {
 	if _, known := r.parts.Thinking[c.Effort]; c.Effort != "" && !known {
 		return wrong(fmt.Sprintf("say in effort one of: %v", slices.Sorted(maps.Keys(r.parts.Thinking))), "there is no effort %.80q", c.Effort)
 	}
-	if c.Plan == agent.PlanOff && c.Mode == "" && r.parts.Plans.Now != nil && r.parts.Plans.Now() == agent.ModePlan {
+	if c.Plan == agent.PlanOff && c.Mode == "" && r.points.Plans.Now != nil && r.points.Plans.Now() == agent.ModePlan {
 		c.Mode = r.afterPlan()
 	}
-	if c.Mode != "" && r.parts.SetMode != nil {
-		if err := r.parts.SetMode(c.Mode); err != nil {
+	if c.Mode != "" && r.points.Permissions.SetMode != nil {
+		if err := r.points.Permissions.SetMode(c.Mode); err != nil {
 			return &agent.Problem{Code: agent.ProblemUsage, Message: err.Error(), Err: err, Fix: "take another mode"}
 		}
 		r.mu.Lock()
@@ -485,8 +485,8 @@ func (r *runner) answer(c agent.Resolve, refused agent.PlanVerdict, batch journa
 	if err := r.rec.append(batch, append(facts, answer)...); err != nil {
 		return err
 	}
-	if c.Remember != "" && r.parts.Grant != nil {
-		if err := r.parts.Grant(c.Remember, c.Rules); err != nil {
+	if c.Remember != "" && r.points.Permissions.Grant != nil {
+		if err := r.points.Permissions.Grant(c.Remember, c.Rules); err != nil {
 			r.note("warn", "what was allowed is not remembered: "+err.Error())
 		}
 	}

@@ -39,17 +39,17 @@ func (s *Session) planAgreed(ctx context.Context, call, text string) (changes []
 
 // planning returns when the session plans before it does anything.
 func (s *Session) planning() (mode agent.PlanMode) {
-	if s.parts.Plans.Of == nil {
+	if s.points.Plans.Of == nil {
 		return agent.PlanOff
 	}
 	s.rec.read(func(st *transcript.State) { mode = st.Planning })
-	return cmp.Or(mode, s.parts.Plans.Mode, agent.PlanOff)
+	return cmp.Or(mode, s.points.Plans.Mode, agent.PlanOff)
 }
 
 // planPut reports whether the call that put the newest plan to the user has no result
 // yet: killed between the agreement and that, it runs again, with plan mode over.
 func (s *Session) planPut() (put bool) {
-	if s.parts.Plans.Of == nil { // it has none, or its parts are being made
+	if s.points.Plans.Of == nil { // it has none, or its parts are being made
 		return false
 	}
 	s.rec.read(func(st *transcript.State) {
@@ -72,10 +72,10 @@ func planText(p *transcript.Plan) string {
 // proposePlan records the plan that a call puts to the user, before they are asked. One
 // that nobody is there to decide about waits until somebody is.
 func (s *Session) proposePlan(id string, p agent.Proposal) error {
-	if s.parts.Plans.Of == nil || s.via != "" || p.Origin != "" {
+	if s.points.Plans.Of == nil || s.via != "" || p.Origin != "" {
 		return nil
 	}
-	text, ok := s.parts.Plans.Of(p.Call)
+	text, ok := s.points.Plans.Of(p.Call)
 	if !ok {
 		return nil
 	}
@@ -104,12 +104,12 @@ func (r *runner) planAnswer(asked agent.ApprovalAsked, c *agent.Resolve, verdict
 	case c.Decision.Verdict != agent.Allow:
 		return []agent.Body{agent.PlanDecided{Plan: p.ID, Verdict: verdict, Reason: c.Decision.Reason, By: c.Decision.By}}
 	case len(c.Decision.Input) > 0:
-		text, ok := r.parts.Plans.Of(agent.Call{ID: call.ID, Tool: call.Tool, Input: c.Decision.Input})
+		text, ok := r.points.Plans.Of(agent.Call{ID: call.ID, Tool: call.Tool, Input: c.Decision.Input})
 		if ok && text != planText(p) && len(text) <= plan.MaxText {
 			return []agent.Body{agent.PlanChanged{Plan: p.ID, Body: plan.Parse(text), Do: agent.PlanText, By: c.Decision.By}}
 		}
 	case p.Edits > 0:
-		c.Decision.Input = r.parts.Plans.With(call, planText(p))
+		c.Decision.Input = r.points.Plans.With(call, planText(p))
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (r *runner) agreed(c agreed, batch journal.Batch) error {
 func (r *runner) endPlanMode() ([]agent.Body, error) {
 	var logged agent.Mode
 	r.rec.read(func(s *transcript.State) { logged = s.Mode })
-	now := r.parts.Plans.Now()
+	now := r.points.Plans.Now()
 	if now == agent.ModePlan {
 		return r.modeBy(r.afterPlan(), "plan")
 	}
@@ -187,15 +187,15 @@ func (r *runner) endPlanMode() ([]agent.Body, error) {
 func (r *runner) afterPlan() (m agent.Mode) {
 	r.rec.read(func(s *transcript.State) { m = s.Before })
 	if m == "" || m == agent.ModePlan || m == agent.ModeBypass {
-		return r.parts.Plans.Usual
+		return r.points.Plans.Usual
 	}
 	return m
 }
 
 // modeBy sets the permission mode, and returns the fact.
 func (r *runner) modeBy(m agent.Mode, by string) ([]agent.Body, error) {
-	if r.parts.SetMode != nil {
-		if err := r.parts.SetMode(m); err != nil {
+	if r.points.Permissions.SetMode != nil {
+		if err := r.points.Permissions.SetMode(m); err != nil {
 			return nil, err
 		}
 	}
@@ -213,7 +213,7 @@ func (r *runner) firstPlan(requests ...string) ([]agent.Body, error) {
 	if mode == agent.PlanOff {
 		return nil, nil
 	}
-	if now := r.parts.Plans.Now(); now == agent.ModePlan || now == agent.ModeBypass {
+	if now := r.points.Plans.Now(); now == agent.ModePlan || now == agent.ModeBypass {
 		return nil, nil
 	}
 	if mode == agent.PlanAuto && (!r.approver || !slices.ContainsFunc(requests, plan.Complex)) {
@@ -225,12 +225,12 @@ func (r *runner) firstPlan(requests ...string) ([]agent.Body, error) {
 // planOn turns plan mode on again for what was begun in it when its program ended: else
 // what was to be planned would be done. A session that is opened at rest leaves it.
 func (r *runner) planOn() error {
-	if r.parts.Plans.Now == nil {
+	if r.points.Plans.Now == nil {
 		return nil
 	}
 	var planned bool
 	r.rec.read(func(s *transcript.State) { planned = s.Mode == agent.ModePlan && !s.Lapsed })
-	if now := r.parts.Plans.Now(); !planned || now == agent.ModePlan || now == agent.ModeBypass {
+	if now := r.points.Plans.Now(); !planned || now == agent.ModePlan || now == agent.ModeBypass {
 		return nil
 	}
 	bodies, err := r.modeBy(agent.ModePlan, "plan")
@@ -248,8 +248,8 @@ func (r *runner) planQueued() error {
 			return
 		}
 		agreement := "" // it waits for a hook, and is no request: its plan is approved
-		if p := s.Agreed; p != nil && r.parts.Plans.Agree != nil {
-			agreement = r.parts.Plans.Agree(planText(p), plan.Diff(p.Was, p.Body))
+		if p := s.Agreed; p != nil && r.points.Plans.Agree != nil {
+			agreement = r.points.Plans.Agree(planText(p), plan.Diff(p.Was, p.Body))
 		}
 		for _, q := range s.Queued {
 			if q.Origin == "" && q.Text != agreement {
@@ -269,7 +269,7 @@ func (r *runner) planQueued() error {
 
 // planByModel turns plan mode on because the model wants to plan first.
 func (r *runner) planByModel(batch journal.Batch) error {
-	if r.parts.Plans.Now == nil || r.parts.Plans.Now() == agent.ModePlan {
+	if r.points.Plans.Now == nil || r.points.Plans.Now() == agent.ModePlan {
 		return nil
 	}
 	bodies, err := r.modeBy(agent.ModePlan, "model")
@@ -322,7 +322,7 @@ func (r *runner) decidePlan(c agent.DecidePlan, batch journal.Batch) error {
 	if p == nil {
 		return r.noPlan()
 	}
-	if c.Verdict == agent.PlanAnother && p.Again >= r.parts.Plans.Retries {
+	if c.Verdict == agent.PlanAnother && p.Again >= r.points.Plans.Retries {
 		return &agent.Problem{
 			Code: agent.ProblemPlans, Message: fmt.Sprintf("the plan has been made anew %d times", p.Again),
 			Fix: "change it yourself, approve it or reject it", Args: map[string]string{"session": r.id, "n": fmt.Sprint(p.Again)},
@@ -340,7 +340,7 @@ func (r *runner) decidePlan(c agent.DecidePlan, batch journal.Batch) error {
 	case agent.PlanRejected:
 		answer.Decision.Stop = true
 	default:
-		answer.Decision.Reason = r.parts.Plans.Another(c.Reason)
+		answer.Decision.Reason = r.points.Plans.Another(c.Reason)
 	}
 	if err := r.answer(answer, c.Verdict, batch); err != nil {
 		return err
@@ -372,11 +372,11 @@ func (r *runner) decideLater(c agent.DecidePlan, p *transcript.Plan, batch journ
 	words := ""
 	switch c.Verdict {
 	case agent.PlanApproved:
-		words = r.parts.Plans.Agree(planText(p), plan.Diff(p.Was, p.Body))
+		words = r.points.Plans.Agree(planText(p), plan.Diff(p.Was, p.Body))
 		more, err = r.endPlanMode()
 	case agent.PlanAnother:
-		words = r.parts.Plans.Another(c.Reason)
-		if r.parts.Plans.Now() != agent.ModePlan {
+		words = r.points.Plans.Another(c.Reason)
+		if r.points.Plans.Now() != agent.ModePlan {
 			more, err = r.modeBy(agent.ModePlan, "plan")
 		}
 	}

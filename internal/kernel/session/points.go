@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -17,9 +18,6 @@ import (
 func mergePoints(list []plug.Attached) (m plug.Points, err error) {
 	var extras []func(context.Context, plug.Moment) []agent.ContextAdded
 	for _, p := range list {
-		if bad := mergeGate(&m.Gate, p.Gate); bad != nil && err == nil {
-			err = fmt.Errorf("%s: %w", p.Name, bad)
-		}
 		mergeTurn(&m.Hooks.TurnHooks, p.Hooks.TurnHooks)
 		mergeHooks(&m.Hooks, p.Hooks)
 		m.Wrap = append(m.Wrap, p.Wrap...)
@@ -35,14 +33,18 @@ func mergePoints(list []plug.Attached) (m plug.Points, err error) {
 				return b(ctx, c)
 			}
 		})
-		switch {
-		case p.Undo.Rewind == nil:
-		case m.Undo.Rewind == nil:
-			m.Undo = p.Undo
-		case err == nil:
-			err = fmt.Errorf("%s: another capability puts files back already", p.Name)
-		}
 		join(&m.Close, p.Close, func(a, b func()) func() { return func() { b(); a() } })
+		if bad := errors.Join(
+			mergeGate(&m.Gate, p.Gate), only(&m.Undo, p.Undo), only(&m.Guard, p.Guard), only(&m.Compactor, p.Compactor), only(&m.Permissions, p.Permissions),
+			only(&m.Plans, p.Plans), only(&m.Revive, p.Revive), only(&m.Awaits, p.Awaits), only(&m.Thinks, p.Thinks),
+		); bad != nil && err == nil {
+			err = fmt.Errorf("%s: %w", p.Name, bad)
+		}
+	}
+	if m.Guard.Check == nil {
+		m.Guard.Check = func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error) {
+			return agent.Result{}, errors.New("the session has no guard")
+		}
 	}
 	if extras != nil {
 		m.Extra = func(ctx context.Context, at plug.Moment) (all []agent.ContextAdded) {
@@ -66,6 +68,18 @@ func join[F any](into *F, f F, both func(a, b F) F) {
 	}
 }
 
+// only takes over a point of which a session has at most one.
+func only[T any](into *T, p T) error {
+	switch {
+	case reflect.ValueOf(p).IsZero():
+	case !reflect.ValueOf(*into).IsZero():
+		return fmt.Errorf("another capability has the point %T already", p)
+	default:
+		*into = p
+	}
+	return nil
+}
+
 // either joins questions, of which one yes is enough. All are asked.
 func either(a, b func() bool) func() bool {
 	return func() bool {
@@ -77,18 +91,9 @@ func either(a, b func() bool) func() bool {
 // mergeGate puts the stages of a capability into the gate. Of those that there is one of,
 // no second one comes in.
 func mergeGate(m *plug.Gate, g plug.Gate) error {
-	for _, one := range []struct{ into, stage *plug.Stage }{{&m.Rules, &g.Rules}, {&m.Verdict, &g.Verdict}, {&m.Parent, &g.Parent}} {
-		switch {
-		case one.stage.Decide == nil:
-		case one.into.Decide != nil:
-			return fmt.Errorf("the gate has the stage %s already, and takes no stage %s", one.into.Name, one.stage.Name)
-		default:
-			*one.into = *one.stage
-		}
-	}
 	m.Bounds, m.Hooks = append(m.Bounds, g.Bounds...), append(m.Hooks, g.Hooks...)
 	m.Commands, m.Last = append(m.Commands, g.Commands...), append(m.Last, g.Last...)
-	return nil
+	return errors.Join(only(&m.Rules, g.Rules), only(&m.Verdict, g.Verdict), only(&m.Parent, g.Parent))
 }
 
 // stages returns the gate as a turn walks it.

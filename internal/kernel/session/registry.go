@@ -291,11 +291,9 @@ func (n *opening) begin(ctx context.Context, lease journal.Lease) (err error) {
 	}
 	n.Mode = or(n.parts.Mode, n.Mode)
 	n.rec.window, n.mode = n.window, n.Mode
-	opened := agent.SessionOpened{
-		Session: n.id, Workdir: n.parts.Workdir, Agent: n.parts.Agent, Title: n.Title,
-		Model: n.Model, Mode: n.Mode, Dialect: n.parts.Dialect, Lane: n.lane(), Profile: n.parts.Profile, Work: n.parts.Work,
-		Version: n.reg.cfg.Version, Host: n.reg.cfg.Host, PID: n.reg.cfg.PID, Config: n.parts.Config, Schema: n.Schema,
-	}
+	opened := n.parts.SessionOpened
+	opened.Session, opened.Title, opened.Model, opened.Mode, opened.Lane, opened.Schema = n.id, n.Title, n.Model, n.Mode, n.lane(), n.Schema
+	opened.Version, opened.Host, opened.PID = n.reg.cfg.Version, n.reg.cfg.Host, n.reg.cfg.PID
 	if n.parent != nil {
 		opened.Parent, opened.Call = n.parent.id, n.child.Key
 	}
@@ -322,8 +320,8 @@ func (s *Session) restore() {
 	st := s.rec.state
 	s.opened = st.Head
 	s.created = st.Created
-	if s.parts.Grant != nil && len(st.Grants) > 0 {
-		if err := s.parts.Grant(agent.RememberSession, st.Grants); err != nil {
+	if s.points.Permissions.Grant != nil && len(st.Grants) > 0 {
+		if err := s.points.Permissions.Grant(agent.RememberSession, st.Grants); err != nil {
 			s.reg.cfg.Logger.Warn("remembering what was allowed", "session", s.id, "error", err)
 		}
 	}

@@ -164,7 +164,7 @@ func newRig(t *testing.T, answers ...any) *rig {
 
 // start begins another process over the same store.
 func (r *rig) start() {
-	r.reg = session.New(session.Config{Store: r.store, Build: r.build})
+	r.reg = session.New(session.Config{Store: r.store, Build: r.build, Reap: func(p agent.Process) { r.reaped = append(r.reaped, p) }})
 }
 
 func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
@@ -186,7 +186,7 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	}
 	hooks.Compacting, hooks.Compacted = r.before, r.after
 	return session.Parts{
-		Workdir: "/w", Dialect: "dure",
+		SessionOpened: agent.SessionOpened{Workdir: "/w", Dialect: "dure"},
 		Model: func(name string) (agent.Model, error) {
 			if name == "nosuch" {
 				return nil, &agent.Problem{Code: agent.ProblemModel, Message: "no such model"}
@@ -197,13 +197,21 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 			return r.model, nil
 		},
 		Fallback: r.spare,
-		Compact:  r.compact,
 		Budget:   r.budget,
 		Params:   r.params,
-		Revive:   r.revive,
-		Reap:     func(p agent.Process) { r.reaped = append(r.reaped, p) },
 		Points: []plug.Attached{{Name: "rig", Points: plug.Points{
 			Gate: r.gate(), Hooks: hooks, Extra: r.extra, Undo: plug.Undo{Rewind: r.rewind},
+			Compactor: plug.Compactor{Compact: r.compact}, Revive: r.revive,
+			Guard: plug.Guard{Check: func(_ context.Context, _ agent.Spec, _ agent.Call, res agent.Result) (agent.Result, error) {
+				return res, nil
+			}},
+			Permissions: plug.Permissions{
+				SetMode: func(m agent.Mode) error { r.modes = append(r.modes, m); return nil },
+				Offer: func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
+					return []agent.Choice{{Remember: agent.RememberSession, Rules: []string{p.Call.Tool}}}, "the difference"
+				},
+				Grant: func(_ string, rules []string) error { r.given = append(r.given, rules...); return nil },
+			},
 			Close: func() {
 				if r.closed != nil {
 					r.closed()
@@ -221,14 +229,6 @@ func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 			}}
 		},
 		System: func(time.Time, string) []agent.Section { return []agent.Section{{Name: "base", Text: "be good"}} },
-		Guard: func(_ context.Context, _ agent.Spec, _ agent.Call, res agent.Result) (agent.Result, error) {
-			return res, nil
-		},
-		SetMode: func(m agent.Mode) error { r.modes = append(r.modes, m); return nil },
-		Offer: func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
-			return []agent.Choice{{Remember: agent.RememberSession, Rules: []string{p.Call.Tool}}}, "the difference"
-		},
-		Grant: func(_ string, rules []string) error { r.given = append(r.given, rules...); return nil },
 	}, nil
 }
 

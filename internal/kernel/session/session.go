@@ -26,16 +26,12 @@ import (
 	"dure/internal/state/transcript"
 )
 
-// Parts is what a session is made of, built anew for each one.
+// Parts is what a session is made of, built anew for each one. What of the event that opens
+// the session is not the registry's to know stands in it: the folder, the type of the agent,
+// the dialect, the kind of work, the lane, a hash of the settings. A Mode holds from the
+// beginning; "" = the one that the session was opened with.
 type Parts struct {
-	Agent   string
-	Workdir string
-	Dialect string         // recorded, so that a replay knows the names that the model saw
-	Lane    string         // default LaneMain
-	Mode    agent.Mode     // that holds from the beginning; "" = the one that it was opened with
-	Profile string         // kind of work, for the log
-	Work    *agent.Profile // what holds for it, for the log; may be nil
-	Config  string         // hash of the configuration, for the log
+	agent.SessionOpened
 
 	// Model returns the model of a name; "" is the default. An error should be
 	// an [agent.Problem].
@@ -51,13 +47,6 @@ type Parts struct {
 	System func(opened time.Time, model string) []agent.Section
 
 	Params agent.Params
-	Guard  func(context.Context, agent.Spec, agent.Call, agent.Result) (agent.Result, error)
-	Clean  func(agent.Spec) plug.Cleaner // of output in progress; may be nil
-	Reap   func(agent.Process)
-
-	// Awaits takes a call up that an earlier program has answered as pending, and reports
-	// whether it has: then it settles it, once the session is open. nil = it takes none.
-	Awaits func(handle string) bool
 	Retry  loop.Retry
 	Limits loop.Limits
 
@@ -69,51 +58,12 @@ type Parts struct {
 	// for, see [transcript.State.Effort]. One that is not here changes nothing.
 	Thinking map[string]int
 
-	// Thinks returns how many tokens of thinking were asked for while the session runs; ok
-	// is false while nobody has asked. nil = nobody can.
-	Thinks func() (tokens int, ok bool)
-
-	// Compact shortens a conversation: it returns what to put in the log, or nil when
-	// there is nothing to gain. It is asked before a request of as many tokens as Full
-	// says are too many, which also says whether there is hardly any room left; nil =
-	// more than 0.8 and 0.95 of the window. Without Compact, conversations are never
-	// shortened.
-	Compact func(context.Context, plug.Compaction) (*agent.ContextCompacted, error)
-	Full    func(m agent.ModelInfo, tokens int) (full, brink bool)
-
-	// Tokens is about how many tokens a model has for a system prompt, tools and
-	// messages; nil = one for three bytes.
-	Tokens func(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int
-
-	// Points are what the capabilities have added, in the order of their list.
-	Points []plug.Attached
-
-	Plans plug.Plans // may be empty
-
-	// Context tells what fills the window. nil = nobody can tell.
-	Context func(plug.Compaction) agent.ContextReport
-
-	// Budget bounds what the session and its children use, from when it is opened;
+	// Budget limits what the session and its children use, from when it is opened;
 	// zero fields do not.
 	Budget plug.Amount
 
-	SetMode func(agent.Mode) error // of the policy
-
-	// Revive returns what has a call go on that an earlier program has left pending with a
-	// child session; nil = the call is lost. Without Revive, all are.
-	Revive func(handle string, p agent.PendingCall) plug.Revival
-
-	// Offer returns what a question shows beside the proposal: the answers that
-	// hold beyond the call, and what an edit would change. nil = nothing.
-	Offer func(context.Context, agent.Proposal, agent.Decision) (choices []agent.Choice, diff string)
-
-	// Grant lets rules hold from now on: for the session, or always. It is also
-	// told what a session that is opened again remembers. nil = nothing is
-	// remembered.
-	Grant func(remember string, rules []string) error
-
-	// Revoke takes back what holds for the session; nil = nothing is remembered.
-	Revoke func(agent.Revoke) error
+	// Points are what the capabilities have added, in the order of their list.
+	Points []plug.Attached
 }
 
 // Config says how to run sessions. Store and Build are required.
@@ -134,6 +84,9 @@ type Config struct {
 
 	// Apart runs a child in a process of its own to its end; nil = it cannot be.
 	Apart func(context.Context, plug.Apart) (agent.Outcome, error)
+
+	// Reap ends a process that an earlier program has left; nil = it is left alone.
+	Reap func(agent.Process)
 
 	// Query answers what is not about sessions; nil = nothing.
 	Query func(context.Context, agent.Query) (any, error)

@@ -77,7 +77,7 @@ func (s *Session) settle(ctx context.Context, st agent.Settlement) error {
 		spec = t.Spec()
 	}
 	call := agent.Call{ID: p.ID, Tool: p.Tool}
-	r, err := s.parts.Guard(context.WithoutCancel(ctx), spec, call, st.Result)
+	r, err := s.points.Guard.Check(context.WithoutCancel(ctx), spec, call, st.Result)
 	if err != nil {
 		r = agent.Failure(agent.ErrWithheld, "The result was withheld: "+err.Error(), "")
 	}
@@ -169,17 +169,17 @@ func (r *runner) settled(c settled) error {
 // loseHandles settles what an earlier process had begun and could not finish. Its
 // processes, if there still are any, are ended first. What the session that this
 // one was forked from has begun is that session's own. What can still come out is left, and
-// work of children goes on, see [Parts.Revive], or waits until the session is opened to ask
+// work of children goes on, see [plug.Points], or waits until the session is opened to ask
 // models.
 func (s *Session) loseHandles(st *transcript.State, forkOf string, modelless bool) []agent.Body {
 	var bodies []agent.Body
 	for _, h := range slices.Sorted(maps.Keys(st.Pending)) {
-		if forkOf == "" && s.parts.Awaits != nil && s.parts.Awaits(h) {
+		if forkOf == "" && s.points.Awaits != nil && s.points.Awaits(h) {
 			continue
 		}
 		p := st.Pending[h]
-		if forkOf == "" && p.Key != "" && s.parts.Revive != nil {
-			if r := s.parts.Revive(h, p); r != nil {
+		if forkOf == "" && p.Key != "" && s.points.Revive != nil {
+			if r := s.points.Revive(h, p); r != nil {
 				if !modelless {
 					s.revived = append(s.revived, r)
 				}
@@ -189,9 +189,9 @@ func (s *Session) loseHandles(st *transcript.State, forkOf string, modelless boo
 		text := "The program ended while " + h + " was running; its outcome is unknown."
 		if forkOf != "" {
 			text = "This session was forked from another one while " + h + " was running there; its outcome is unknown here."
-		} else if s.parts.Reap != nil {
+		} else if s.reg.cfg.Reap != nil {
 			for _, proc := range p.Spawned {
-				s.parts.Reap(proc)
+				s.reg.cfg.Reap(proc)
 			}
 		}
 		r := agent.Failure(agent.ErrLost, text, "Look at the state of things, and start it again if it is still needed.")

@@ -13,8 +13,8 @@ const bytesPerToken = 3
 
 // tokens is about how many tokens a model has for the parts of a request.
 func (s *Session) tokens(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int {
-	if s.parts.Tokens != nil {
-		return s.parts.Tokens(m, system, specs, messages)
+	if s.points.Compactor.Tokens != nil {
+		return s.points.Compactor.Tokens(m, system, specs, messages)
 	}
 	n := transcript.Size(messages, bytesPerToken)
 	for _, sec := range system {

@@ -74,11 +74,11 @@ func (s *Session) lane() string {
 func (s *Session) loopConfig(ctx context.Context, turn string) loop.Config {
 	return loop.Config{
 		Session: s.id, Turn: turn, Agent: s.parts.Agent, Workdir: s.parts.Workdir, Logger: s.reg.cfg.Logger,
-		Prepare: s.prepare, Gate: s.gate, Person: s.askPerson, Guard: s.parts.Guard, Clean: s.parts.Clean, Wrap: s.points.Wrap,
+		Prepare: s.prepare, Gate: s.gate, Person: s.askPerson, Guard: s.points.Guard.Check, Clean: s.points.Guard.Stream, Wrap: s.points.Wrap,
 		Store: s.settling, Live: s.rec.live, Steer: func() (bool, error) { return s.steer(ctx, false) },
 		Shorten: func(ctx context.Context) (bool, error) { return s.shorten(ctx, plug.TriggerOverflow, "") },
 		Hooks:   s.turnHooks(),
-		Reap:    s.parts.Reap, AskAgain: s.approver, Defers: !s.approver && s.front == s, Retry: s.parts.Retry, Limits: s.limits, Fallback: s.parts.Fallback,
+		Reap:    s.reg.cfg.Reap, AskAgain: s.approver, Defers: !s.approver && s.front == s, Retry: s.parts.Retry, Limits: s.limits, Fallback: s.parts.Fallback,
 		First: 1, Strays: &s.strays,
 	}
 }
@@ -205,8 +205,8 @@ func (s *Session) aside(ctx context.Context, q *agent.Question, req *agent.Model
 
 // thinking is how many tokens a turn of an effort may think for.
 func (s *Session) thinking(effort string) int {
-	if s.parts.Thinks != nil {
-		if tokens, ok := s.parts.Thinks(); ok {
+	if s.points.Thinks != nil {
+		if tokens, ok := s.points.Thinks(); ok {
 			return tokens
 		}
 	}

@@ -24,11 +24,11 @@ type Sessions struct {
 	Reads func(model string) int
 }
 
-// Compact returns what shortens the conversations of a session. todos are what is still to be
-// done in it.
-func (o Sessions) Compact(b *plug.Session, todos func(session string) []string) func(context.Context, plug.Compaction) (*agent.ContextCompacted, error) {
+// Points are what shortens the conversation of a session. todos are what is still to be done
+// in it.
+func (o Sessions) Points(b *plug.Session, todos func(session string) []string) plug.Points {
 	c := New(Config{Options: o.Options, Recall: o.Recall, Ask: b.AskSmall})
-	return func(ctx context.Context, s plug.Compaction) (*agent.ContextCompacted, error) {
+	return plug.Points{Compactor: plug.Compactor{Full: o.full, Tokens: tokens, Usage: o.usage, Compact: func(ctx context.Context, s plug.Compaction) (*agent.ContextCompacted, error) {
 		return c.Compact(ctx, Conversation{
 			Messages: s.Messages, Fixed: NewEstimator(s.Model.Provider).Fixed(s.System, s.Specs),
 			Used: s.Context, Counted: s.Counted, Window: s.Model.Window, Provider: s.Model.Provider,
@@ -36,25 +36,25 @@ func (o Sessions) Compact(b *plug.Session, todos func(session string) []string) 
 			Trigger: s.Trigger, Focus: s.Focus, Before: s.Before, Through: s.Head, Pinned: s.Pinned, Last: s.Last,
 			Facts: facts(s, todos(b.ID), o.Noted),
 		})
-	}
+	}}}
 }
 
-// Full reports whether a conversation of so many tokens is to be shortened unasked, and
+// full reports whether a conversation of so many tokens is to be shortened unasked, and
 // whether there is hardly any room left.
-func (o Sessions) Full(m agent.ModelInfo, tokens int) (full, brink bool) {
+func (o Sessions) full(m agent.ModelInfo, tokens int) (full, brink bool) {
 	w := o.State(tokens, m.Window)
 	return !o.Off && w.Needed, w.Status == Exceeded
 }
 
-// Tokens estimates the parts of a request.
-func Tokens(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int {
+// tokens estimates the parts of a request.
+func tokens(m agent.ModelInfo, system []agent.Section, specs []agent.Spec, messages []agent.Message) int {
 	est := NewEstimator(m.Provider)
 	return est.Fixed(system, specs) + est.Messages(messages)
 }
 
-// Usage describes what fills the window of a session. What the provider has counted
+// usage describes what fills the window of a session. What the provider has counted
 // as a whole is shared out as it is estimated.
-func (o Sessions) Usage(s plug.Compaction) agent.ContextReport {
+func (o Sessions) usage(s plug.Compaction) agent.ContextReport {
 	est := NewEstimator(s.Model.Provider)
 	parts := map[string]int{PartSystem: est.Fixed(s.System, nil), PartTools: est.Fixed(nil, s.Specs)}
 	estimated, since := parts[PartSystem]+parts[PartTools], 0 // what came behind what was counted

@@ -154,7 +154,7 @@ func (s *Session) Points(stages []plug.Stage) plug.Points {
 	s.x.mu.Lock()
 	s.x.open[s.b.ID] = s
 	s.x.mu.Unlock()
-	p := plug.Points{Gate: plug.Gate{Bounds: stages}, Close: func() {
+	p := plug.Points{Gate: plug.Gate{Bounds: stages}, Revive: s.Revive, Close: func() {
 		s.x.mu.Lock()
 		delete(s.x.open, s.b.ID)
 		s.x.mu.Unlock()

@@ -168,6 +168,12 @@ func (d *Decider) Attach(_ context.Context, s *plug.Session) (plug.Points, error
 			Parent: d.x.cfg.Parent(s),
 		},
 		Hooks: plug.Hooks{Spoken: d.Look}, // before the turn that was asked for
+		Permissions: plug.Permissions{
+			SetMode: d.SetMode, Grant: d.Grant, Revoke: d.Revoke,
+			Offer: func(_ context.Context, p agent.Proposal, _ agent.Decision) ([]agent.Choice, string) {
+				return d.Policy.Suggest(p), d.place.Preview(p.Call)
+			},
+		},
 	}, nil
 }
 

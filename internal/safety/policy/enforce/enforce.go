@@ -26,6 +26,9 @@ type Place struct {
 	// Protected returns the paths for [policy.Config.Settings], with further folders that
 	// count as part of the workspace.
 	Protected func(extra []string) []string
+
+	// Preview returns what a call would change, in unified form, or "". Sessions have one.
+	Preview func(agent.Call) string
 }
 
 // By returns the policy of a place by settings.

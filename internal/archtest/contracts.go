@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+)
+
+// Contracts are the structs by which a session and its capabilities know each other.
+var Contracts = []string{"internal/kernel/session.Parts"}
+
+// maxContract is how many fields such a struct has. Those of a struct that is declared for
+// the contract alone count among them.
+const maxContract = 15
+
+// declared is the declaration of a type.
+type declared struct {
+	file *File
+	spec *ast.TypeSpec
+}
+
+// CheckContracts finds contracts with too many fields.
+func CheckContracts(t *Tree, contracts []string) []Fault {
+	types := map[string]declared{}
+	users := map[string][]string{} // of a type: the types and the signatures of functions that name it
+	for _, f := range t.Go {
+		if f.Test {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				named(f, d.Type, func(name string) { users[name] = append(users[name], d.Name.Name+"()") })
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if s, ok := s.(*ast.TypeSpec); ok {
+						self := f.Dir + "." + s.Name.Name
+						types[self] = declared{f, s}
+						named(f, s.Type, func(name string) { users[name] = append(users[name], self) })
+					}
+				}
+			}
+		}
+	}
+	var faults []Fault
+	for _, contract := range contracts {
+		counted := map[string]bool{contract: true}
+		var fields func(f *File, x ast.Expr) int
+		fields = func(f *File, x ast.Expr) (n int) {
+			s, ok := x.(*ast.StructType)
+			if !ok {
+				return 0
+			}
+			for _, field := range s.Fields.List {
+				each := 1 + fields(f, field.Type)
+				named(f, field.Type, func(name string) {
+					one, ok := types[name]
+					if ok && !counted[name] && !slices.ContainsFunc(users[name], func(user string) bool { return user != contract && user != name }) {
+						counted[name] = true
+						each += fields(one.file, one.spec.Type)
+					}
+				})
+				n += each * max(1, len(field.Names))
+			}
+			return n
+		}
+		at, ok := types[contract]
+		if !ok {
+			faults = append(faults, Fault{contract, 0, "there is no such contract"})
+			continue
+		}
+		if n := fields(at.file, at.spec.Type); n > maxContract {
+			faults = append(faults, Fault{at.file.Path, at.file.line(at.spec.Pos()), fmt.Sprintf("%s has %d fields, more than %d: move a field to the capability that needs it", path.Base(contract), n, maxContract)})
+		}
+	}
+	return faults
+}
+
+// named tells which types an expression names, with the folders of their packages.
+func named(f *File, x ast.Node, tell func(name string)) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			named(f, n.Type, tell) // its own names are no types
+			return false
+		case *ast.SelectorExpr:
+			for _, spec := range f.AST.Imports {
+				if dir, ours := ownImport(spec); ours && path.Base(dir) == fmt.Sprint(n.X) {
+					tell(dir + "." + n.Sel.Name)
+				}
+			}
+			return false
+		case *ast.Ident:
+			tell(f.Dir + "." + n.Name)
+		}
+		return true
+	})
+}
