@@ -21,6 +21,7 @@ import (
 	"dure/client"
 	"dure/internal/app/config"
 	"dure/internal/app/config/live"
+	"dure/internal/base/hosts"
 	"dure/internal/base/keys"
 	"dure/internal/extend/bundle/exthost"
 	"dure/internal/extend/bundle/inbound/schedules"
@@ -238,15 +239,14 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, agent.SettingsProblem("guard.patterns", err)
 	}
-	t, err := transport(cfg.Network, getenv(o.Environ))
+	t, err := hosts.Route{Proxy: string(cfg.Network.Proxy), NoProxy: cfg.Network.NoProxy, CA: cfg.Network.CA, Getenv: getenv(o.Environ)}.Transport()
 	if err != nil {
 		return nil, err
 	}
 	secrets := &guard.Known{}
 	a := &App{
-		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets),
-		permissions: settings,
-		http:        &http.Client{Transport: t}, transport: t,
+		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets), permissions: settings,
+		http: &http.Client{Transport: t}, transport: t,
 	}
 	if o.Keychain {
 		a.ring = keys.System()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/keys"
 	"dure/internal/models/registry"
 )
 
@@ -117,9 +118,9 @@ func shownURL(s string) string {
 		return s
 	}
 	if scheme, _, ok := strings.Cut(s, "://"); ok {
-		return scheme + "://" + hidden
+		return scheme + "://" + keys.Hidden
 	}
-	return hidden
+	return keys.Hidden
 }
 
 // Bounds of the limits.

@@ -12,14 +12,15 @@ package config
 import (
 	"encoding/json"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/keys"
 	"dure/internal/extend/hooks"
+	"dure/internal/frontend/telemetry"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/sandbox/boxes"
@@ -74,9 +75,9 @@ type Config struct {
 	Data string // sessions and everything else that is written; absolute
 
 	Model      string
-	BaseURL    string // "" = the provider's own
-	Key        Secret // of Anthropic
-	AuthToken  Secret // of Anthropic, sent as a bearer token
+	BaseURL    string      // "" = the provider's own
+	Key        keys.Secret // of Anthropic
+	AuthToken  keys.Secret // of Anthropic, sent as a bearer token
 	Mode       agent.Mode
 	Allow      []Rule
 	Deny       []Rule
@@ -107,7 +108,7 @@ type Config struct {
 	Retention  Retention
 
 	Extend       Extend
-	Env          map[string]Secret // variables for commands
+	Env          map[string]keys.Secret // variables for commands
 	Memory       Memory
 	User         Person
 	Investment   *Investment // nil = none is known
@@ -119,7 +120,7 @@ type Config struct {
 	Verification Verification
 	Worktree     Worktree
 	Lanes        map[string]Lane // by name
-	Telemetry    Telemetry
+	Telemetry    telemetry.Settings
 
 	Hooks hooks.Settings
 	MCP   MCP
@@ -154,10 +155,10 @@ type Config struct {
 // and web tools, not for what commands do.
 type Network struct {
 	Mode       NetworkMode
-	Proxy      Secret   // http, https, socks5 or socks5h; "" = that of the environment
-	NoProxy    string   // hosts that are reached without it, as in NO_PROXY
-	CA         string   // file of certificates that are trusted beside the system's; absolute
-	AllowHosts []string // in internal mode: hosts, *.domains and networks beside this machine
+	Proxy      keys.Secret // http, https, socks5 or socks5h; "" = that of the environment
+	NoProxy    string      // hosts that are reached without it, as in NO_PROXY
+	CA         string      // file of certificates that are trusted beside the system's; absolute
+	AllowHosts []string    // in internal mode: hosts, *.domains and networks beside this machine
 }
 
 // NetworkMode is a network mode.
@@ -245,19 +246,3 @@ func (o Origin) String() string {
 	}
 	return string(o.Layer) + " (" + o.Where + ")"
 }
-
-// Secret is a text that no formatting, logging or encoding shows.
-type Secret string
-
-const hidden = "(hidden)"
-
-func (s Secret) String() string { return hidden }
-
-// GoString hides the secret from %#v.
-func (s Secret) GoString() string { return hidden }
-
-// MarshalText hides the secret from encodings.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// LogValue hides the secret from logs.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"dure/internal/base/keys"
 )
 
 // environment applies the variables that stand for settings. Of two variables
@@ -40,14 +42,14 @@ func (l *loader) environment() error {
 	}
 	for _, v := range []struct {
 		name string
-		to   *Secret
+		to   *keys.Secret
 		key  string
 	}{
 		{"ANTHROPIC_API_KEY", &l.cfg.Key, "key"},
 		{"ANTHROPIC_AUTH_TOKEN", &l.cfg.AuthToken, "authToken"},
 	} {
 		if value := l.variable(v.name); value != "" {
-			*v.to = Secret(value)
+			*v.to = keys.Secret(value)
 			l.cfg.Origins[v.key] = Origin{Environment, v.name}
 		}
 	}

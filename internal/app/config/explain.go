@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"dure/internal/base/keys"
 )
 
 // Said is what one layer says about a key, and whether it counts.
@@ -150,7 +152,7 @@ func about(k Key, path string, all []Said) []Said {
 	for i := range list {
 		list[i].Value = list[i].full
 		if kk, _, _ := Find(list[i].Key); kk.Secret {
-			list[i].Value = json.RawMessage(`"` + hidden + `"`)
+			list[i].Value = json.RawMessage(`"` + keys.Hidden + `"`)
 		}
 	}
 	return list

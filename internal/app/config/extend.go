@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dure/internal/base/keys"
 	"dure/internal/extend/plugins"
 	"dure/internal/safety/shell/programs"
 )
@@ -61,10 +62,10 @@ func (l *loader) env(e entry) error {
 			return e.problem(fmt.Sprintf("there are more than %d variables", maxVars), "")
 		}
 		if l.cfg.Env == nil {
-			l.cfg.Env = map[string]Secret{}
+			l.cfg.Env = map[string]keys.Secret{}
 		}
 		l.set(e.ly, "env."+name, string(l.cfg.Env[name]) != value)
-		l.cfg.Env[name] = Secret(value)
+		l.cfg.Env[name] = keys.Secret(value)
 	}
 	return nil
 }

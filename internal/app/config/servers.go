@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"dure/internal/base/keys"
 	"dure/internal/extend/mcp/servers"
 )
 
@@ -20,7 +21,7 @@ type RawServers struct {
 	File   string // "" = it is in no file
 	Line   int    // where JSON begins in it; 0 = that is not known
 	Theirs bool   // the file is one of a .claude folder
-	JSON   Secret
+	JSON   keys.Secret
 }
 
 // maxServerList bounds each list about servers.
@@ -33,7 +34,7 @@ func (l *loader) servers(e entry) error {
 	}
 	line, _ := e.ly.position(e.ly.where(e.path))
 	to := &l.cfg.MCP
-	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: Secret(e.said.raw)})
+	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: keys.Secret(e.said.raw)})
 	e.set(false)
 	return nil
 }

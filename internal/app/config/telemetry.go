@@ -10,38 +10,10 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"dure/internal/base/keys"
+	"dure/internal/frontend/telemetry"
 )
-
-// Telemetry says whether collectors of OpenTelemetry are told what sessions do, and how.
-type Telemetry struct {
-	On                      bool
-	Traces, Events, Metrics *Collector // nil = that signal is not sent
-
-	Content  string   // off, spans, events or both
-	Parts    []string // of content that are told: prompts, answers, inputs, results; nil = all there is
-	Service  string   // name; "" = dure
-	Resource map[string]string
-	Delta    bool          // figures count since the last report
-	Sample   float64       // share of the traces that are told
-	Always   bool          // also of those that another program does not tell of
-	Exit     time.Duration // that the end of the program may be late for what is not sent yet
-	CA       string        // file of certificates that are trusted beside the usual ones; absolute
-	Cert     string        // file of the certificate that is shown; absolute
-	CertKey  string        // file of its key; absolute
-	Parent   string        // as TRACEPARENT has it
-	State    string        // as TRACESTATE has it
-}
-
-// Collector is where a signal is sent. Zero numbers are built in.
-type Collector struct {
-	URL          string
-	Headers      map[string]Secret
-	JSON, Gzip   bool
-	GRPC         bool // URL has the name of the call, too
-	Timeout      time.Duration
-	Delay        time.Duration
-	Queue, Batch int
-}
 
 // The values of settings of telemetry.
 var (
@@ -92,14 +64,14 @@ type telemetrySaid struct {
 	general           sending
 	headersBy         map[string]Layer    // who has named the general headers
 	own               map[string]*sending // by signal, in the place of the general one
-	waiting           map[string]Collector
+	waiting           map[string]telemetry.Target
 	broken            bool // a variable says what nobody can follow
 }
 
 // sending is how a signal is sent.
 type sending struct {
 	url, protocol, packed string
-	headers               map[string]Secret
+	headers               map[string]keys.Secret
 	timeout               time.Duration
 }
 
@@ -125,7 +97,7 @@ func (l *loader) movedCollector(e entry, differs bool) {
 		return
 	}
 	to := &l.watched
-	maps.DeleteFunc(to.general.headers, func(name string, _ Secret) bool { return to.headersBy[name] != e.ly.kind })
+	maps.DeleteFunc(to.general.headers, func(name string, _ keys.Secret) bool { return to.headersBy[name] != e.ly.kind })
 }
 
 func (l *loader) telemetryHeaders(e entry) error {
@@ -136,13 +108,13 @@ func (l *loader) telemetryHeaders(e entry) error {
 	to := &l.watched.general
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if to.headers == nil {
-			to.headers, l.watched.headersBy = map[string]Secret{}, map[string]Layer{}
+			to.headers, l.watched.headersBy = map[string]keys.Secret{}, map[string]Layer{}
 		}
 		if !isHeader(name, all[name]) || len(to.headers) >= maxTelemetryPairs {
 			return e.invalid(clip(name, maxText), fmt.Sprintf("at most %d headers, whose values are texts of one line, and none that the protocol uses itself", maxTelemetryPairs))
 		}
 		e.set(false)
-		to.headers[name], l.watched.headersBy[name] = Secret(all[name]), e.ly.kind
+		to.headers[name], l.watched.headersBy[name] = keys.Secret(all[name]), e.ly.kind
 	}
 	return nil
 }
@@ -201,14 +173,14 @@ func (l *loader) finishTelemetry() {
 	if !said.on || said.broken {
 		return
 	}
-	t := Telemetry{
+	t := telemetry.Settings{
 		Content: said.content, Parts: said.parts, Service: said.service, Resource: said.resource, Delta: said.counts == "delta", Sample: said.sample, Always: said.always,
 		Exit: said.exit, CA: said.ca, Cert: said.cert, CertKey: said.certKey,
 		Parent: strings.TrimSpace(l.src.Getenv("TRACEPARENT")), State: strings.TrimSpace(l.src.Getenv("TRACESTATE")),
 	}
 	for _, f := range []struct {
 		signal string
-		to     **Collector
+		to     **telemetry.Target
 	}{{"traces", &t.Traces}, {"metrics", &t.Metrics}, {"logs", &t.Events}} {
 		if said.signals != nil && !said.signals[f.signal] {
 			continue
@@ -298,7 +270,7 @@ func private(address string) bool {
 func shownHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return hidden
+		return keys.Hidden
 	}
 	return u.Scheme + "://" + u.Host
 }

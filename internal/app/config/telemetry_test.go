@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dure/internal/frontend/telemetry"
 )
 
 // telemetryOf loads settings and shows what they say of telemetry.
-func telemetryOf(t *testing.T, m machine) (Telemetry, string) {
+func telemetryOf(t *testing.T, m machine) (telemetry.Settings, string) {
 	t.Helper()
 	c, err := Load(m.sources())
 	if err != nil {
@@ -25,7 +27,7 @@ func telemetryOf(t *testing.T, m machine) (Telemetry, string) {
 	return c.Telemetry, strings.Join(notes, "\n")
 }
 
-func headersOf(c *Collector) map[string]string {
+func headersOf(c *telemetry.Target) map[string]string {
 	all := map[string]string{}
 	for k, v := range c.Headers {
 		all[k] = string(v)
@@ -73,7 +75,7 @@ func TestTelemetryIsOn(t *testing.T) {
 	skipWindows(t)
 	on := `{"telemetry":{"enabled":true,"endpoint":"https://c.example:4318/otlp/","headers":{"Authorization":"Bearer a"},"protocol":"http/json","compression":"gzip","timeout":"3s"}}`
 	got, notes := telemetryOf(t, machine{files: map[string]string{userFile: on}})
-	for signal, c := range map[string]*Collector{"traces": got.Traces, "metrics": got.Metrics, "logs": got.Events} {
+	for signal, c := range map[string]*telemetry.Target{"traces": got.Traces, "metrics": got.Metrics, "logs": got.Events} {
 		if c == nil || c.URL != "https://c.example:4318/otlp/v1/"+signal || !c.JSON || !c.Gzip || c.Timeout != 3*time.Second || !maps.Equal(headersOf(c), map[string]string{"Authorization": "Bearer a"}) {
 			t.Errorf("%s: %+v", signal, c)
 		}
@@ -159,64 +161,66 @@ func TestTelemetryIsOn(t *testing.T) {
 // none that it does not name.
 func TestTelemetryVariables(t *testing.T) {
 	skipWindows(t)
-	each := func(of func(c *Collector) bool) func(Telemetry) bool {
-		return func(got Telemetry) bool { return of(got.Traces) && of(got.Metrics) && of(got.Events) }
+	each := func(of func(c *telemetry.Target) bool) func(telemetry.Settings) bool {
+		return func(got telemetry.Settings) bool { return of(got.Traces) && of(got.Metrics) && of(got.Events) }
 	}
-	url := func(c *Collector, end string) bool { return c.URL == "https://c.example"+end }
-	delay := func(c *Collector) bool { return c.Delay == 700*time.Millisecond }
+	url := func(c *telemetry.Target, end string) bool { return c.URL == "https://c.example"+end }
+	delay := func(c *telemetry.Target) bool { return c.Delay == 700*time.Millisecond }
 	type row struct {
 		name, value string
-		does        func(Telemetry) bool
+		does        func(telemetry.Settings) bool
 	}
 	rows := []row{
-		{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example", func(got Telemetry) bool {
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example", func(got telemetry.Settings) bool {
 			return url(got.Traces, "/v1/traces") && url(got.Metrics, "/v1/metrics") && url(got.Events, "/v1/logs")
 		}},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b", each(func(c *Collector) bool { return string(c.Headers["a"]) == "b" })},
-		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", each(func(c *Collector) bool { return c.GRPC })},
-		{"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", each(func(c *Collector) bool { return c.Gzip })},
-		{"OTEL_EXPORTER_OTLP_TIMEOUT", "700", each(func(c *Collector) bool { return c.Timeout == 700*time.Millisecond })},
-		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", func(got Telemetry) bool { return strings.HasSuffix(got.CA, "ca.pem") }},
-		{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c.pem", func(got Telemetry) bool { return strings.HasSuffix(got.Cert, "c.pem") }},
-		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/k.pem", func(got Telemetry) bool { return strings.HasSuffix(got.CertKey, "k.pem") }},
-		{"OTEL_SERVICE_NAME", "me", func(got Telemetry) bool { return got.Service == "me" }},
-		{"OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb,service.name=me", func(got Telemetry) bool { return got.Resource["team"] == "a,b" && got.Service == "me" }},
-		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "lowmemory", func(got Telemetry) bool { return got.Delta }},
-		{"OTEL_TRACES_SAMPLER", "always_off", func(got Telemetry) bool { return got.Sample == 0 && got.Always }},
-		{"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT", func(got Telemetry) bool { return got.Content == "both" && got.Parts == nil }},
-		{"OTEL_METRIC_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Metrics) && !delay(got.Traces) && !delay(got.Events) }},
-		{"OTEL_TRACES_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Traces) && !delay(got.Events) }},
-		{"OTEL_LOGS_EXPORT_INTERVAL", "700", func(got Telemetry) bool { return delay(got.Events) && !delay(got.Traces) }},
-		{"OTEL_BSP_SCHEDULE_DELAY", "700", func(got Telemetry) bool { return delay(got.Traces) }},
-		{"OTEL_BLRP_SCHEDULE_DELAY", "700", func(got Telemetry) bool { return delay(got.Events) }},
-		{"OTEL_BSP_MAX_QUEUE_SIZE", "7", func(got Telemetry) bool { return got.Traces.Queue == 7 }},
-		{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7", func(got Telemetry) bool { return got.Traces.Batch == 7 }},
-		{"OTEL_BLRP_MAX_QUEUE_SIZE", "7", func(got Telemetry) bool { return got.Events.Queue == 7 }},
-		{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "7", func(got Telemetry) bool { return got.Events.Batch == 7 }},
-		{"CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", "700", func(got Telemetry) bool { return got.Exit == 700*time.Millisecond }},
-		{"OTEL_LOG_USER_PROMPTS", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"prompts"}) }},
-		{"OTEL_LOG_ASSISTANT_RESPONSES", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"answers"}) }},
-		{"OTEL_LOG_TOOL_DETAILS", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"inputs"}) }},
-		{"OTEL_LOG_TOOL_CONTENT", "1", func(got Telemetry) bool { return slices.Equal(got.Parts, []string{"inputs", "results"}) }},
-		{"OTEL_SDK_DISABLED", "true", func(got Telemetry) bool { return !got.On }},
-		{"CLAUDE_CODE_ENABLE_TELEMETRY", "0", func(got Telemetry) bool { return !got.On }},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c.example/x", func(got Telemetry) bool { return url(got.Traces, "/x") && !url(got.Events, "/x") }},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b", each(func(c *telemetry.Target) bool { return string(c.Headers["a"]) == "b" })},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", each(func(c *telemetry.Target) bool { return c.GRPC })},
+		{"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", each(func(c *telemetry.Target) bool { return c.Gzip })},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "700", each(func(c *telemetry.Target) bool { return c.Timeout == 700*time.Millisecond })},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", func(got telemetry.Settings) bool { return strings.HasSuffix(got.CA, "ca.pem") }},
+		{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c.pem", func(got telemetry.Settings) bool { return strings.HasSuffix(got.Cert, "c.pem") }},
+		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/k.pem", func(got telemetry.Settings) bool { return strings.HasSuffix(got.CertKey, "k.pem") }},
+		{"OTEL_SERVICE_NAME", "me", func(got telemetry.Settings) bool { return got.Service == "me" }},
+		{"OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb,service.name=me", func(got telemetry.Settings) bool { return got.Resource["team"] == "a,b" && got.Service == "me" }},
+		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "lowmemory", func(got telemetry.Settings) bool { return got.Delta }},
+		{"OTEL_TRACES_SAMPLER", "always_off", func(got telemetry.Settings) bool { return got.Sample == 0 && got.Always }},
+		{"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT", func(got telemetry.Settings) bool { return got.Content == "both" && got.Parts == nil }},
+		{"OTEL_METRIC_EXPORT_INTERVAL", "700", func(got telemetry.Settings) bool {
+			return delay(got.Metrics) && !delay(got.Traces) && !delay(got.Events)
+		}},
+		{"OTEL_TRACES_EXPORT_INTERVAL", "700", func(got telemetry.Settings) bool { return delay(got.Traces) && !delay(got.Events) }},
+		{"OTEL_LOGS_EXPORT_INTERVAL", "700", func(got telemetry.Settings) bool { return delay(got.Events) && !delay(got.Traces) }},
+		{"OTEL_BSP_SCHEDULE_DELAY", "700", func(got telemetry.Settings) bool { return delay(got.Traces) }},
+		{"OTEL_BLRP_SCHEDULE_DELAY", "700", func(got telemetry.Settings) bool { return delay(got.Events) }},
+		{"OTEL_BSP_MAX_QUEUE_SIZE", "7", func(got telemetry.Settings) bool { return got.Traces.Queue == 7 }},
+		{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7", func(got telemetry.Settings) bool { return got.Traces.Batch == 7 }},
+		{"OTEL_BLRP_MAX_QUEUE_SIZE", "7", func(got telemetry.Settings) bool { return got.Events.Queue == 7 }},
+		{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "7", func(got telemetry.Settings) bool { return got.Events.Batch == 7 }},
+		{"CLAUDE_CODE_OTEL_SHUTDOWN_TIMEOUT_MS", "700", func(got telemetry.Settings) bool { return got.Exit == 700*time.Millisecond }},
+		{"OTEL_LOG_USER_PROMPTS", "1", func(got telemetry.Settings) bool { return slices.Equal(got.Parts, []string{"prompts"}) }},
+		{"OTEL_LOG_ASSISTANT_RESPONSES", "1", func(got telemetry.Settings) bool { return slices.Equal(got.Parts, []string{"answers"}) }},
+		{"OTEL_LOG_TOOL_DETAILS", "1", func(got telemetry.Settings) bool { return slices.Equal(got.Parts, []string{"inputs"}) }},
+		{"OTEL_LOG_TOOL_CONTENT", "1", func(got telemetry.Settings) bool { return slices.Equal(got.Parts, []string{"inputs", "results"}) }},
+		{"OTEL_SDK_DISABLED", "true", func(got telemetry.Settings) bool { return !got.On }},
+		{"CLAUDE_CODE_ENABLE_TELEMETRY", "0", func(got telemetry.Settings) bool { return !got.On }},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c.example/x", func(got telemetry.Settings) bool { return url(got.Traces, "/x") && !url(got.Events, "/x") }},
 	}
 	for _, signal := range []struct {
 		name string
-		of   func(Telemetry) *Collector
+		of   func(telemetry.Settings) *telemetry.Target
 	}{
-		{"TRACES", func(got Telemetry) *Collector { return got.Traces }},
-		{"METRICS", func(got Telemetry) *Collector { return got.Metrics }},
-		{"LOGS", func(got Telemetry) *Collector { return got.Events }},
+		{"TRACES", func(got telemetry.Settings) *telemetry.Target { return got.Traces }},
+		{"METRICS", func(got telemetry.Settings) *telemetry.Target { return got.Metrics }},
+		{"LOGS", func(got telemetry.Settings) *telemetry.Target { return got.Events }},
 	} {
 		prefix := "OTEL_EXPORTER_OTLP_" + signal.name + "_"
 		rows = append(rows, []row{
-			{"OTEL_" + signal.name + "_EXPORTER", "none", func(got Telemetry) bool { return got.On && signal.of(got) == nil }},
-			{prefix + "HEADERS", "a=b", func(got Telemetry) bool { return string(signal.of(got).Headers["a"]) == "b" }},
-			{prefix + "PROTOCOL", "http/json", func(got Telemetry) bool { return signal.of(got).JSON }},
-			{prefix + "COMPRESSION", "gzip", func(got Telemetry) bool { return signal.of(got).Gzip }},
-			{prefix + "TIMEOUT", "700", func(got Telemetry) bool { return signal.of(got).Timeout == 700*time.Millisecond }},
+			{"OTEL_" + signal.name + "_EXPORTER", "none", func(got telemetry.Settings) bool { return got.On && signal.of(got) == nil }},
+			{prefix + "HEADERS", "a=b", func(got telemetry.Settings) bool { return string(signal.of(got).Headers["a"]) == "b" }},
+			{prefix + "PROTOCOL", "http/json", func(got telemetry.Settings) bool { return signal.of(got).JSON }},
+			{prefix + "COMPRESSION", "gzip", func(got telemetry.Settings) bool { return signal.of(got).Gzip }},
+			{prefix + "TIMEOUT", "700", func(got telemetry.Settings) bool { return signal.of(got).Timeout == 700*time.Millisecond }},
 		}...)
 	}
 	named := map[string]bool{}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/internal/base/keys"
+	"dure/internal/frontend/telemetry"
 )
 
 // telemetryVariables applies the variables of OpenTelemetry, and those by which other agents
@@ -137,7 +139,7 @@ func (l *loader) generalVariables() {
 		}
 		said, ok := v.read(value)
 		if !ok {
-			l.brokenVariable(v.name, hidden, "what the page about telemetry says")
+			l.brokenVariable(v.name, keys.Hidden, "what the page about telemetry says")
 			continue
 		}
 		all := Values{v.key: said}
@@ -234,20 +236,20 @@ func (l *loader) samplers() {
 
 // waitingVariables reads how long records wait, and how many.
 func (l *loader) waitingVariables() {
-	l.watched.waiting = map[string]Collector{}
+	l.watched.waiting = map[string]telemetry.Target{}
 	for _, v := range []struct {
 		signal, name string
 		most         int
-		to           func(c *Collector, n int)
+		to           func(c *telemetry.Target, n int)
 	}{
 		{"traces", "OTEL_BSP_SCHEDULE_DELAY", int(maxTelemetryWait.Milliseconds()), waits},
 		{"traces", "OTEL_TRACES_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
-		{"traces", "OTEL_BSP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Queue = n }},
-		{"traces", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Batch = n }},
+		{"traces", "OTEL_BSP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *telemetry.Target, n int) { c.Queue = n }},
+		{"traces", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *telemetry.Target, n int) { c.Batch = n }},
 		{"logs", "OTEL_BLRP_SCHEDULE_DELAY", int(maxTelemetryWait.Milliseconds()), waits},
 		{"logs", "OTEL_LOGS_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
-		{"logs", "OTEL_BLRP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Queue = n }},
-		{"logs", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *Collector, n int) { c.Batch = n }},
+		{"logs", "OTEL_BLRP_MAX_QUEUE_SIZE", maxTelemetryQueue, func(c *telemetry.Target, n int) { c.Queue = n }},
+		{"logs", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", maxTelemetryQueue, func(c *telemetry.Target, n int) { c.Batch = n }},
 		{"metrics", "OTEL_METRIC_EXPORT_INTERVAL", int(maxTelemetryWait.Milliseconds()), waits},
 	} {
 		value := l.telemetryVariable("", v.name)
@@ -265,7 +267,7 @@ func (l *loader) waitingVariables() {
 	}
 }
 
-func waits(c *Collector, n int) { c.Delay = time.Duration(n) * time.Millisecond }
+func waits(c *telemetry.Target, n int) { c.Delay = time.Duration(n) * time.Millisecond }
 
 // signalVariables reads what holds for one signal.
 func (l *loader) signalVariables(signal string) {
@@ -280,13 +282,13 @@ func (l *loader) signalVariables(signal string) {
 	}
 	if v := l.telemetryVariable("telemetry.headers", prefix+"HEADERS"); v != "" {
 		pairs, ok := pairsOf(v)
-		own.headers = map[string]Secret{}
+		own.headers = map[string]keys.Secret{}
 		for name, value := range pairs {
 			ok = ok && isHeader(name, value)
-			own.headers[name] = Secret(value)
+			own.headers[name] = keys.Secret(value)
 		}
 		if !ok {
-			l.brokenVariable(prefix+"HEADERS", hidden, "NAME=VALUE, separated by commas")
+			l.brokenVariable(prefix+"HEADERS", keys.Hidden, "NAME=VALUE, separated by commas")
 		}
 	}
 	for _, f := range []struct {

@@ -15,21 +15,21 @@ import (
 	"sync"
 	"time"
 
+	"dure/internal/base/keys"
 	"dure/internal/base/meter"
 )
 
 // Target is where one signal is sent. Zero fields have the values that are said there.
 type Target struct {
-	URL     string            // complete; https, or http
-	GRPC    bool              // as a call of gRPC, and not as a request of HTTP
-	Headers map[string]string // never shown, and never sent anywhere else
-	JSON    bool              // as JSON, and not as protobuf
-	Gzip    bool
-	Timeout time.Duration // of one attempt; 10 s
+	URL        string                 // complete; https, or http
+	Headers    map[string]keys.Secret // never sent anywhere else
+	JSON, Gzip bool                   // JSON, and not protobuf
+	GRPC       bool                   // as a call of gRPC, and not as a request of HTTP
+	Timeout    time.Duration          // of one attempt; 10 s
 
+	Delay time.Duration // between requests; 5 s, of figures 60 s
 	Queue int           // records that wait; what comes beyond is dropped; 2048
 	Batch int           // records of one request; 512
-	Delay time.Duration // between requests; 5 s, of figures 60 s
 }
 
 // Bounds of delivery.
@@ -131,7 +131,7 @@ func (s *sender) once(ctx context.Context, body []byte) (rejected int, err error
 		return 0, errors.New("the address cannot be used")
 	}
 	for k, v := range s.target.Headers {
-		req.Header.Set(k, v)
+		req.Header.Set(k, string(v))
 	}
 	req.Header.Set("User-Agent", s.agent)
 	s.describe(req, timeout)

@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -25,12 +27,12 @@ type Program struct {
 
 // ProgramConfig says what a program tells of its sessions. Functions are required.
 type ProgramConfig struct {
-	On     bool          // settings want that it is told
-	Traces bool          // ... traces, too
-	Exit   time.Duration // the end of the program may be late for it, when On
-
-	// Config says what is told to whom; its Meter is set when it is used.
-	Config func() Config
+	Settings
+	Version  string // of the program
+	HTTP     http.RoundTripper
+	Redact   func(string) string
+	Provider func(model string) string
+	Logger   *slog.Logger
 
 	Loads     func() (running, waiting int) // turns, by their lanes
 	Apart     func() bool                   // another program reads the logs of the sessions
@@ -48,7 +50,7 @@ func (p *Program) Name() string { return "telemetry" }
 
 // Attach has processes of a call know where in the traces it is.
 func (p *Program) Attach(context.Context, *plug.Session) (plug.Points, error) {
-	if !p.Traces {
+	if p.Traces == nil {
 		return plug.Points{}, nil
 	}
 	return plug.Points{Wrap: []plug.Wrap{p.traced}}, nil
@@ -104,7 +106,7 @@ func (p *Program) watch() *Observer {
 	if p.observer != nil || p.over || p.Apart() || p.meter == nil && !p.On {
 		return p.observer
 	}
-	c := p.Config()
+	c := p.config()
 	c.Meter = p.figures()
 	p.observer = New(c)
 	p.observer.Watch(p.Transport)

@@ -1,4 +1,4 @@
-package app
+package hosts
 
 import (
 	"crypto/tls"
@@ -15,17 +15,23 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"dure/agent"
-	"dure/internal/app/config"
 )
 
 // maxCA is the largest file of certificates that is read, in bytes.
 const maxCA = 4 << 20
 
-// transport is the HTTP transport that everything shares: models, and, with
-// checks of their own, web tools. Nothing is dialled before the first request.
-func transport(n config.Network, getenv func(string) string) (*http.Transport, error) {
+// Route is how requests leave this machine.
+type Route struct {
+	Proxy   string // http, https, socks5 or socks5h; "" = that of the environment
+	NoProxy string // hosts that are reached without it, as in NO_PROXY
+	CA      string // file of certificates that are trusted beside the system's; absolute
+	Getenv  func(string) string
+}
+
+// Transport returns the HTTP transport of the route. It dials nothing before the first request.
+func (n Route) Transport() (*http.Transport, error) {
 	t := &http.Transport{
-		Proxy:                 proxy(n, getenv),
+		Proxy:                 n.proxy(),
 		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
 		DisableCompression:    true, // what is unpacked unseen has no bound
@@ -37,7 +43,7 @@ func transport(n config.Network, getenv func(string) string) (*http.Transport, e
 	if n.CA == "" {
 		return t, nil
 	}
-	pool, err := trusted(n.CA)
+	pool, err := Trusted(n.CA)
 	if err != nil {
 		return nil, &agent.Problem{
 			Code: agent.ProblemSettings, Message: fmt.Sprintf("the certificates in %s cannot be used: %v", n.CA, err), Err: err,
@@ -48,8 +54,8 @@ func transport(n config.Network, getenv func(string) string) (*http.Transport, e
 	return t, nil
 }
 
-// trusted returns the certificates of the system and those of a file.
-func trusted(path string) (*x509.CertPool, error) {
+// Trusted returns the certificates of the system and those of a file.
+func Trusted(path string) (*x509.CertPool, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -73,11 +79,11 @@ func trusted(path string) (*x509.CertPool, error) {
 
 // proxy returns how each request leaves: through the proxy of the settings, else
 // that of the environment. This machine is always reached directly.
-func proxy(n config.Network, getenv func(string) string) func(*http.Request) (*url.URL, error) {
+func (n Route) proxy() func(*http.Request) (*url.URL, error) {
 	either := func(names ...string) string {
 		for _, name := range names {
 			for _, spelled := range []string{name, strings.ToLower(name)} {
-				if v := strings.TrimSpace(getenv(spelled)); v != "" {
+				if v := strings.TrimSpace(n.Getenv(spelled)); v != "" {
 					return v
 				}
 			}
@@ -86,9 +92,9 @@ func proxy(n config.Network, getenv func(string) string) func(*http.Request) (*u
 	}
 	cfg := httpproxy.Config{
 		HTTPProxy: either("HTTP_PROXY", "ALL_PROXY"), HTTPSProxy: either("HTTPS_PROXY", "ALL_PROXY"), NoProxy: either("NO_PROXY"),
-		CGI: getenv("REQUEST_METHOD") != "",
+		CGI: n.Getenv("REQUEST_METHOD") != "",
 	}
-	if p := string(n.Proxy); p != "" {
+	if p := n.Proxy; p != "" {
 		cfg.HTTPProxy, cfg.HTTPSProxy = p, p
 	}
 	if n.NoProxy != "" {
