@@ -1,7 +1,5 @@
 package query
 
-import "encoding/json"
-
 // What a program that embeds this one can be told beside the three verbs.
 type (
 	// ServerNow is how it stands with a server of an open session.
@@ -36,12 +34,5 @@ type (
 		Path string `json:"path"` // absolute
 		Data []byte `json:"data"`
 		Cut  bool   `json:"cut,omitempty"` // there is more of it
-	}
-
-	// SettingNow is a setting that has a value.
-	SettingNow struct {
-		Key   string          `json:"key"`
-		Value json.RawMessage `json:"value"`
-		Layer string          `json:"layer"` // that counts
 	}
 )

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
+	"dure/internal/app/config"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -20,89 +22,94 @@ import (
 // configCommand shows and changes settings.
 func (p *program) configCommand() *cobra.Command {
 	all := false
-	list := func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error { return p.listSettings(all, asJSON) }
+	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		list, err := client.Query[[]query.Setting](ctx, c.Client, query.ListSettings{All: all})
+		if err != nil {
+			return err
+		}
+		return p.showSettings(list, asJSON)
+	}
 	cmd := p.command("config", text.HelpConfig, 0, list)
 	sub := p.command("list", text.HelpConfigList, 0, list)
 	for _, c := range []*cobra.Command{cmd, sub} {
 		c.Flags().BoolVar(&all, "all", false, p.text.Say(text.FlagConfigAll))
 	}
-	get := p.command("get KEY", text.HelpConfigGet, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		return p.getSetting(args, asJSON)
-	})
-	explain := p.command("explain KEY", text.HelpConfigExplain, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		return p.explainSetting(args, asJSON)
-	})
-	path := p.command("path", text.HelpConfigPath, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-		return p.settingsFiles(asJSON)
-	})
+	get := p.command("get KEY", text.HelpConfigGet, 1, p.getSetting)
+	explain := p.command("explain KEY", text.HelpConfigExplain, 1, p.explainSetting)
+	path := p.command("path", text.HelpConfigPath, 0, p.settingsFiles)
 	for _, c := range []*cobra.Command{get, explain} {
-		c.ValidArgsFunction = p.first(settingNames)
+		c.ValidArgsFunction = p.first(p.settingNames)
 	}
 	cmd.AddCommand(sub, get, p.setCommand(), p.unsetCommand(), p.editSettingsCommand(), explain, path, p.schemaCommand())
 	return cmd
 }
 
-func settingNames(context.Context) (names []cobra.Completion) {
-	for _, k := range app.SettingKeys() {
-		names = append(names, k.Path)
-	}
+func (p *program) settingNames(ctx context.Context) (names []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		all, _ := client.Query[query.FoundSettings](ctx, a.Client(), query.FindSettings{})
+		for _, k := range all.Keys {
+			names = append(names, k.Path)
+		}
+	})
 	return names
 }
 
 // scopeFlag adds --scope.
 func (p *program) scopeFlag(cmd *cobra.Command, scope *string) {
-	cmd.Flags().StringVar(scope, "scope", app.SettingScopes()[0], p.text.Say(text.FlagConfigScope))
-	complete(cmd, "scope", values(app.SettingScopes()...))
+	cmd.Flags().StringVar(scope, "scope", query.SettingScopes()[0], p.text.Say(text.FlagConfigScope))
+	complete(cmd, "scope", values(query.SettingScopes()...))
 }
 
 func (p *program) settingsScope(scope string) error {
-	if slices.Contains(app.SettingScopes(), scope) {
+	if slices.Contains(query.SettingScopes(), scope) {
 		return nil
 	}
-	return p.usage(p.text.Say(text.ConfigNoScope, "name", text.OneLine(scope)), p.text.Say(text.FixConfigScope, "list", strings.Join(app.SettingScopes(), ", ")))
+	return p.usage(p.text.Say(text.ConfigNoScope, "name", text.OneLine(scope)), p.text.Say(text.FixConfigScope, "list", strings.Join(query.SettingScopes(), ", ")))
 }
 
 func (p *program) setCommand() *cobra.Command {
 	scope := ""
-	cmd := p.command("set KEY VALUE", text.HelpConfigSet, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("set KEY VALUE", text.HelpConfigSet, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if err := p.settingsScope(scope); err != nil {
 			return err
 		}
-		k, path, err := p.oneSetting(args)
+		k, err := p.oneSetting(ctx, c.Client, args)
 		if err != nil {
 			return err
 		}
 		if len(args) < 2 {
-			return p.usage(p.text.Say(text.ConfigNeedsValue, "name", path), p.text.Say(text.FixConfigValue, "name", path, "value", example(k)))
+			return p.usage(p.text.Say(text.ConfigNeedsValue, "name", k.Path), p.text.Say(text.FixConfigValue, "name", k.Path, "value", example(k)))
 		}
-		c, err := p.opened.SetSetting(ctx, scope, path, args[1])
-		if err != nil {
-			return err
-		}
-		return p.changed(c, asJSON)
+		return p.change(ctx, c, query.ChangeSetting{Do: query.SettingSet, Scope: scope, Key: k.Path, Value: args[1]}, asJSON)
 	})
 	p.scopeFlag(cmd, &scope)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		from := settingNames
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		from := p.settingNames
 		if len(args) == 1 {
-			k, _, _ := app.FindSetting(args[0])
-			from = values(among(k)...)
+			from = func(ctx context.Context) (list []cobra.Completion) {
+				p.quietly(func(a *app.App) {
+					if found, _ := p.settingKeys(ctx, a.Client(), args); len(found) > 0 {
+						list = among(found[0])
+					}
+				})
+				return list
+			}
 		}
-		return starting(context.Background(), from, typed), cobra.ShellCompDirectiveNoFileComp
+		return starting(cmd.Context(), from, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
 }
 
 // among are the values that a setting may have, where they can be listed.
-func among(k app.SettingKey) []string {
+func among(k query.SettingKey) []string {
 	if k.Type == "switch" {
 		return []string{"true", "false"}
 	}
-	return k.Among
+	return k.Values
 }
 
 // example is a value that a setting might have.
-func example(k app.SettingKey) string {
+func example(k query.SettingKey) string {
 	switch list := among(k); {
 	case len(list) > 0:
 		return list[0]
@@ -116,31 +123,27 @@ func example(k app.SettingKey) string {
 
 func (p *program) unsetCommand() *cobra.Command {
 	scope := ""
-	cmd := p.command("unset KEY [ENTRY]", text.HelpConfigUnset, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	cmd := p.command("unset KEY [ENTRY]", text.HelpConfigUnset, 2, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if err := p.settingsScope(scope); err != nil {
 			return err
 		}
-		_, path, err := p.oneSetting(args)
+		k, err := p.oneSetting(ctx, c.Client, args)
 		if err != nil {
 			return err
 		}
-		entry := ""
+		q := query.ChangeSetting{Do: query.SettingUnset, Scope: scope, Key: k.Path}
 		if len(args) == 2 {
-			entry = args[1]
+			q.Value = args[1]
 		}
-		c, err := p.opened.UnsetSetting(ctx, scope, path, entry)
-		if err != nil {
-			return err
-		}
-		return p.changed(c, asJSON)
+		return p.change(ctx, c, q, asJSON)
 	})
 	p.scopeFlag(cmd, &scope)
-	cmd.ValidArgsFunction = p.first(settingNames)
+	cmd.ValidArgsFunction = p.first(p.settingNames)
 	return cmd
 }
 
-// settingKey finds the setting that the first argument names.
-func (p *program) settingKey(args []string) (app.SettingKey, string, error) {
+// settingKeys finds the setting that the first argument names, or a group and the settings in it.
+func (p *program) settingKeys(ctx context.Context, c client.Client, args []string) ([]query.SettingKey, error) {
 	if len(args) == 0 {
 		line := "dure config explain model"
 		if p.at != nil && p.at.Parent() != nil {
@@ -148,49 +151,47 @@ func (p *program) settingKey(args []string) (app.SettingKey, string, error) {
 				line += " haiku"
 			}
 		}
-		return app.SettingKey{}, "", p.usage(p.text.Say(text.ConfigNeedsKey), p.text.Say(text.FixConfigKey, "line", line))
+		return nil, p.usage(p.text.Say(text.ConfigNeedsKey), p.text.Say(text.FixConfigKey, "line", line))
 	}
-	k, path, near := app.FindSetting(args[0])
-	if path != "" {
-		return k, path, nil
+	found, err := client.Query[query.FoundSettings](ctx, c, query.FindSettings{Name: args[0], Language: p.text.Language()})
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Keys) > 0 && args[0] != "" { // which is the name of all
+		return found.Keys, nil
 	}
 	fix := p.text.Say(text.FixConfigKeys)
-	if near != "" {
-		fix = p.text.Say(text.ConfigKeysOf, "name", near) + " " + fix
+	if found.Nearest != "" {
+		fix = p.text.Say(text.ConfigKeysOf, "name", found.Nearest) + " " + fix
 	}
-	return k, "", p.usage(p.text.Say(text.ConfigUnknown, "name", text.Cut(text.OneLine(args[0]), 60)), fix)
+	return nil, p.usage(p.text.Say(text.ConfigUnknown, "name", text.Cut(text.OneLine(args[0]), 60)), fix)
 }
 
-// oneSetting is settingKey for what is changed: no group as a whole.
-func (p *program) oneSetting(args []string) (app.SettingKey, string, error) {
-	k, path, err := p.settingKey(args)
-	if err != nil || !k.IsGroup() {
-		return k, path, err
+// oneSetting is settingKeys for what is changed: no group as a whole.
+func (p *program) oneSetting(ctx context.Context, c client.Client, args []string) (query.SettingKey, error) {
+	keys, err := p.settingKeys(ctx, c, args)
+	if err != nil {
+		return query.SettingKey{}, err
+	}
+	k := keys[0]
+	if !k.IsGroup() {
+		return k, nil
 	}
 	var names []string
-	for _, in := range app.SettingKeys() {
-		if strings.HasPrefix(in.Path, k.Path+".") && len(names) < 30 {
-			names = append(names, in.Path)
-		}
+	for _, in := range keys[1:min(len(keys), 31)] {
+		names = append(names, in.Path)
 	}
-	return k, "", p.usage(p.text.Say(text.ConfigGroup, "name", path), p.text.Say(text.FixConfigKey, "line", strings.Join(names, ", ")))
+	return k, p.usage(p.text.Say(text.ConfigGroup, "name", k.Path), p.text.Say(text.FixConfigKey, "line", strings.Join(names, ", ")))
 }
 
-func (p *program) listSettings(all, asJSON bool) error {
-	list, err := p.opened.Settings(all)
-	if err != nil {
-		return err
-	}
+func (p *program) showSettings(list []query.Setting, asJSON bool) error {
 	if asJSON {
-		if list == nil {
-			list = []app.Setting{}
-		}
 		return p.encode(list)
 	}
 	return p.writeLines(p.settingLines(list))
 }
 
-func (p *program) settingLines(list []app.Setting) (lines []string) {
+func (p *program) settingLines(list []query.Setting) (lines []string) {
 	for _, s := range list {
 		lines = append(lines, fmt.Sprintf("%s = %s  (%s)", s.Key, shownValue(s.Value), s.Origin.Layer))
 	}
@@ -221,67 +222,61 @@ func (p *program) writeLines(lines []string) error {
 	return err
 }
 
-func (p *program) getSetting(args []string, asJSON bool) error {
-	k, path, err := p.settingKey(args)
+func (p *program) getSetting(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	keys, err := p.settingKeys(ctx, c.Client, args)
 	if err != nil {
 		return err
 	}
-	if k.IsGroup() {
-		return p.getGroup(path, asJSON)
+	path := keys[0].Path
+	if keys[0].IsGroup() { // the settings in it that have a value
+		list, err := client.Query[[]query.Setting](ctx, c.Client, query.ListSettings{All: true})
+		if err != nil {
+			return err
+		}
+		return p.showSettings(slices.DeleteFunc(list, func(s query.Setting) bool { return !strings.HasPrefix(s.Key, path+".") }), asJSON)
 	}
-	value, layers, err := p.opened.ExplainSetting(path)
+	e, err := client.Query[query.ExplainedSetting](ctx, c.Client, query.ExplainSetting{Key: path})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return p.encode(map[string]any{"key": path, "value": value})
+		return p.encode(map[string]any{"key": path, "value": e.Value})
 	}
-	if len(layers) == 0 || string(value) == "null" {
+	if len(e.Layers) == 0 || string(e.Value) == "null" {
 		return &cli.Exited{Code: cli.ExitFailed, Err: errors.New(path + " has no value")}
 	}
-	return p.writeLines([]string{shownValue(value)})
+	return p.writeLines([]string{shownValue(e.Value)})
 }
 
-// getGroup shows the settings of a group that have a value.
-func (p *program) getGroup(path string, asJSON bool) error {
-	list, err := p.opened.Settings(true)
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(s app.Setting) bool { return !strings.HasPrefix(s.Key, path+".") })
-	if asJSON {
-		return p.encode(list)
-	}
-	return p.writeLines(p.settingLines(list))
-}
-
-func (p *program) explainSetting(args []string, asJSON bool) error {
-	k, path, err := p.settingKey(args)
-	if err != nil {
-		return err
-	}
-	value, layers, err := p.opened.ExplainSetting(path)
+func (p *program) explainSetting(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+	k, e, err := p.explanation(ctx, c.Client, args)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if layers == nil {
-			layers = []app.SettingSaid{}
-		}
 		return p.encode(map[string]any{
-			"key": path, "meaning": k.Meaning(p.text.Language()), "type": k.Type, "values": k.Among, "who": k.Who, "live": k.Live, "value": value, "layers": layers,
+			"key": e.Key, "meaning": k.Meaning, "type": k.Type, "values": k.Values, "who": k.Who, "live": k.Live, "value": e.Value, "layers": e.Layers,
 		})
 	}
-	return p.writeLines(p.explained(k, path, value, layers))
+	return p.writeLines(p.explained(k, e))
 }
 
-func (p *program) explained(k app.SettingKey, path string, value json.RawMessage, layers []app.SettingSaid) []string {
-	lines := []string{path}
-	if about := k.Meaning(p.text.Language()); about != "" {
-		lines[0] += ": " + about
-		kind := p.text.Word("setting." + string(k.Type))
-		if k.Among != nil {
-			kind = strings.Join(k.Among, ", ")
+func (p *program) explanation(ctx context.Context, c client.Client, args []string) (k query.SettingKey, e query.ExplainedSetting, err error) {
+	keys, err := p.settingKeys(ctx, c, args)
+	if err != nil {
+		return k, e, err
+	}
+	e, err = client.Query[query.ExplainedSetting](ctx, c, query.ExplainSetting{Key: keys[0].Path})
+	return keys[0], e, err
+}
+
+func (p *program) explained(k query.SettingKey, e query.ExplainedSetting) []string {
+	lines := []string{e.Key}
+	if k.Meaning != "" {
+		lines[0] += ": " + k.Meaning
+		kind := p.text.Word("setting." + k.Type)
+		if k.Values != nil {
+			kind = strings.Join(k.Values, ", ")
 		}
 		if k.Most != 0 {
 			kind += fmt.Sprintf(" (%v-%v)", k.Least, k.Most)
@@ -290,25 +285,24 @@ func (p *program) explained(k app.SettingKey, path string, value json.RawMessage
 		if k.Live {
 			when = text.ConfigLive
 		}
-		lines = append(lines, "  "+p.text.Say(text.ConfigType, "type", kind), "  "+p.text.Say(text.ConfigWho, "who", p.text.Word("setting."+string(k.Who))), "  "+p.text.Say(when))
+		lines = append(lines, "  "+p.text.Say(text.ConfigType, "type", kind), "  "+p.text.Say(text.ConfigWho, "who", p.text.Word("setting."+k.Who)), "  "+p.text.Say(when))
 	}
-	if len(layers) == 0 {
+	if len(e.Layers) == 0 {
 		return append(lines, "  "+p.text.Say(text.ConfigNobody))
 	}
 	if !k.IsGroup() {
-		lines = append(lines, "  "+p.text.Say(text.ConfigValue, "value", shownValue(value)))
+		lines = append(lines, "  "+p.text.Say(text.ConfigValue, "value", shownValue(e.Value)))
 	}
-	for i := len(layers) - 1; i >= 0; i-- { // the strongest first
-		s := layers[i]
+	for _, s := range slices.Backward(e.Layers) { // the strongest first
 		name := ""
-		if s.Key != path {
+		if s.Key != e.Key {
 			name = s.Key + " = "
 		}
 		by := ""
 		if s.By != nil {
 			by = s.By.String()
 		}
-		lines = append(lines, fmt.Sprintf("  %s: %s%s", text.OneLine(s.Origin.String()), name, shownValue(s.Value)), "    "+p.whether(s.Counts, string(s.Why), by, s.Left))
+		lines = append(lines, fmt.Sprintf("  %s: %s%s", text.OneLine(s.Origin.String()), name, shownValue(s.Value)), "    "+p.whether(s.Counts, s.Why, by, s.Left))
 	}
 	return lines
 }
@@ -337,12 +331,16 @@ func (p *program) whether(counts bool, why, by string, left []string) string {
 	return said
 }
 
-// changed says what a change has done.
-func (p *program) changed(c query.SettingChange, asJSON bool) error {
-	if asJSON {
-		return p.encode(c)
+// change changes a setting, and says what that has done.
+func (p *program) change(ctx context.Context, c *cli.CLI, q query.ChangeSetting, asJSON bool) error {
+	done, err := client.Query[query.SettingChange](ctx, c.Client, q)
+	if err != nil {
+		return err
 	}
-	return p.writeLines(p.changeLines(c))
+	if asJSON {
+		return p.encode(done)
+	}
+	return p.writeLines(p.changeLines(done))
 }
 
 func (p *program) changeLines(c query.SettingChange) []string {
@@ -365,8 +363,11 @@ func (p *program) changeLines(c query.SettingChange) []string {
 	return lines
 }
 
-func (p *program) settingsFiles(asJSON bool) error {
-	files := p.opened.SettingsFiles()
+func (p *program) settingsFiles(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+	files, err := client.Query[[]query.SettingsFile](ctx, c.Client, query.ListSettingsFiles{})
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return p.encode(files)
 	}
@@ -390,7 +391,7 @@ func (p *program) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schema", Short: p.text.Say(text.HelpConfigSchema), Args: p.atMost(0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := p.out.Write(app.SettingsSchema())
+			_, err := p.out.Write(config.Schema())
 			return err
 		},
 	}
@@ -402,14 +403,15 @@ func (p *program) schemaCommand() *cobra.Command {
 // afterwards, or says where it is.
 func (p *program) editSettingsCommand() *cobra.Command {
 	scope := ""
-	cmd := p.command("edit", text.HelpConfigEdit, 0, func(ctx context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
+	cmd := p.command("edit", text.HelpConfigEdit, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
 		if err := p.settingsScope(scope); err != nil {
 			return err
 		}
-		path, err := p.opened.MakeSettings(scope)
+		made, err := client.Query[query.SettingsFile](ctx, c.Client, query.MakeSettings{Scope: scope})
 		if err != nil {
 			return err
 		}
+		path := made.Path
 		if asJSON {
 			return p.encode(map[string]string{"scope": scope, "path": path})
 		}
@@ -422,7 +424,7 @@ func (p *program) editSettingsCommand() *cobra.Command {
 		if err := p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err); err != nil {
 			return err
 		}
-		if err := p.opened.CheckSettings(); err != nil {
+		if _, err := client.Query[bool](ctx, c.Client, query.CheckSettings{}); err != nil {
 			return err
 		}
 		return p.writeLines([]string{p.text.Say(text.ConfigChecked)})
@@ -434,30 +436,25 @@ func (p *program) editSettingsCommand() *cobra.Command {
 // configLines is /config: all settings, one explained, or one changed for the user.
 func (p *program) configLines(ctx context.Context, arg string) ([]string, error) {
 	name, value, _ := strings.Cut(strings.TrimSpace(arg), " ")
+	c := p.opened.Client()
 	if name == "" {
-		list, err := p.opened.Settings(false)
+		list, err := client.Query[[]query.Setting](ctx, c, query.ListSettings{})
+		return p.settingLines(list), err
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		k, e, err := p.explanation(ctx, c, []string{name})
 		if err != nil {
 			return nil, err
 		}
-		return p.settingLines(list), nil
+		return p.explained(k, e), nil
 	}
-	k, path, err := p.settingKey([]string{name})
+	k, err := p.oneSetting(ctx, c, []string{name})
 	if err != nil {
 		return nil, err
 	}
-	if value = strings.TrimSpace(value); value != "" {
-		if _, _, err := p.oneSetting([]string{name}); err != nil {
-			return nil, err
-		}
-		c, err := p.opened.SetSetting(ctx, app.SettingScopes()[0], path, value)
-		if err != nil {
-			return nil, err
-		}
-		return p.changeLines(c), nil
-	}
-	said, layers, err := p.opened.ExplainSetting(path)
+	done, err := client.Query[query.SettingChange](ctx, c, query.ChangeSetting{Do: query.SettingSet, Scope: query.SettingScopes()[0], Key: k.Path, Value: value})
 	if err != nil {
 		return nil, err
 	}
-	return p.explained(k, path, said, layers), nil
+	return p.changeLines(done), nil
 }

@@ -65,7 +65,7 @@ func (p *program) pluginCommand() *cobra.Command {
 	})
 	for _, sub := range []*cobra.Command{enable, disable} {
 		sub.Flags().StringVar(&f.scope, "scope", "user", p.text.Say(text.FlagPluginScope))
-		complete(sub, "scope", values(app.SettingScopes()...))
+		complete(sub, "scope", values(query.SettingScopes()...))
 	}
 	for _, sub := range []*cobra.Command{install, update, enable} {
 		sub.Flags().StringArrayVar(&f.set, "set", nil, p.text.Say(text.FlagPluginSet))
@@ -319,7 +319,7 @@ func (p *program) updatePlugins(ctx context.Context, c *cli.CLI, args []string, 
 
 // switchPlugin switches a plugin on or off, and says so when somebody stronger decides.
 func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f pluginFlags, on, asJSON bool) error {
-	if !slices.Contains(app.SettingScopes(), f.scope) {
+	if !slices.Contains(query.SettingScopes(), f.scope) {
 		return p.usage(p.text.Say(text.PluginUnknownScope, "scope", text.Cut(text.OneLine(f.scope), 40)), p.text.Say(text.FixPluginScope))
 	}
 	if on {

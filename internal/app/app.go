@@ -20,6 +20,8 @@ import (
 	"dure/agent"
 	"dure/client"
 	"dure/internal/app/config"
+	"dure/internal/app/config/change"
+	"dure/internal/app/config/choices"
 	"dure/internal/app/config/live"
 	"dure/internal/base/hosts"
 	"dure/internal/base/keys"
@@ -166,6 +168,7 @@ type App struct {
 	cfg  config.Config
 
 	permissions *live.Settings
+	settings    *change.Extension
 	policy      *enforce.Extension
 	trust       *folders.Extension
 	boxes       *boxes.Extension
@@ -232,9 +235,7 @@ func New(o Options) (*App, error) {
 	for _, mistake := range run.Mistakes(cfg.Hooks, config.PlaceOf) {
 		cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "hooks", Text: mistake})
 	}
-	live.NoteFolders(&cfg, o.UserHome)
-	noteTools(&cfg, o.Flags)
-	noteKey(&cfg, o.Environ)
+	live.Note(&cfg, o.UserHome, o.Environ, o.Flags.Tools)
 	patterns, err := guard.Compile(cfg.Patterns)
 	if err != nil {
 		return nil, agent.SettingsProblem("guard.patterns", err)
@@ -252,10 +253,9 @@ func New(o Options) (*App, error) {
 		a.ring = keys.System()
 	}
 	a.models = a.newModels()
-	if err := a.ownChoices(src); err != nil {
+	if err := choices.Limit(&a.cfg, src, a.models); err != nil {
 		return nil, err
 	}
-	a.borrowedModel()
 	a.models = a.newModels()
 	if err := a.extend(); err != nil {
 		return nil, err

@@ -131,9 +131,8 @@ func TestDiagnoseTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer a.Close()
-		var l query.Findings
-		a.findTrust(&l)
-		return l.List[0].Code + " " + l.List[0].Args["list"]
+		f := a.trust.Findings(t.Context())[0]
+		return f.Code + " " + f.Args["list"]
 	}
 	put := func(text string) {
 		if err := os.MkdirAll(filepath.Join(dir, ".dure"), 0o700); err != nil {

@@ -7,12 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/app/config"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
 )
@@ -163,16 +161,8 @@ func (a *App) ReloadSkills(session string) error {
 func (a *App) ReloadPlugins() { a.plugins.Reload() }
 
 // SettingsNow returns the settings that have a value, without secrets.
-func (a *App) SettingsNow() ([]query.SettingNow, error) {
-	list := []query.SettingNow{}
-	all, err := config.All(a.settingsSource(), false)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		list = append(list, query.SettingNow{Key: s.Key, Value: json.RawMessage(a.patterns.Redact(string(s.Value))), Layer: string(s.Origin.Layer)})
-	}
-	return list, nil
+func (a *App) SettingsNow() ([]query.Setting, error) {
+	return a.settings.List(context.Background(), query.ListSettings{Masked: true})
 }
 
 // ApplySettings puts settings over those of the command line, for as long as the program
@@ -182,22 +172,9 @@ func (a *App) ApplySettings(settings json.RawMessage) error { return a.permissio
 // TrySettings reports why ApplySettings would refuse settings; nil = it would not.
 func (a *App) TrySettings(settings json.RawMessage) error { return a.permissions.Put(settings, false) }
 
-// writable reports why the embedding program cannot write settings of a scope: they do not
-// count in this run.
-func (a *App) writable(scope string) error {
-	if only := a.settingsSource().Only; only != nil && !slices.Contains(only, config.Layer(scope)) {
-		return fmt.Errorf("the settings of the scope %q do not count in this run", scope)
-	}
-	return nil
-}
-
 // SaveSetting writes a setting into the file of a scope, on behalf of the embedding program.
 func (a *App) SaveSetting(ctx context.Context, scope, key, value string) error {
-	if err := a.writable(scope); err != nil {
-		return err
-	}
-	_, err := a.SetSetting(ctx, scope, key, value)
-	return err
+	return a.settings.Save(ctx, scope, key, value)
 }
 
 // Below is an error where a path is no folder below those that a session works in.

@@ -10,6 +10,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/app/config/change"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
@@ -27,12 +28,15 @@ import (
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/lsp"
 	"dure/internal/tools/verify"
 )
 
 // extend makes the extensions. Each query is answered by one of them.
 func (a *App) extend() error {
-	a.trust, a.boxes, a.policy = a.newTrust(), a.newBoxes(), a.newPolicy()
+	a.trust = a.newTrust()
+	a.settings = change.New(change.Config{Live: a.permissions, Started: a.cfg, Version: a.opts.Version, Mask: a.patterns.Redact, Keep: a.trust.Keep})
+	a.boxes, a.policy = a.newBoxes(), a.newPolicy()
 	if err := a.newAgents(); err != nil {
 		return err
 	}
@@ -77,6 +81,7 @@ func (a *App) extend() error {
 	a.commands = a.newCommands() // which has functions of the skills
 	all := slices.Concat([]plug.Extension{
 		a.trust,
+		a.settings,
 		a.boxes,
 		a.policy,
 		a.mirror,
@@ -93,8 +98,7 @@ func (a *App) extend() error {
 		a.plugins,
 		a.bundles,
 		a.prompts,
-		&machine.Extension{Data: a.cfg.Data, Servers: languageServers()},
-		checks{App: a},
+		&machine.Extension{Data: a.cfg.Data, Servers: lsp.Installed()},
 		a.servers,
 	}, a.archives(), a.opts.More)
 	return a.register(append(all, doctor.New(all)))

@@ -2,16 +2,12 @@ package app
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"net/url"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
-	"dure/internal/base/jsonc"
 	"dure/internal/extend/hooks"
 	"dure/internal/extend/plugins"
 	"dure/internal/extend/plugins/active"
@@ -40,16 +36,7 @@ func (a *App) newPlugins() *active.Extension {
 		}),
 		Keys: a.keys(), Logger: a.opts.Logger, Now: time.Now,
 		Skills:  func(workdir string) []frontmatter.Place { return a.trust.Places(workdir, folders.Skills) },
-		Trusted: func() string { return a.trust.Mark() }, SetSetting: a.SetSetting,
-		SetOption: func(ctx context.Context, id, key string, value json.RawMessage) error {
-			_, err := a.changeSettings(ctx, string(config.User), "pluginConfigs."+id, func(t *jsonc.Text) ([]byte, error) {
-				if value == nil {
-					return t.Unset("pluginConfigs", id, "options", key)
-				}
-				return t.Set(value, "pluginConfigs", id, "options", key)
-			})
-			return err
-		},
+		Trusted: func() string { return a.trust.Mark() }, SetSetting: a.settings.Set, SetOption: a.settings.Option,
 	})
 }
 

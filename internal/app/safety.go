@@ -16,6 +16,7 @@ import (
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
@@ -35,7 +36,7 @@ func (a *App) newTrust() *folders.Extension {
 	f := a.opts.Flags
 	return folders.New(folders.Config{
 		Store: trust.In(a.cfg.Data), Workdir: a.opts.Workdir, Trusted: a.cfg.Trusted, ByFlag: a.cfg.Trusted && f.trusts(), Never: a.cfg.Trust == config.TrustNever,
-		Managed: a.cfg.Memory.Managed, Home: a.cfg.Home, UserHome: a.opts.UserHome, Plugins: func(dir, kind string) []frontmatter.Place { return a.plugins.Places(dir, kind) }, WithoutUser: !f.reads(config.User), WithoutProject: !f.reads(config.Project),
+		Logger: a.opts.Logger, Some: text.Some, Managed: a.cfg.Memory.Managed, Home: a.cfg.Home, UserHome: a.opts.UserHome, Plugins: func(dir, kind string) []frontmatter.Place { return a.plugins.Places(dir, kind) }, WithoutUser: !f.reads(config.User), WithoutProject: !f.reads(config.Project),
 		Left: func() (list []string) {
 			for _, i := range a.cfg.Inert {
 				if i.Why == config.Untrusted && !slices.Contains(list, i.Key) {
@@ -60,7 +61,7 @@ func (a *App) newBoxes() *boxes.Extension {
 		Protected: func(root, workdir string, writable []string) []string {
 			return a.ownPlaces(slices.Concat([]string{root, workdir, a.house.Home()}, a.cfg.AddDirs, writable))
 		},
-		Workdir: a.opts.Workdir,
+		Workdir: a.opts.Workdir, Bypass: a.cfg.Mode == agent.ModeBypass, Where: a.cfg.From("sandbox.mode"),
 		Here: func() (string, func(string) agent.Effects, error) {
 			ws, err := a.workspace()
 			if err != nil {
@@ -108,14 +109,14 @@ func (a *App) newPolicy() *enforce.Extension {
 			return allowed.Dir, nil
 		},
 		Write: func(ctx context.Context, scope, key, value string, add bool) (string, bool, error) {
-			change := a.UnsetSetting
+			change := a.settings.Unset
 			if add {
-				change = a.SetSetting
+				change = a.settings.Set
 			}
 			c, err := change(ctx, scope, key, value)
 			return c.Path, !c.Same, err
 		},
-		Writable: a.writable,
+		Writable: a.settings.Writable,
 		Ready:    func(s *plug.Session) error { return a.trust.Begin(s.Record) },
 		Parent:   func(s *plug.Session) plug.Stage { return a.parent.Stage(*s) },
 		Private:  a.private(), Row: a.row, Owner: transcript.OwnerTag,

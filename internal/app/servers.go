@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
-	"dure/internal/base/jsonc"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
@@ -40,7 +38,7 @@ func (a *App) newServers() *connections.Extension {
 			return box
 		},
 		Env: a.commandEnv, Desk: func() (*oauth.Desk, error) { return a.desk() }, Reach: a.reachOf(), Web: a.transport,
-		Change: a.changeServers,
+		Change: a.settings.Servers, OwnFile: filepath.Join(a.cfg.Home, "settings.json"),
 	}
 	if f.Code != nil {
 		c.Bundle = f.Code.Dir()
@@ -48,24 +46,7 @@ func (a *App) newServers() *connections.Extension {
 	if h := a.opts.Host; h != nil {
 		c.Host = &h.Host
 	}
-	c.OwnFile, _ = a.scopeFile(servers.User)
 	return connections.New(c)
-}
-
-// changeServers changes the servers in a file of settings, or of the project.
-func (a *App) changeServers(ctx context.Context, c connections.FileChange) error {
-	if c.Scope == servers.User {
-		_, err := a.changeSettings(ctx, c.Scope, "mcpServers."+c.Server, c.Edit)
-		return err
-	}
-	_, err := a.changeFile(ctx, c.Scope, c.File, func(before []byte) ([]byte, error) {
-		t, err := jsonc.Read(before, nil)
-		if err != nil {
-			return nil, err
-		}
-		return c.Edit(t)
-	}, nil)
-	return err
 }
 
 // isKey reports whether a variable is one of our own, or has the key of a provider.

@@ -25,7 +25,7 @@ import (
 func (a *App) newSkills() *use.Extension {
 	ext := a.cfg.Extend
 	return use.New(use.Config{
-		Workdir: a.opts.Workdir, Home: a.cfg.Home, Project: a.trust.Project, Top: gitTop, Places: a.trust.All, Covered: a.trust.Covers, Trusted: a.trustedApart,
+		Workdir: a.opts.Workdir, Home: a.cfg.Home, Project: a.trust.Project, Top: gitTop, Places: a.trust.All, Covered: a.trust.Covers, Trusted: a.trust.Keep,
 		Also: trust.In(a.cfg.Data).Path, State: ext.Skills, Only: a.opts.Flags.Skills, NoBuiltIn: ext.NoBundledSkills,
 		About: func(name, about string) string { return ownAbout(a.cfg.Language, name, about) },
 		Command: func(workdir string) func(string) (skills.Skill, bool) {

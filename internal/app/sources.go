@@ -33,15 +33,12 @@ func (f Flags) reads(kind config.Layer) bool {
 	return f.Sources == nil || slices.Contains(f.layers(), kind)
 }
 
-// allTools names all built-in tools among those of [Flags.Tools].
-const allTools = "default"
-
 // offered returns which tools a kind of work has, of those that the command line leaves;
 // nil = all.
 func (a *App) offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) bool, error) {
 	has, err := offered(cat, w)
 	only := a.opts.Flags.Tools
-	if err != nil || only == nil || slices.Contains(*only, allTools) {
+	if err != nil || only == nil || slices.Contains(*only, catalog.Default) {
 		return has, err
 	}
 	names := map[string]bool{agent.FormTool: true} // it is there where it was asked for

@@ -5,25 +5,24 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-)
 
-// A File is a file that settings are read from.
-type File struct {
-	Layer Layer
-	Path  string
-	Ours  bool // it may be written; those of .claude folders are only read
-}
+	"dure/agent/query"
+)
 
 // Files returns where settings are read from, the weakest first, whether they are there
 // or not; those of the managed folders are not among them.
-func Files(src Sources) []File {
+func Files(src Sources) []query.SettingsFile {
 	l, err := newLoader(src)
 	if err != nil {
 		return nil
 	}
 	own, theirs := l.files(), l.claudeFiles()
-	var list []File
-	for _, f := range []File{
+	var list []query.SettingsFile
+	for _, f := range []struct {
+		layer Layer
+		path  string
+		ours  bool
+	}{
 		{User, theirs.user, false},
 		{User, own.user, true},
 		{Project, theirs.project, false},
@@ -35,8 +34,8 @@ func Files(src Sources) []File {
 		{Managed, theirs.managed, false},
 		{Managed, own.managed, false},
 	} {
-		if f.Path != "" {
-			list = append(list, f)
+		if f.path != "" {
+			list = append(list, query.SettingsFile{Scope: string(f.layer), Path: f.path, Ours: f.ours})
 		}
 	}
 	return list

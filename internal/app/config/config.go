@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/keys"
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/telemetry"
@@ -49,7 +50,7 @@ type Sources struct {
 	// are sent nor how commands are confined, and choose no mode that asks less.
 	Trusted bool
 
-	said *[]Said // what each layer says is kept here; nil = it is not
+	said *[]statement // what each layer says is kept here; nil = it is not
 }
 
 // Values are settings by their paths, as [encoding/json] writes them.
@@ -240,9 +241,8 @@ func (o Origin) BuiltIn() bool { return o.Layer == BuiltIn }
 // Explicit reports whether the value was chosen for this run.
 func (o Origin) Explicit() bool { return o.Layer == Flags || o.Layer == Environment }
 
-func (o Origin) String() string {
-	if o.Where == "" {
-		return string(o.Layer)
-	}
-	return string(o.Layer) + " (" + o.Where + ")"
+func (o Origin) String() string { return o.shown().String() }
+
+func (o Origin) shown() query.SettingOrigin {
+	return query.SettingOrigin{Layer: string(o.Layer), Where: o.Where}
 }

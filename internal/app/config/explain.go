@@ -6,54 +6,45 @@ import (
 	"slices"
 	"strings"
 
+	"dure/agent/query"
 	"dure/internal/base/keys"
 )
 
-// Said is what one layer says about a key, and whether it counts.
-type Said struct {
-	Key    string          `json:"key"`
-	Origin Origin          `json:"origin"` // its where is file:line:column, a variable or a flag
-	Value  json.RawMessage `json:"value"`  // secrets are hidden
-	Counts bool            `json:"counts"`
-	Why    Reason          `json:"why,omitempty"`  // it does not, or not all of it
-	Left   []string        `json:"left,omitempty"` // entries that do not count
-	By     *Origin         `json:"by,omitempty"`   // who is stronger
-
+// statement is what one layer says about a key.
+type statement struct {
+	query.SettingLayer
 	file string
 	full json.RawMessage // with secrets
 }
 
 // Overridden is the reason why a value does not count that a stronger layer has set.
-const Overridden Reason = "overridden"
+const Overridden = "overridden"
 
 // Explain says what each layer says about a key, the weakest first, the built-in value
 // included, and what holds in the end: of lists all that counts together, of objects their
 // members, of anything else the strongest layer's; of a group nothing as a whole. path is one that [Find] returns; its
 // value is null when nobody says anything. Settings that cannot be read are the error of
 // [Load].
-func Explain(src Sources, path string) (value json.RawMessage, layers []Said, err error) {
+func Explain(src Sources, path string) (query.ExplainedSetting, error) {
 	all, c, err := listen(src)
 	if err != nil {
-		return nil, nil, err
+		return query.ExplainedSetting{}, err
 	}
 	k, _, _ := Find(path)
-	layers = judge(k, path, about(k, path, all), c)
-	if k.Type == Group {
-		return json.RawMessage("null"), layers, nil
+	list := judge(k, path, about(k, path, all), c)
+	e := query.ExplainedSetting{Key: path, Value: json.RawMessage("null"), Layers: []query.SettingLayer{}}
+	for _, s := range list {
+		e.Layers = append(e.Layers, s.SettingLayer)
 	}
-	return sum(k, layers), layers, nil
-}
-
-// Setting is a key that has a value.
-type Setting struct {
-	Key    string          `json:"key"`
-	Value  json.RawMessage `json:"value"`
-	Origin Origin          `json:"origin"` // of what counts; of lists and objects the strongest
+	if k.Type != Group {
+		e.Value = sum(k, list)
+	}
+	return e, nil
 }
 
 // All returns the keys that have a value, sorted; also those that nobody has chosen
 // when builtIn is set.
-func All(src Sources, builtIn bool) ([]Setting, error) {
+func All(src Sources, builtIn bool) ([]query.Setting, error) {
 	said, c, err := listen(src)
 	if err != nil {
 		return nil, err
@@ -68,7 +59,7 @@ func All(src Sources, builtIn bool) ([]Setting, error) {
 		}
 	}
 	slices.Sort(paths)
-	var list []Setting
+	list := []query.Setting{}
 	for _, path := range slices.Compact(paths) {
 		k, _, _ := Find(path)
 		layers := judge(k, path, about(k, path, said), c)
@@ -76,16 +67,16 @@ func All(src Sources, builtIn bool) ([]Setting, error) {
 		for i >= 0 && !layers[i].Counts {
 			i--
 		}
-		if i >= 0 && (builtIn || layers[i].Origin.Layer != BuiltIn) {
-			list = append(list, Setting{path, sum(k, layers), layers[i].Origin})
+		if i >= 0 && (builtIn || layers[i].Origin.Layer != string(BuiltIn)) {
+			list = append(list, query.Setting{Key: path, Value: sum(k, layers), Origin: layers[i].Origin})
 		}
 	}
 	return list, nil
 }
 
 // listen loads the settings and keeps what each layer says.
-func listen(src Sources) ([]Said, Config, error) {
-	var all []Said
+func listen(src Sources) ([]statement, Config, error) {
+	var all []statement
 	src.said = &all
 	c, err := load(src)
 	if err == nil && src.Trusted && c.Trust == TrustNever {
@@ -112,7 +103,7 @@ func (l *loader) recordTree(ly layer, w *written, path string) {
 	}
 	if ly.kind == Flags || ly.kind == Environment {
 		o := l.origin(ly, path)
-		*l.src.said = append(*l.src.said, Said{Key: path, Origin: o, full: w.raw, file: o.Where})
+		*l.src.said = append(*l.src.said, said(path, o, w.raw, o.Where))
 		return
 	}
 	at := ly.where(path)
@@ -126,15 +117,19 @@ func (l *loader) recordTree(ly layer, w *written, path string) {
 			return
 		}
 	}
-	*l.src.said = append(all, Said{Key: path, Origin: Origin{ly.kind, ly.place(at)}, full: w.raw, file: ly.place(0)})
+	*l.src.said = append(all, said(path, Origin{ly.kind, ly.place(at)}, w.raw, ly.place(0)))
+}
+
+func said(key string, o Origin, value json.RawMessage, file string) statement {
+	return statement{query.SettingLayer{Key: key, Origin: o.shown()}, file, value}
 }
 
 // about picks what is said about a key, and what is built in. Of a member of an object
 // that is one key, it is that member.
-func about(k Key, path string, all []Said) []Said {
-	var list []Said
+func about(k Key, path string, all []statement) []statement {
+	var list []statement
 	if k.Default != "" && path == k.Path {
-		list = append(list, Said{Key: path, Origin: Origin{Layer: BuiltIn}, full: json.RawMessage(k.Default)})
+		list = append(list, said(path, Origin{Layer: BuiltIn}, json.RawMessage(k.Default), ""))
 	}
 	for _, s := range all {
 		switch {
@@ -159,16 +154,16 @@ func about(k Key, path string, all []Said) []Said {
 }
 
 // judge says which of what is said about a key counts.
-func judge(k Key, path string, list []Said, c Config) []Said {
+func judge(k Key, path string, list []statement, c Config) []statement {
 	for i := range list {
 		s := &list[i]
 		s.Counts = true
 		for _, in := range c.Inert {
-			if in.Origin.Layer != s.Origin.Layer || !strings.HasPrefix(in.Origin.Where, s.file) || !related(in.Key, s.Key) {
+			if string(in.Origin.Layer) != s.Origin.Layer || !strings.HasPrefix(in.Origin.Where, s.file) || !related(in.Key, s.Key) {
 				continue
 			}
-			if s.Why != Untrusted { // which is what the user can mend
-				s.Why = in.Why
+			if s.Why != string(Untrusted) { // which is what the user can mend
+				s.Why = string(in.Why)
 			}
 			if in.What == "" {
 				s.Counts = false
@@ -179,8 +174,8 @@ func judge(k Key, path string, list []Said, c Config) []Said {
 		if s.Counts && len(s.Left) > 0 && len(s.Left) >= entries(s.full) {
 			s.Counts = false
 		}
-		if of, _, _ := Find(s.Key); of.Who == AdminOnly && s.Origin.Layer != Managed && s.Origin.Layer != BuiltIn {
-			s.Counts, s.Why = false, Locked
+		if of, _, _ := Find(s.Key); of.Who == AdminOnly && s.Origin.Layer != string(Managed) && s.Origin.Layer != string(BuiltIn) {
+			s.Counts, s.Why = false, string(Locked)
 		}
 	}
 	if many(k) {
@@ -192,7 +187,7 @@ func judge(k Key, path string, list []Said, c Config) []Said {
 		}
 		return list
 	}
-	var by *Origin
+	var by *query.SettingOrigin
 	for i := len(list) - 1; i >= 0; i-- {
 		s := &list[i]
 		switch {
@@ -207,7 +202,7 @@ func judge(k Key, path string, list []Said, c Config) []Said {
 }
 
 // within is a value of a group: those of stronger layers are of the same key.
-func within(list []Said, i int) Said {
+func within(list []statement, i int) statement {
 	s := list[i]
 	if k, _, _ := Find(s.Key); many(k) || !s.Counts {
 		return s
@@ -248,7 +243,7 @@ func many(k Key) bool {
 }
 
 // sum is what holds of all that is said.
-func sum(k Key, layers []Said) json.RawMessage {
+func sum(k Key, layers []statement) json.RawMessage {
 	var value json.RawMessage
 	var list []json.RawMessage
 	members := map[string]json.RawMessage{}
@@ -293,7 +288,7 @@ func sum(k Key, layers []Said) json.RawMessage {
 }
 
 // left reports whether an entry of a list is one that does not count.
-func left(s Said, item json.RawMessage) bool {
+func left(s statement, item json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(item, &text) == nil {
 		return slices.Contains(s.Left, clip(text, maxText))

@@ -57,15 +57,15 @@ user (/home/u/.claude/settings.json:1:72) "(hidden)" + `},
 	} {
 		src := m.sources()
 		src.Trusted = tt.trusted
-		value, layers, err := Explain(src, tt.path)
+		e, err := Explain(src, tt.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := string(value)
-		for _, s := range layers {
+		got := string(e.Value)
+		for _, s := range e.Layers {
 			counts := "+ "
 			if !s.Counts {
-				counts = "- " + string(s.Why)
+				counts = "- " + s.Why
 			}
 			if s.By != nil {
 				counts += " by " + s.By.String()

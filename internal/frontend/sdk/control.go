@@ -32,7 +32,7 @@ type Powers interface {
 	SawFile(session, path string, at time.Time) error
 
 	SetThinking(session string, tokens *int) error
-	SettingsNow() ([]query.SettingNow, error)
+	SettingsNow() ([]query.Setting, error)
 	ApplySettings(settings json.RawMessage) error
 	TrySettings(settings json.RawMessage) error // what ApplySettings would say
 	SaveSetting(ctx context.Context, scope, key, value string) error

@@ -276,8 +276,11 @@ func (w *world) SetThinking(_ string, tokens *int) error {
 	return nil
 }
 
-func (w *world) SettingsNow() ([]query.SettingNow, error) {
-	return []query.SettingNow{{Key: "model", Value: json.RawMessage(`"small-1"`), Layer: "user"}, {Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Layer: "managed"}}, nil
+func (w *world) SettingsNow() ([]query.Setting, error) {
+	return []query.Setting{
+		{Key: "model", Value: json.RawMessage(`"small-1"`), Origin: query.SettingOrigin{Layer: "user"}},
+		{Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Origin: query.SettingOrigin{Layer: "managed"}},
+	}, nil
 }
 
 func (w *world) ApplySettings(settings json.RawMessage) error {

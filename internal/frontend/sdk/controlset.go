@@ -260,10 +260,11 @@ func (h *Host) getSettings(json.RawMessage) (any, error) {
 		effective, layers := map[string]any{}, map[string]map[string]any{}
 		for _, s := range list {
 			place(effective, s.Key, s.Value)
-			if layers[s.Layer] == nil {
-				layers[s.Layer] = map[string]any{}
+			layer := s.Origin.Layer
+			if layers[layer] == nil {
+				layers[layer] = map[string]any{}
 			}
-			place(layers[s.Layer], s.Key, s.Value)
+			place(layers[layer], s.Key, s.Value)
 		}
 		type source struct {
 			Source   string         `json:"source"`

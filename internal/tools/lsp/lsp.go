@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 )
 
@@ -59,6 +60,16 @@ type Server struct {
 	// RunsCode says that it can run code of the workspace by itself: build
 	// scripts, plug-ins, or an interpreter that settings of the project name.
 	RunsCode bool
+}
+
+// Installed returns the names of the known servers that can be started.
+func Installed() (names []string) {
+	for _, s := range Defaults() {
+		if sandbox.Find(s.Argv[0]) != "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // Defaults returns the servers that are known: by the documentation of each.

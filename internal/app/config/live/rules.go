@@ -86,10 +86,10 @@ func policyFiles(cfg config.Config) ([]policy.File, error) {
 	return files, nil
 }
 
-// NoteFolders warns of folders that count as part of the workspace and hold what nobody
+// noteFolders warns of folders that count as part of the workspace and hold what nobody
 // hands out: credentials, settings of programs, or everything of a person. One that is
 // not there counts once it is.
-func NoteFolders(cfg *config.Config, home string) {
+func noteFolders(cfg *config.Config, home string) {
 	for _, dir := range cfg.AddDirs {
 		real := dir
 		if target, err := filepath.EvalSymlinks(dir); err == nil {
@@ -172,33 +172,4 @@ func inertRule(i config.Inert, verdict agent.Verdict) query.RuleInfo {
 		r.File, *to = r.File[:at], n
 	}
 	return r
-}
-
-// CheckGiven refuses rules of the command line that cannot be read.
-func CheckGiven(cfg config.Config, allow, deny []string) error {
-	if len(allow)+len(deny) == 0 {
-		return nil
-	}
-	pol, err := policy.New(bare(cfg))
-	if err != nil {
-		return agent.SettingsProblem("permissions", err)
-	}
-	for _, list := range []struct {
-		flag    string
-		verdict agent.Verdict
-		rules   []string
-	}{{"--allow", agent.Allow, allow}, {"--deny", agent.Deny, deny}} {
-		for _, rule := range list.rules {
-			wrong, unknown := pol.Check(policy.Rule{Text: rule, Verdict: list.verdict, Source: policy.Source{Layer: policy.Flags}})
-			if wrong == "" || unknown { // a tool may still come, of a server or a plugin
-				continue
-			}
-			wrong, _, _ = strings.Cut(strings.TrimPrefix(wrong, "skipped: "), ": taken for every call of")
-			return &agent.Problem{
-				Code: agent.ProblemUsage, Message: fmt.Sprintf("%s: rule %q: %s", list.flag, rule, wrong),
-				Fix: "write it as in Bash(go test *), Read(~/notes/**) or WebFetch(domain:example.com)",
-			}
-		}
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"dure/agent"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
 )
@@ -72,14 +73,22 @@ func (s *sources) addGiven(i int, given string) {
 	}
 }
 
-// CheckGiven returns what is wrong with a value of --mcp-config as a whole; nil = nothing.
-func (x *Extension) CheckGiven() *servers.Fault {
+// CheckGiven refuses values of --mcp-config that are no servers. One server among others
+// that cannot be used is noted, as in every other place.
+func (x *Extension) CheckGiven() error {
 	s := sources{x: x}
 	for i, given := range x.Given {
 		s.addGiven(i, given)
 	}
-	if i := slices.IndexFunc(s.faults, func(f servers.Fault) bool { return f.Server == "" && !f.Odd }); i >= 0 {
-		return &s.faults[i]
+	for _, f := range s.faults {
+		if f.Server != "" || f.Odd {
+			continue
+		}
+		what := f.Error()
+		if !strings.HasPrefix(what, "--mcp-config ") { // JSON on the command line is called so
+			what = "--mcp-config: " + what
+		}
+		return &agent.Problem{Code: agent.ProblemUsage, Message: what, Fix: cmp.Or(f.Fix, "name a file, or write the servers as JSON")}
 	}
 	return nil
 }

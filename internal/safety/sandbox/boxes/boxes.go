@@ -61,6 +61,8 @@ type Config struct {
 	// would do there.
 	Workdir string
 	Here    func() (root string, reads func(command string) agent.Effects, err error)
+	Bypass  bool            // every call is allowed
+	Where   string          // the setting that says whether commands are confined
 	Env     func() []string // of commands
 	Grant   func(agent.Effects) sandbox.Grant
 	Refused func([]sandbox.Denial) string
@@ -81,6 +83,25 @@ func (x *Extension) Name() string { return "sandbox" }
 // Answers returns the queries that the extension answers.
 func (x *Extension) Answers() []plug.Answer {
 	return []plug.Answer{plug.Storeless(x.Explain), plug.Storeless(x.run)}
+}
+
+// Findings says what confines commands here: it is tried out.
+func (x *Extension) Findings(ctx context.Context) []query.Finding {
+	l := query.Findings{Group: query.Enforced}
+	r, err := x.Explain(ctx, query.ExplainSandbox{})
+	switch {
+	case err != nil:
+		l.Fault("sandbox", err)
+	case r.Level == string(sandbox.None) && x.cfg.Bypass:
+		l.Add("sandbox", query.Warn, "sandbox.bypass")
+	case r.Off:
+		l.Add("sandbox", query.Warn, "sandbox.off", "where", x.cfg.Where)
+	case r.Level == string(sandbox.Full):
+		l.Add("sandbox", query.Good, "sandbox.full", "mechanism", r.Mechanism)
+	default:
+		l.Add("sandbox", query.Warn, "sandbox."+r.Level, "mechanism", r.Mechanism)
+	}
+	return l.List
 }
 
 // Box returns what starts the commands of a session, and says how far it confines them. What

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 
 	"dure/agent"
@@ -34,6 +36,9 @@ type Config struct {
 	// the user; "" = there is none. WithoutUser and WithoutProject leave files out.
 	Managed, Home, UserHome     string
 	WithoutUser, WithoutProject bool
+
+	Logger *slog.Logger
+	Some   func(names []string) string // puts names on one line
 }
 
 // Extension is what is known of folders.
@@ -116,6 +121,48 @@ func (x *Extension) change(_ context.Context, q query.ChangeTrust) (bool, error)
 		return false, trust.Problem(q.Dir, err)
 	}
 	return true, nil
+}
+
+// Findings says whether what the working folder brings is in force.
+func (x *Extension) Findings(context.Context) []query.Finding {
+	l := query.Findings{Group: query.Enforced}
+	f, err := x.Look(x.cfg.Workdir)
+	switch {
+	case err != nil:
+		l.Fault("trust", err)
+	case x.cfg.Trusted:
+		l.Add("trust", query.Good, "trust.yes", "path", f.Path)
+	case f.State.Nothing:
+		l.Add("trust", query.Good, "trust.nothing", "path", f.Path)
+	case f.Stale() != nil:
+		l.Add("trust", query.Warn, "trust.stale", "path", f.Path, "list", x.cfg.Some(f.Stale()))
+	default:
+		l.Add("trust", query.Warn, "trust.no", "path", f.Path, "n", strconv.Itoa(len(f.Files)))
+	}
+	return l.List
+}
+
+// Keep returns what keeps the working folder trusted once its user has changed a file: it trusts
+// the folder again if it was trusted, and nothing else has changed by then.
+func (x *Extension) Keep(file string) (again func()) {
+	rel, err := filepath.Rel(x.cfg.Workdir, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return func() {}
+	}
+	before, err := x.Look(x.cfg.Workdir)
+	if err != nil || !before.State.Trusted {
+		return func() {}
+	}
+	return func() {
+		after, err := x.Look(x.cfg.Workdir)
+		if err != nil || len(after.State.Changed) != 1 || after.State.Changed[0].Path != filepath.ToSlash(rel) {
+			return // it is asked about
+		}
+		again := query.ChangeTrust{Dir: after.Path, Do: query.TrustFolder, By: "command", Files: after.Files}
+		if _, err := x.change(context.Background(), again); err != nil {
+			x.cfg.Logger.Warn("trusting the folder anew", "error", err)
+		}
+	}
 }
 
 // Covers reports whether a file of a project is as it was when the folder that it

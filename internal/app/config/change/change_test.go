@@ -1,35 +1,41 @@
-package app
+package change
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/internal/app/config"
+	"dure/internal/app/config/live"
+	"dure/internal/safety/trust"
+	"dure/internal/safety/trust/folders"
 )
 
-// settingsApp is the program in a folder, with a home of its own.
-func settingsApp(t *testing.T, home, workdir string) *App {
+// open returns the extension in a folder, with a home of its own, and what trusts folders.
+func open(t *testing.T, home, workdir string) (*Extension, *folders.Extension) {
 	t.Helper()
-	a, err := New(Options{Environ: []string{"DURE_HOME=" + filepath.Join(home, ".dure")}, UserHome: home, Workdir: workdir, Version: "1.0.0"})
+	settings, err := live.Open(config.Sources{ReadFile: config.ReadFile, UserHome: home, Workdir: workdir, OS: runtime.GOOS, Getenv: func(name string) string {
+		return map[string]string{"DURE_HOME": filepath.Join(home, ".dure")}[name]
+	}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return a
+	cfg, _ := settings.Now()
+	trusted := folders.New(folders.Config{Store: trust.In(cfg.Data), Workdir: workdir, Trusted: cfg.Trusted, Logger: slog.New(slog.DiscardHandler)})
+	return New(Config{Live: settings, Started: cfg, Keep: trusted.Keep, Mask: func(text string) string { return strings.ReplaceAll(text, "(hidden)", "MASKED") }}), trusted
 }
 
 func writeFile(t *testing.T, path, data string) {
@@ -57,7 +63,7 @@ func TestSetSetting(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	user := filepath.Join(home, ".dure", "settings.json")
 	writeFile(t, user, "{\n  // mine\n  \"permission_mode\": \"plan\", // careful\n  \"max_steps\": 5\n}\n")
-	a := settingsApp(t, home, work)
+	a, _ := open(t, home, work)
 	for _, step := range []struct {
 		scope, key, value string
 		want              query.SettingChange
@@ -71,7 +77,7 @@ func TestSetSetting(t *testing.T) {
 		{"user", "env.API_TOKEN", "s3cret", query.SettingChange{Value: json.RawMessage(`"(hidden)"`), Counts: true, Secret: true}},
 		{"user", "skillOverrides.a.b", "off", query.SettingChange{Value: json.RawMessage(`"off"`), Counts: true}},
 	} {
-		got, err := a.SetSetting(t.Context(), step.scope, step.key, step.value)
+		got, err := a.Set(t.Context(), step.scope, step.key, step.value)
 		if err != nil {
 			t.Errorf("%s: %v", step.key, err)
 			continue
@@ -89,10 +95,10 @@ func TestSetSetting(t *testing.T) {
 	if d := cmp.Diff(want, readText(t, user)); d != "" {
 		t.Error(d)
 	}
-	if c, err := a.UnsetSetting(t.Context(), "user", "maxSteps", ""); err != nil || string(c.Value) != "null" || strings.Contains(readText(t, user), "max_steps") {
+	if c, err := a.Unset(t.Context(), "user", "maxSteps", ""); err != nil || string(c.Value) != "null" || strings.Contains(readText(t, user), "max_steps") {
 		t.Error(c, err)
 	}
-	if c, err := a.UnsetSetting(t.Context(), "user", "maxSteps", ""); err != nil || !c.Same {
+	if c, err := a.Unset(t.Context(), "user", "maxSteps", ""); err != nil || !c.Same {
 		t.Error(c, err)
 	}
 }
@@ -103,16 +109,18 @@ func TestSetSettingRefuses(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	user := filepath.Join(home, ".dure", "settings.json")
 	writeFile(t, user, "{\n}\n")
-	a := settingsApp(t, home, work)
+	a, _ := open(t, home, work)
 	for _, tt := range []struct{ key, value, want string }{
 		{"maxSteps", "many", "maxSteps is a string and has to be a whole number"},
 		{"permissions.defaultMode", "yolo", `permissions.defaultMode is "yolo" and has to be one of: default, acceptEdits, plan, dontAsk, bypassPermissions`},
 		{"permissions.deny", "(", "it names no tool"},
+		{"sandbox", "{}", "there is no setting"},
+		{"maxStep", "1", "there is no setting"},
 		{"env.A B", "x", "no name of a variable"},
 		{"hooks", "[]", "hooks"},
 		{"compact.threshold", "3", "a number from 0.2 to 0.95"},
 	} {
-		if _, err := a.SetSetting(t.Context(), "user", tt.key, tt.value); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := a.Set(t.Context(), "user", tt.key, tt.value); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s = %s: %v", tt.key, tt.value, err)
 		}
 	}
@@ -120,10 +128,10 @@ func TestSetSettingRefuses(t *testing.T) {
 		t.Error(got)
 	}
 	writeFile(t, user, "{ // broken\n")
-	if _, err := a.SetSetting(t.Context(), "user", "maxSteps", "1"); agent.ProblemOf(err) == nil || readText(t, user) != "{ // broken\n" {
+	if _, err := a.Set(t.Context(), "user", "maxSteps", "1"); agent.ProblemOf(err) == nil || readText(t, user) != "{ // broken\n" {
 		t.Error(err)
 	}
-	if _, err := a.SetSetting(t.Context(), "managed", "maxSteps", "1"); agent.ProblemOf(err) == nil {
+	if _, err := a.Set(t.Context(), "managed", "maxSteps", "1"); agent.ProblemOf(err) == nil {
 		t.Error("the administrator's file is written")
 	}
 }
@@ -145,8 +153,8 @@ func TestSettingsThroughLinks(t *testing.T) {
 	if err := os.Symlink(own, user); err != nil {
 		t.Fatal(err)
 	}
-	a := settingsApp(t, home, work)
-	if _, err := a.SetSetting(t.Context(), "user", "maxSteps", "3"); err != nil || !strings.Contains(readText(t, own), "3") {
+	a, _ := open(t, home, work)
+	if _, err := a.Set(t.Context(), "user", "maxSteps", "3"); err != nil || !strings.Contains(readText(t, own), "3") {
 		t.Errorf("%v: %s", err, readText(t, own))
 	}
 	if info, err := os.Lstat(user); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -156,10 +164,10 @@ func TestSettingsThroughLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, scope := range []string{"project", "local"} {
-		if _, err := a.SetSetting(t.Context(), scope, "language", "ko"); err == nil {
+		if _, err := a.Set(t.Context(), scope, "language", "ko"); err == nil {
 			t.Errorf("%s: a repository's link is written through", scope)
 		}
-		if _, err := a.MakeSettings(scope); err == nil && scope == "local" {
+		if _, err := a.make(t.Context(), query.MakeSettings{Scope: scope}); err == nil && scope == "local" {
 			t.Errorf("%s: a file is made behind a repository's link", scope)
 		}
 	}
@@ -173,26 +181,26 @@ func TestSettingsStayTrusted(t *testing.T) {
 	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(work, ".dure", "settings.json"), "{}\n")
-	a := settingsApp(t, home, work)
-	f, err := a.trust.Look(work)
+	_, folders := open(t, home, work)
+	f, err := folders.Look(work)
 	if err == nil {
-		_, err = a.query(t.Context(), query.ChangeTrust{Dir: f.Path, Do: query.TrustFolder, Files: f.Files})
+		_, err = folders.Answers()[3].Do(t.Context(), query.ChangeTrust{Dir: f.Path, Do: query.TrustFolder, Files: f.Files})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := settingsApp(t, home, work)
-	if c, err := b.SetSetting(t.Context(), "project", "permissions.allow", "Bash(go test)"); err != nil || !c.Counts {
+	b, folders := open(t, home, work)
+	if c, err := b.Set(t.Context(), "project", "permissions.allow", "Bash(go test)"); err != nil || !c.Counts {
 		t.Error(c, err)
 	}
-	if f, err := b.trust.Look(work); err != nil || !f.State.Trusted {
+	if f, err := folders.Look(work); err != nil || !f.State.Trusted {
 		t.Errorf("%+v, %v", f.State, err)
 	}
 	writeFile(t, filepath.Join(work, ".claude", "settings.json"), `{"permissions":{"allow":["Bash"]}}`)
-	if _, err := b.SetSetting(t.Context(), "project", "permissions.allow", "Bash(go vet)"); err != nil {
+	if _, err := b.Set(t.Context(), "project", "permissions.allow", "Bash(go vet)"); err != nil {
 		t.Error(err)
 	}
-	if f, err := b.trust.Look(work); err != nil || f.State.Trusted {
+	if f, err := folders.Look(work); err != nil || f.State.Trusted {
 		t.Errorf("what somebody else has changed is trusted: %+v, %v", f.State, err)
 	}
 }
@@ -201,13 +209,13 @@ func TestSettingsStayTrusted(t *testing.T) {
 func TestSettingsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	home, work := t.TempDir(), t.TempDir()
-	a := settingsApp(t, home, work)
+	a, _ := open(t, home, work)
 	const n = 8
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for i := range n {
 		wg.Go(func() {
-			_, errs[i] = a.SetSetting(context.Background(), "user", "permissions.deny", fmt.Sprintf("Bash(x%d)", i))
+			_, errs[i] = a.Set(context.Background(), "user", "permissions.deny", fmt.Sprintf("Bash(x%d)", i))
 		})
 	}
 	wg.Wait()
@@ -219,57 +227,68 @@ func TestSettingsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A file for another program that breaks while this one runs closes it until it is
-// mended: what it forbade held until then.
-func TestTheirSettingsReload(t *testing.T) {
+// Whoever waits in vain for another program to be done with the settings gets an error.
+func TestSettingsAreChangedElsewhere(t *testing.T) {
 	t.Parallel()
-	home, work := t.TempDir(), t.TempDir()
-	path := filepath.Join(home, ".claude", "settings.json")
-	writeFile(t, path, `{"permissions": {"deny": ["WebFetch"]}}`)
-	a := settingsApp(t, home, work)
-	denied := func() (all []string) {
-		cfg, _ := a.permissions.Now()
-		for _, r := range cfg.Deny {
-			all = append(all, r.Text)
-		}
-		return all
+	x := New(Config{Started: config.Config{Data: t.TempDir()}})
+	unlock, err := x.lock(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, step := range []struct{ file, want string }{
-		{`{"permissions": {"deny": ["WebFetch"]}}`, "WebFetch"},
-		{`{"permissions": {"deny": ["WebFetch", "WebSearch"]}}`, "WebFetch WebSearch"},
-		{`{"permissions": {"deny": [`, "*"},
-		{`{"permissions": {"deny": ["WebFetch"]}, "theme": "dark"}`, "WebFetch"},
-	} {
-		writeFile(t, path, step.file)
-		if got := strings.Join(denied(), " "); got != step.want {
-			t.Errorf("%s: denied %s, want %s", step.file, got, step.want)
-		}
+	if _, err := x.lock(t.Context(), 50*time.Millisecond); err == nil || err.Error() != "another program is changing settings" {
+		t.Errorf("the second one: %v", err)
 	}
+	unlock()
+	if unlock, err = x.lock(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
-// A model that was chosen for another program counts where there is a key for it.
-func TestBorrowedModel(t *testing.T) {
+// The queries answer of settings as people name them.
+func TestAnswers(t *testing.T) {
 	t.Parallel()
+	home, work := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(home, ".dure", "settings.json"), `{"maxSteps": 5, "env": {"TOKEN": "s3cret"}}`)
+	x, _ := open(t, home, work)
+	ask := func(q agent.Query) string {
+		for _, a := range x.Answers() {
+			if reflect.TypeOf(a.Query) != reflect.TypeOf(q) {
+				continue
+			}
+			answer, err := a.Do(t.Context(), q)
+			if err != nil {
+				return err.Error()
+			}
+			data, _ := json.Marshal(answer)
+			return strings.ReplaceAll(string(data), filepath.Join(home, ".dure"), "HOME")
+		}
+		return "nobody answers it"
+	}
 	for _, tt := range []struct {
-		key, theirs, want string
+		q    agent.Query
+		want string
 	}{
-		{"ANTHROPIC_API_KEY", "opus[1m]", "opus"},
-		{"OPENAI_API_KEY", "opus", ""},
-		{"ANTHROPIC_API_KEY", "nobody-knows-this", ""},
-		{"ANTHROPIC_API_KEY", "default", ""},
+		{query.ListSettings{}, `[{"key":"env","value":"(hidden)","origin":{"layer":"user","where":"HOME/settings.json:1:17"}},{"key":"maxSteps","value":5,"origin":{"layer":"user","where":"HOME/settings.json:1:2"}}]`},
+		{query.ListSettings{Masked: true}, `[{"key":"env","value":"MASKED","origin":{"layer":"user","where":"HOME/settings.json:1:17"}},{"key":"maxSteps","value":5,"origin":{"layer":"user","where":"HOME/settings.json:1:2"}}]`},
+		{query.FindSettings{Name: "max_steps", Language: "ko"}, `{"keys":[{"path":"maxSteps","type":"count","meaning":"한 차례의 단계 수, 0 = 제한 없음","default":"0","most":2147483647,"who":"tighter","live":false}]}`},
+		{query.FindSettings{Name: "network.mod"}, `{"keys":[],"nearest":"network.mode"}`},
+		{query.ExplainSetting{Key: "max_step"}, `there is no setting "max_step"`},
+		{query.ExplainSetting{Key: "env.TOKEN"}, `{"key":"env.TOKEN","value":"(hidden)","layers":[{"key":"env.TOKEN","origin":{"layer":"user","where":"HOME/settings.json:1:17"},"value":"(hidden)","counts":true}]}`},
+		{query.MakeSettings{Scope: "managed"}, `there are no settings of the scope "managed" here`},
+		{query.ChangeSetting{Do: query.SettingUnset, Scope: "user", Key: "MaxSteps"}, `{"key":"maxSteps","scope":"user","path":"HOME/settings.json","value":null,"live":false,"counts":false}`},
+		{query.ChangeSetting{Do: "Set", Scope: "user", Key: "maxSteps"}, `nothing to do with a setting: "Set"`},
+		{query.CheckSettings{}, `true`},
 	} {
-		home := t.TempDir()
-		writeFile(t, filepath.Join(home, ".claude", "settings.json"), `{"model": "`+tt.theirs+`"}`)
-		a, err := New(Options{Environ: []string{"DURE_HOME=" + filepath.Join(home, ".dure"), tt.key + "=x"}, UserHome: home, Workdir: t.TempDir(), Version: "1.0.0"})
-		if err != nil {
-			t.Fatal(err)
+		if got := ask(tt.q); got != tt.want {
+			t.Errorf("%T: %s, want %s", tt.q, got, tt.want)
 		}
-		got, err := a.models.Usual("code")
-		if err != nil || (got == tt.theirs || strings.HasPrefix(got, "opus")) != (tt.want != "") {
-			t.Errorf("%s with %s: %s, %v", tt.theirs, tt.key, got, err)
-		}
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+	var group query.FoundSettings
+	if err := json.Unmarshal([]byte(ask(query.FindSettings{Name: "budget"})), &group); err != nil || len(group.Keys) != 3 || !group.Keys[0].IsGroup() || group.Keys[1].Path != "budget.tokens" {
+		t.Errorf("%+v, %v", group, err)
+	}
+	if got := ask(query.ListSettingsFiles{}); !strings.Contains(got, `{"scope":"user","path":"HOME/settings.json","exists":true,"ours":true}`) {
+		t.Error(got)
 	}
 }

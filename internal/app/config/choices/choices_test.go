@@ -1,13 +1,36 @@
-package app
+package choices
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"dure/internal/app/config"
+	"dure/internal/models/registry"
+	"dure/internal/models/registry/providers"
 )
+
+// limited are the settings of a folder, once they are limited.
+func limited(t *testing.T, home, workdir string, environ ...string) config.Config {
+	t.Helper()
+	env := map[string]string{}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		env[name] = value
+	}
+	src := config.Sources{ReadFile: config.ReadFile, UserHome: home, Workdir: workdir, OS: runtime.GOOS, Getenv: func(name string) string { return env[name] }}
+	cfg, err := config.Load(src)
+	if err == nil {
+		err = Limit(&cfg, src, providers.New(providers.Config{Models: registry.New(cfg.Models), Providers: cfg.Providers, Getenv: src.Getenv}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
 
 // A repository may choose a model, and not a provider that its user did not.
 func TestARepositoryChoosesAmongTheUsersProviders(t *testing.T) {
@@ -43,14 +66,7 @@ func TestARepositoryChoosesAmongTheUsersProviders(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a, err := New(Options{
-				Environ: append(strings.Fields(c.env), "DURE_HOME="+home), UserHome: home, Workdir: work, Version: "test",
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
-			cfg := a.Config()
+			cfg := limited(t, home, work, append(strings.Fields(c.env), "DURE_HOME="+home)...)
 			got := strings.Join([]string{cfg.Model, strings.Join(cfg.Fallback, ","), cfg.SmallModel, chatModel(cfg)}, "|")
 			if got != c.want || len(cfg.Notes) != c.notes {
 				t.Errorf("%s, notes %v", got, cfg.Notes)
@@ -65,4 +81,27 @@ func TestARepositoryChoosesAmongTheUsersProviders(t *testing.T) {
 func chatModel(c config.Config) string {
 	w, _ := c.Work("chat")
 	return w.Model
+}
+
+// A model that was chosen for another program counts where there is a key for it.
+func TestBorrowedModel(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		key, theirs, want string
+	}{
+		{"ANTHROPIC_API_KEY", "opus[1m]", "opus"},
+		{"OPENAI_API_KEY", "opus", config.DefaultModel},
+		{"ANTHROPIC_API_KEY", "nobody-knows-this", config.DefaultModel},
+		{"ANTHROPIC_API_KEY", "default", config.DefaultModel},
+	} {
+		home := t.TempDir()
+		path := filepath.Join(home, ".claude", "settings.json")
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(`{"model": "`+tt.theirs+`"}`), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		cfg := limited(t, home, t.TempDir(), "DURE_HOME="+filepath.Join(home, ".dure"), tt.key+"=x")
+		if cfg.Model != tt.want || (tt.want == config.DefaultModel) != cfg.Origins["model"].BuiltIn() {
+			t.Errorf("%s with %s: %s by %s", tt.theirs, tt.key, cfg.Model, cfg.Origins["model"])
+		}
+	}
 }

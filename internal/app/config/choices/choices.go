@@ -1,4 +1,7 @@
-package app
+// Package choices limits which models are asked: neither a repository nor the settings of another
+// program send the conversation to a provider that the user did not choose. It starts no
+// goroutines.
+package choices
 
 import (
 	"fmt"
@@ -37,17 +40,25 @@ func profileOf(key string) (name string, ok bool) {
 	return name, ok
 }
 
-// ownChoices takes back what a repository says about models where that would
-// send the conversation to a provider that its user did not choose. src is where
-// the settings came from. A repository may choose among the models of whom the
-// user's own settings name; where they name nobody, of whom would be asked
-// without the repository.
-func (a *App) ownChoices(src config.Sources) error {
-	list := choices(a.cfg)
+// Limit takes back what a repository, or the settings of another program, says about models
+// where that would send the conversation to a provider that the user did not choose. src is
+// where the settings came from. A repository may choose among the models of the providers that
+// the user's own settings name; where they name nobody, of the one that would be asked without
+// the repository.
+func Limit(cfg *config.Config, src config.Sources, models *providers.Extension) error {
+	if err := limitRepository(cfg, src, models); err != nil {
+		return err
+	}
+	limitBorrowed(cfg, models)
+	return nil
+}
+
+func limitRepository(cfg *config.Config, src config.Sources, models *providers.Extension) error {
+	list := choices(*cfg)
 	if len(list) == 0 {
 		return nil
 	}
-	read, owned := src.ReadFile, a.cfg.OwnFolders(src)
+	read, owned := src.ReadFile, cfg.OwnFolders(src)
 	src.ReadFile = func(path string) ([]byte, error) {
 		dir := filepath.Dir(path)
 		if name := filepath.Base(dir); filepath.Dir(dir) == src.Workdir && (name == ".dure" || name == ".claude") && !slices.Contains(owned, dir) {
@@ -59,27 +70,27 @@ func (a *App) ownChoices(src config.Sources) error {
 	if err != nil {
 		return err
 	}
-	may := a.chosen(own)
+	may := chosen(own, models)
 	for _, key := range list {
-		if slices.ContainsFunc(modelsIn(a.cfg, key), func(m string) bool { return !may(a.models.ServedBy(m)) }) {
-			a.take(own, key)
+		if slices.ContainsFunc(modelsIn(*cfg, key), func(m string) bool { return !may(models.ServedBy(m)) }) {
+			take(cfg, own, key)
 		}
 	}
 	return nil
 }
 
-// borrowedModel takes back a model that was chosen in a .claude folder, for another
+// limitBorrowed takes back a model that was chosen in a .claude folder, for another
 // program, where there is no key for it here.
-func (a *App) borrowedModel() {
-	if !slices.Contains(a.cfg.Borrowed, a.cfg.Origins["model"].Where) {
+func limitBorrowed(cfg *config.Config, models *providers.Extension) {
+	if !slices.Contains(cfg.Borrowed, cfg.Origins["model"].Where) {
 		return
 	}
-	if p, ok := a.models.Find(a.models.ServedBy(a.cfg.Model)); ok {
-		if _, err := a.models.Key(p); p.Local || err == nil {
+	if p, ok := models.Find(models.ServedBy(cfg.Model)); ok {
+		if _, err := models.Key(p); p.Local || err == nil {
 			return
 		}
 	}
-	a.cfg.Model, a.cfg.Origins["model"] = config.DefaultModel, config.Origin{Layer: config.BuiltIn}
+	cfg.Model, cfg.Origins["model"] = config.DefaultModel, config.Origin{Layer: config.BuiltIn}
 }
 
 // modelsIn returns the models that a setting names.
@@ -99,7 +110,7 @@ func modelsIn(c config.Config, key string) []string {
 }
 
 // chosen returns whether a provider is one that own settings choose.
-func (a *App) chosen(own config.Config) func(provider string) bool {
+func chosen(own config.Config, models *providers.Extension) func(provider string) bool {
 	var names []string
 	for key, origin := range own.Origins {
 		if !origin.BuiltIn() {
@@ -108,10 +119,10 @@ func (a *App) chosen(own config.Config) func(provider string) bool {
 	}
 	var list []string
 	for _, name := range names {
-		list = append(list, a.models.ServedBy(name))
+		list = append(list, models.ServedBy(name))
 	}
 	if own.Origins["model"].BuiltIn() && own.BaseURL == "" {
-		p, ok := a.firstKeyed()
+		p, ok := firstKeyed(models)
 		if !ok {
 			return func(string) bool { return true } // without a key nobody is asked but this machine
 		}
@@ -124,9 +135,9 @@ func (a *App) chosen(own config.Config) func(provider string) bool {
 }
 
 // firstKeyed is the first provider elsewhere that there is a key for.
-func (a *App) firstKeyed() (providers.Provider, bool) {
-	for _, p := range a.models.All() {
-		if _, err := a.models.Key(p); !p.Local && err == nil {
+func firstKeyed(models *providers.Extension) (providers.Provider, bool) {
+	for _, p := range models.All() {
+		if _, err := models.Key(p); !p.Local && err == nil {
 			return p, true
 		}
 	}
@@ -134,25 +145,25 @@ func (a *App) firstKeyed() (providers.Provider, bool) {
 }
 
 // take takes a setting from own settings, and says so.
-func (a *App) take(own config.Config, key string) {
-	a.cfg.Notes = append(a.cfg.Notes, agent.Note{Level: "warn", Code: "settings", Text: fmt.Sprintf(
-		"%s: %s is not taken from a repository; set it in your own settings", a.cfg.Origins[key].Where, key)})
+func take(cfg *config.Config, own config.Config, key string) {
+	cfg.Notes = append(cfg.Notes, agent.Note{Level: "warn", Code: "settings", Text: fmt.Sprintf(
+		"%s: %s is not taken from a repository; set it in your own settings", cfg.Origins[key].Where, key)})
 	switch key {
 	case "model":
-		a.cfg.Model = own.Model
+		cfg.Model = own.Model
 	case "fallbackModel":
-		a.cfg.Fallback = own.Fallback
+		cfg.Fallback = own.Fallback
 	case "smallModel":
-		a.cfg.SmallModel = own.SmallModel
+		cfg.SmallModel = own.SmallModel
 	default:
 		name, _ := profileOf(key)
-		p := a.cfg.Profiles[name]
+		p := cfg.Profiles[name]
 		p.Model = own.Profiles[name].Model
-		a.cfg.Profiles[name] = p
+		cfg.Profiles[name] = p
 	}
 	if origin, ok := own.Origins[key]; ok {
-		a.cfg.Origins[key] = origin
+		cfg.Origins[key] = origin
 	} else {
-		delete(a.cfg.Origins, key)
+		delete(cfg.Origins, key)
 	}
 }
