@@ -87,6 +87,7 @@ var queries = map[string]asked{
 	"files.export":     ask[ExportFiles, ExportedFiles](guarded),
 	"hooks":            ask[ListHooks, HookReport](admins),
 	"hooks.try":        ask[TryHooks, HookTrial](guarded),
+	"init":             ask[InitProject, ProjectInit](guarded),
 	"keys.change":      ask[ChangeKey, KeyChange](local("keys are kept in the keychain of the person at the machine")),
 	"lessons":          ask[ListLessons, []Lesson](admins),
 	"lessons.add":      ask[AddLesson, Lesson](guarded),

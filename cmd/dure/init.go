@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dure/internal/app"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -15,8 +16,8 @@ import (
 // initCommand writes a first file of instructions for the working folder.
 func (p *program) initCommand() *cobra.Command {
 	dry := false
-	cmd := p.command("init", text.HelpInit, 0, func(ctx context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-		b, err := p.opened.Begin(ctx, dry)
+	cmd := p.command("init", text.HelpInit, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		b, err := client.Query[query.ProjectInit](ctx, c.Client, query.InitProject{Dry: dry})
 		switch {
 		case err != nil:
 			return err
@@ -33,7 +34,7 @@ func (p *program) initCommand() *cobra.Command {
 }
 
 // begunLines say what was made, of what, and what may come next.
-func (p *program) begunLines(b app.Begun) []string {
+func (p *program) begunLines(b query.ProjectInit) []string {
 	lines := []string{p.text.Say(text.InitMade, "path", text.ExactLine(b.Path))}
 	var found []string
 	for _, l := range b.Survey.Languages {

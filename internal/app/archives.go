@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -9,6 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/frontend/export"
 	"dure/internal/frontend/text"
+	"dure/internal/frontend/view/stored"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/replay"
 	"dure/internal/safety/guard"
@@ -65,6 +68,12 @@ func (a *App) archives() []plug.Extension {
 		export.New(export.Source{
 			Logs: func() export.Logs { return a.store }, Find: a.findSession, Redact: redact, Text: text.For(a.cfg.Language),
 		}),
+		&stored.Extension{
+			Events: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+				return archive.Events(ctx, a.store, id)
+			},
+			Mask: guard.MaskValue[json.RawMessage],
+		},
 		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
 		index.New(index.Config{
 			Options: index.Options{Dir: a.dataPath("index"), Mask: guard.MaskJSON},

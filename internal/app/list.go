@@ -98,6 +98,7 @@ func (a *App) extend() error {
 		a.plugins,
 		a.bundles,
 		a.prompts,
+		a.newDraft(),
 		&machine.Extension{Data: a.cfg.Data, Servers: lsp.Installed()},
 		a.servers,
 	}, a.archives(), a.opts.More)

@@ -21,26 +21,10 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 	case query.PromptPreview:
 		return a.promptReport(q)
 	}
-	if v, ok, err := a.typables(ctx, q); ok {
-		return v, err
-	}
 	if v, err := a.launched(ctx, q); v != nil || err != nil {
 		return v, err
 	}
 	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())
-}
-
-// typables answers what is asked about what can be typed; ok says that it was.
-func (a *App) typables(ctx context.Context, q agent.Query) (v any, ok bool, err error) {
-	switch q := q.(type) {
-	case query.View:
-		v, err = a.viewAt(ctx, q)
-		return v, true, err
-	case query.Rows:
-		v, err = a.viewRows(ctx, q)
-		return v, true, err
-	}
-	return nil, false, nil
 }
 
 // getenv looks a variable up in an environment; the last one of a name counts.

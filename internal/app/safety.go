@@ -22,12 +22,14 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox/boxes"
+	"dure/internal/safety/shell/local"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/folders"
 	"dure/internal/safety/trust/grants"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/transcript"
 	"dure/internal/tools/catalog"
+	"dure/internal/tools/files"
 	"dure/internal/tools/kit"
 )
 
@@ -134,6 +136,9 @@ func (a *App) decider(b plug.Session, in enforce.Place, mode agent.Mode) (*enfor
 	return a.policy.Open(&b, in, mode)
 }
 
+// reader reads command lines as the shell will that runs them; "" = the usual one.
+func reader(home, sh string) kit.Reader { return local.Reader(home, sh, workspace.RunsPrograms) }
+
 // workspace opens the working folder.
 func (a *App) workspace() (*workspace.Workspace, error) {
 	ws, err := workspace.New(workspace.Config{Root: a.opts.Workdir, Extra: a.cfg.AddDirs})
@@ -156,7 +161,10 @@ func (a *App) place(cat *catalog.Catalog, ws *workspace.Workspace, workdir strin
 			Canonical: cat.Canonical, Shown: catalog.Claude.Name, Resolve: ws.Resolve, Inside: ws.Inside, Key: ws.Key,
 			Dir: workdir, Home: a.opts.UserHome, PowerShell: runtime.GOOS == "windows", Confined: confine, Own: a.ownNotes(workdir),
 		},
-		Preview:   func(c agent.Call) string { return previewOf(cat, ws, c) },
+		Preview: func(c agent.Call) string {
+			e, _ := cat.Get(c.Tool)
+			return files.Preview(e.Tool, ws, c)
+		},
 		Protected: func(extra []string) []string { return a.ownPlaces(slices.Concat([]string{ws.Root(), workdir}, extra)) },
 	}
 }

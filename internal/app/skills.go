@@ -17,6 +17,7 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory"
 	"dure/internal/knowledge/mention"
+	"dure/internal/knowledge/survey"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/trust"
 	"dure/internal/safety/trust/folders"
@@ -112,7 +113,7 @@ func (s *assembly) commands(find func(string) string) plug.Points {
 			return place.Path, place.Exists, err
 		},
 		Survey: func(ctx context.Context) (string, error) {
-			found, err := surveyOf(ctx, s.ws, pol.DeniesRead)
+			found, err := survey.Workspace(ctx, s.ws, unseen(s.ws, pol.DeniesRead))
 			if err != nil {
 				return "", err
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dure/agent/query"
 )
 
 // Text is a report as a model reads it.
@@ -32,7 +34,7 @@ func (r Report) Text() string {
 	if len(r.Commands) > 0 {
 		b.WriteString("Commands:\n")
 		for _, c := range r.Commands {
-			fmt.Fprintf(&b, "- %s: %s (%s)\n", c.Kind, c.shown(), c.From)
+			fmt.Fprintf(&b, "- %s: %s (%s)\n", c.Kind, shown(c), c.From)
 		}
 	}
 	line("Folders", r.Tree)
@@ -47,93 +49,97 @@ func (r Report) languages() (list []string) {
 }
 
 // shown is a command with the folder that it is given in.
-func (c Command) shown() string {
+func shown(c query.SurveyCommand) string {
 	if c.Dir == "" {
 		return c.Run
 	}
 	return "in " + c.Dir + ": " + c.Run
 }
 
-// Words are the words of a file of instructions.
-type Words struct {
-	Overview, Conventions, Commands, Work, Cautions string // headings
-	Languages, Frameworks, Folders, Others          string // before lists
-	Say                                             string // what is to be said here, as a comment
-	Kinds                                           map[string]string
-}
+// A Word is one of the texts of a file of instructions that are not the project's own.
+type Word int
+
+// The words, in the order of their keys in the texts of the front-ends.
+const (
+	overview Word = iota // the headings
+	conventions
+	commands
+	work
+	cautions
+	languages // before lists
+	frameworks
+	folders
+	others
+	say  // what is to be said here, as a comment
+	kind // the first of those of worded
+)
+
+// worded are the kinds of commands that have a word.
+var worded = []string{"build", "test", "lint", "format", "run", "ci"}
 
 // Draft is the beginning of a file of instructions: what the survey has found, and
 // a place for what only people know.
-func (r Report) Draft(title string, w Words) string {
+func (r Report) Draft(title string, word func(Word) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", plain(title, maxName))
-	section := func(heading string) { fmt.Fprintf(&b, "\n## %s\n\n", heading) }
+	section := func(heading Word) { fmt.Fprintf(&b, "\n## %s\n\n", word(heading)) }
+	blank := func() { fmt.Fprintf(&b, "<!-- %s -->\n", word(say)) }
 	list := func(name string, of []string) {
 		if len(of) > 0 {
 			fmt.Fprintf(&b, "- %s: %s\n", name, strings.Join(of, ", "))
 		}
 	}
-	section(w.Overview)
+	section(overview)
 	if r.Readme != nil { // what it says is somebody's text, and these are instructions
 		list("README", []string{"`" + r.Readme.Path + "`"})
 	}
-	list(w.Languages, r.languages())
-	list(w.Frameworks, r.Frameworks)
-	var folders []string
+	list(word(languages), r.languages())
+	list(word(frameworks), r.Frameworks)
+	var top []string
 	for _, f := range r.Folders {
-		folders = append(folders, "`"+f.Name+"/`")
+		top = append(top, "`"+f.Name+"/`")
 	}
-	list(w.Folders, folders)
-	list(w.Others, r.quoted())
-	fmt.Fprintf(&b, "\n<!-- %s -->\n", w.Say)
-	section(w.Conventions)
-	fmt.Fprintf(&b, "<!-- %s -->\n", w.Say)
-	section(w.Commands)
+	list(word(folders), top)
+	list(word(others), r.quoted())
+	b.WriteString("\n")
+	blank()
+	section(conventions)
+	blank()
+	section(commands)
 	for _, c := range r.Commands {
-		fmt.Fprintf(&b, "- %s: `%s`", w.kind(c.Kind), c.Run)
+		name := c.Kind
+		if i := slices.Index(worded, c.Kind); i >= 0 {
+			name = word(kind + Word(i))
+		}
+		fmt.Fprintf(&b, "- %s: `%s`", name, c.Run)
 		if c.Dir != "" {
 			fmt.Fprintf(&b, " (`%s/`)", c.Dir)
 		}
 		b.WriteString("\n")
 	}
 	if len(r.Commands) == 0 {
-		fmt.Fprintf(&b, "<!-- %s -->\n", w.Say)
+		blank()
 	}
-	for _, heading := range []string{w.Work, w.Cautions} {
+	for _, heading := range []Word{work, cautions} {
 		section(heading)
-		fmt.Fprintf(&b, "<!-- %s -->\n", w.Say)
+		blank()
 	}
 	return b.String()
 }
 
-func (w Words) kind(kind string) string {
-	if said := w.Kinds[kind]; said != "" {
-		return said
-	}
-	return kind
-}
-
-// A Suggestion is what may be of use in the project: a hook or a skill.
-type Suggestion struct {
-	Kind  string `json:"kind"` // hook or skill
-	Name  string `json:"name"` // of the skill; of a hook its event
-	Run   string `json:"run,omitempty"`
-	About string `json:"about,omitempty"`
-}
-
 // Suggest returns what may be of use. Nothing of it is done.
-func (r Report) Suggest() (all []Suggestion) {
+func (r Report) Suggest() (all []query.Suggestion) {
 	for _, c := range r.Commands {
 		if c.Kind == "format" && c.Dir == "" {
-			all = append(all, Suggestion{Kind: "hook", Name: "PostToolUse", Run: c.Run, About: c.From})
+			all = append(all, query.Suggestion{Kind: "hook", Name: "PostToolUse", Run: c.Run, About: c.From})
 			break
 		}
 	}
-	if slices.ContainsFunc(r.Commands, func(c Command) bool { return c.Kind == "test" }) {
-		all = append(all, Suggestion{Kind: "skill", Name: "fix-tests"})
+	if slices.ContainsFunc(r.Commands, func(c query.SurveyCommand) bool { return c.Kind == "test" }) {
+		all = append(all, query.Suggestion{Kind: "skill", Name: "fix-tests"})
 	}
 	if len(r.CI) > 0 {
-		all = append(all, Suggestion{Kind: "skill", Name: "mend-ci"})
+		all = append(all, query.Suggestion{Kind: "skill", Name: "mend-ci"})
 	}
 	return all
 }

@@ -10,11 +10,17 @@ package survey
 import (
 	"cmp"
 	"context"
+	"io"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
+
+	"dure/agent/query"
+	"dure/internal/safety/workspace"
 )
 
 // Bounds of a survey.
@@ -41,48 +47,37 @@ type Config struct {
 	Hidden func(file string) bool
 }
 
-// Report is what was found. Lists have the weightiest first.
-type Report struct {
-	Files        int        `json:"files"`
-	More         bool       `json:"more,omitempty"` // it is not all
-	Languages    []Language `json:"languages"`
-	Frameworks   []string   `json:"frameworks,omitempty"`
-	Tests        []string   `json:"testFrameworks,omitempty"`
-	Manifests    []string   `json:"manifests,omitempty"`
-	Commands     []Command  `json:"commands,omitempty"`
-	CI           []string   `json:"ci,omitempty"`
-	Containers   []string   `json:"containers,omitempty"`   // files
-	Instructions []string   `json:"instructions,omitempty"` // files for agents
-	Folders      []Folder   `json:"folders,omitempty"`      // at the top
-	Tree         []string   `json:"tree,omitempty"`         // folders, three levels deep
-	Readme       *Readme    `json:"readme,omitempty"`
-}
+// Report is what was found.
+type Report struct{ query.Survey }
 
-// Language is a language with how many files are in it.
-type Language struct {
-	Name  string `json:"name"`
-	Files int    `json:"files"`
-}
+// lookTime limits how long a project is looked at.
+const lookTime = 10 * time.Second
 
-// Command is one that somebody who works on the project gives.
-type Command struct {
-	Kind string `json:"kind"` // build, test, lint, format, run or ci
-	Run  string `json:"run"`
-	Dir  string `json:"dir,omitempty"` // in which; "" = the project's
-	From string `json:"from"`          // the file that says so
-}
-
-// Folder is a folder at the top.
-type Folder struct {
-	Name  string `json:"name"`
-	Files int    `json:"files"`
-}
-
-// Readme is what a README begins with.
-type Readme struct {
-	Path    string `json:"path"`
-	Title   string `json:"title,omitempty"`
-	Summary string `json:"summary,omitempty"`
+// Workspace surveys the folder of a workspace. What hidden reports is neither read nor named.
+func Workspace(ctx context.Context, ws *workspace.Workspace, hidden func(file string) bool) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	list, err := ws.List(ctx, ws.Root())
+	if err != nil {
+		return Report{}, workspace.Problem(ws.Root(), err)
+	}
+	var files []string
+	for i, f := range list.Paths {
+		if list.Regular[i] { // a link leads to what is listed as itself, or out of here
+			files = append(files, f)
+		}
+	}
+	return Look(ctx, Config{
+		Files: files, More: list.More, Hidden: hidden,
+		Read: func(f string, limit int) ([]byte, error) {
+			r, err := ws.Open(filepath.Join(ws.Root(), filepath.FromSlash(f)))
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = r.Close() }() // only read
+			return io.ReadAll(io.LimitReader(r, int64(limit)))
+		},
+	}), nil
 }
 
 // looking is a survey in the making.
@@ -150,10 +145,10 @@ func (l *looking) languages(files []string) {
 		}
 	}
 	for name, n := range count {
-		l.r.Languages = append(l.r.Languages, Language{name, n})
+		l.r.Languages = append(l.r.Languages, query.SurveyCount{Name: name, Files: n})
 	}
-	slices.SortFunc(l.r.Languages, func(a, b Language) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Name, b.Name)) })
-	l.r.Languages = append([]Language{}, l.r.Languages[:min(len(l.r.Languages), maxListed)]...)
+	slices.SortFunc(l.r.Languages, func(a, b query.SurveyCount) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Name, b.Name)) })
+	l.r.Languages = append([]query.SurveyCount{}, l.r.Languages[:min(len(l.r.Languages), maxListed)]...)
 }
 
 // folders counts files by folder, and draws the upper three levels.
@@ -170,9 +165,9 @@ func (l *looking) folders(files []string) {
 		}
 	}
 	for name, n := range count {
-		l.r.Folders = append(l.r.Folders, Folder{name, n})
+		l.r.Folders = append(l.r.Folders, query.SurveyCount{Name: name, Files: n})
 	}
-	slices.SortFunc(l.r.Folders, func(a, b Folder) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(l.r.Folders, func(a, b query.SurveyCount) int { return cmp.Or(b.Files-a.Files, strings.Compare(a.Name, b.Name)) })
 	l.r.Folders = l.r.Folders[:min(len(l.r.Folders), maxListed)]
 	l.r.Tree = slices.Sorted(maps.Keys(tree))
 	l.r.Tree = l.r.Tree[:min(len(l.r.Tree), maxTree)]
@@ -217,15 +212,15 @@ func note(list *[]string, s string) {
 
 // command adds a command once.
 func (l *looking) command(kind, run, dir, from string) {
-	c := Command{kind, run, dir, from}
-	if !slices.ContainsFunc(l.r.Commands, func(have Command) bool { return have.Run == run && have.Dir == dir }) {
+	c := query.SurveyCommand{Kind: kind, Run: run, Dir: dir, From: from}
+	if !slices.ContainsFunc(l.r.Commands, func(have query.SurveyCommand) bool { return have.Run == run && have.Dir == dir }) {
 		l.r.Commands = append(l.r.Commands, c)
 	}
 }
 
 // readme takes the first heading, and the first paragraph behind it.
 func (l *looking) readme(f string) {
-	r := &Readme{Path: f}
+	r := &query.SurveyReadme{Path: f}
 	l.r.Readme = r
 	var words []string
 	for line := range strings.Lines(l.read(f)) {

@@ -77,9 +77,8 @@ Folders: .github/, .github/workflows/, shop/, shop/deep/, shop/deep/er/, tools/,
 	}
 }
 
-var english = Words{
-	Overview: "Overview", Conventions: "Conventions", Commands: "Commands", Work: "Work", Cautions: "Cautions",
-	Languages: "Languages", Frameworks: "Frameworks", Folders: "Folders", Others: "Others", Say: "Say it.",
+func english(w Word) string {
+	return strings.Split("Overview|Conventions|Commands|Work|Cautions|Languages|Frameworks|Folders|Others|Say it.|build|test|lint|format|run|ci", "|")[w]
 }
 
 // Instructions have what was found, and no words of the project's files: those would be

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"dure/agent"
 	"dure/internal/extend/bundle/changeset"
+	"dure/internal/tools/files"
 	"dure/internal/tools/kit"
+
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 const (
@@ -137,16 +141,31 @@ type committing struct {
 	t *tools
 }
 
-// Change is what a call would make of the bundle, as it was planned.
-func (c committing) Change(call agent.Call) (*changeset.Change, error) {
+// Preview returns what a call would change in the bundle, as it was planned; "" where that is
+// more than is shown.
+func (c committing) Preview(call agent.Call) string {
 	change, err := c.t.look(call)
 	if err != nil {
-		return nil, err
+		return ""
 	}
 	if _, moved := c.t.pins.Moved(call.ID, change.Digest); moved {
-		return nil, kit.Refuse(changeset.ErrConflict, "the changeset is not what it was when the call was planned", "")
+		return ""
 	}
-	return change, nil
+	var b strings.Builder
+	for name, content := range change.Contents() {
+		if !utf8.Valid(content.Old) || !utf8.Valid(content.New) {
+			fmt.Fprintf(&b, "%s: %d bytes, no text\n", name, len(content.New))
+			continue
+		}
+		if len(content.Old)+len(content.New) > files.MaxPreviewed {
+			return ""
+		}
+		b.Write(diff.Diff(name, content.Old, name, content.New))
+		if b.Len() > files.MaxPreview {
+			return ""
+		}
+	}
+	return b.String()
 }
 
 func (t *tools) look(c agent.Call) (*changeset.Change, error) {

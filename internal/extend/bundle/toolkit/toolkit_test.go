@@ -367,22 +367,12 @@ func TestChangesetDecided(t *testing.T) {
 	d.does("bundle", "openChangeset", `{}`)
 	d.write(".changesets/cs-1/tool.js", "2")
 	p := d.plan("bundle", "commitChangeset", `{"changesetId":"cs-1"}`)
-	told := func() string {
-		change, err := p.tool.(committing).Change(p.call)
-		if err != nil {
-			return err.Error()
-		}
-		var all []string
-		for name, c := range change.Contents() {
-			all = append(all, name+": "+string(c.Old)+" → "+string(c.New))
-		}
-		return strings.Join(all, ", ")
-	}
-	if got := told(); got != "tool.js: 1 → 2" {
+	preview := func() string { return p.tool.(committing).Preview(p.call) }
+	if got := preview(); !strings.HasPrefix(got, "diff tool.js tool.js\n") || !strings.Contains(got, "\n-1\n") || !strings.Contains(got, "\n+2\n") {
 		t.Errorf("it would change %s", got)
 	}
 	d.write(".changesets/cs-1/tool.js", "3")
-	if got := told(); !strings.Contains(got, "not what it was") {
+	if got := preview(); got != "" {
 		t.Errorf("something else is shown than was planned: %s", got)
 	}
 	if _, got := p.run(t.Context()); !strings.HasPrefix(got, string(changeset.ErrConflict)) || d.read("b/tool.js") != "1" {

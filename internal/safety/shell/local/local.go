@@ -1,4 +1,7 @@
-package app
+// Package local reads command lines as the shell of this machine will that runs them: it looks
+// at the disk for what patterns match and where folders are. It opens no file, runs nothing and
+// starts no goroutines.
+package local
 
 import (
 	"os"
@@ -9,20 +12,16 @@ import (
 
 	"dure/agent"
 	"dure/internal/safety/shell"
-	"dure/internal/safety/workspace"
-	"dure/internal/tools/kit"
 )
 
-// reader reads command lines as the shell will that runs them; "" = the usual one
-// of the system.
-func reader(home, sh string) kit.Reader {
+// Reader returns what reads command lines for a shell, with "" for the usual one of the system.
+// repository is [shell.Options.Repository].
+func Reader(home, sh string, repository func(folder string) bool) func(command, dir string) agent.Effects {
 	if sh == "" && runtime.GOOS == "windows" {
 		sh = "powershell.exe"
 	}
 	return func(command, dir string) agent.Effects {
-		return shell.Read(command, shell.Options{
-			Shell: sh, Dir: dir, Home: home, Glob: glob, Folder: isFolder, Repository: workspace.RunsPrograms,
-		})
+		return shell.Read(command, shell.Options{Shell: sh, Dir: dir, Home: home, Glob: glob, Folder: isFolder, Repository: repository})
 	}
 }
 
