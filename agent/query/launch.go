@@ -23,6 +23,12 @@ type (
 		Values map[string]string `json:"values,omitempty"`
 	}
 
+	// MakeSnippet makes the file of a new snippet, and asks for its path as a string.
+	MakeSnippet struct {
+		Name string `json:"name"`
+		Text string `json:"text,omitempty"` // "" = an example
+	}
+
 	// ListLinks asks for []Link, by name.
 	ListLinks struct{}
 
@@ -31,6 +37,14 @@ type (
 	FillLink struct {
 		Name   string   `json:"name"`
 		Values []string `json:"values,omitempty"`
+	}
+
+	// SetLink keeps a link, in the place of one of its name, and asks for it as a Link.
+	SetLink struct{ Link }
+
+	// RemoveLink forgets a link, and asks for it as a Link.
+	RemoveLink struct {
+		Name string `json:"name"`
 	}
 
 	// FindFiles asks for []string: the files of a folder whose path fits Text, the best
@@ -64,8 +78,11 @@ func (Calculate) Query() string      { return "calculate" }
 func (FindEmoji) Query() string      { return "emoji" }
 func (ListSnippets) Query() string   { return "snippets" }
 func (FillSnippet) Query() string    { return "snippets.fill" }
+func (MakeSnippet) Query() string    { return "snippets.make" }
 func (ListLinks) Query() string      { return "links" }
 func (FillLink) Query() string       { return "links.fill" }
+func (SetLink) Query() string        { return "links.set" }
+func (RemoveLink) Query() string     { return "links.remove" }
 func (FindFiles) Query() string      { return "files" }
 func (DescribeSystem) Query() string { return "system" }
 func (ListPalette) Query() string    { return "palette" }

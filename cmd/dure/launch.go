@@ -85,11 +85,11 @@ func (p *program) snippetCommand() *cobra.Command {
 		c.ValidArgsFunction = p.first(p.snippetNames)
 	}
 	body := ""
-	create := p.command("new NAME", text.HelpSnippetNew, 1, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	create := p.command("new NAME", text.HelpSnippetNew, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.SnippetWhich), "")
 		}
-		path, err := p.opened.MakeSnippet(args[0], body)
+		path, err := client.Query[string](ctx, c.Client, query.MakeSnippet{Name: args[0], Text: body})
 		if err != nil {
 			return err
 		}
@@ -211,21 +211,21 @@ func (p *program) linkCommand() *cobra.Command {
 		return err
 	})
 	open.Flags().BoolVar(&only, "print", false, p.text.Say(text.FlagPrintLink))
-	add := p.command("add NAME URL [DESCRIPTION]", text.HelpLinkAdd, 3, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	add := p.command("add NAME URL [DESCRIPTION]", text.HelpLinkAdd, 3, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.LinkWhat), "")
 		}
 		l := query.Link{Name: args[0], URL: args[1], Description: strings.Join(args[2:], "")}
-		if err := p.opened.SetLink(l); err != nil {
+		if _, err := client.Query[query.Link](ctx, c.Client, query.SetLink{Link: l}); err != nil {
 			return err
 		}
 		return p.done(asJSON, text.LinkKept, l.Name)
 	})
-	remove := p.command("remove NAME", text.HelpLinkRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
+	remove := p.command("remove NAME", text.HelpLinkRemove, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		if len(args) == 0 {
 			return p.usage(p.text.Say(text.LinkWhich), "")
 		}
-		if err := p.opened.RemoveLink(args[0]); err != nil {
+		if _, err := client.Query[query.Link](ctx, c.Client, query.RemoveLink{Name: args[0]}); err != nil {
 			return err
 		}
 		return p.done(asJSON, text.LinkRemoved, args[0])

@@ -99,7 +99,10 @@ func (a *App) extend() error {
 		a.bundles,
 		a.prompts,
 		a.newDraft(),
-		&machine.Extension{Data: a.cfg.Data, Servers: lsp.Installed()},
+		a.newLauncher(),
+		&machine.Extension{
+			Data: a.cfg.Data, Home: a.cfg.Home, Workdir: a.opts.Workdir, Version: a.opts.Version, Language: a.cfg.Language, Servers: lsp.Installed(),
+		},
 		a.servers,
 	}, a.archives(), a.opts.More)
 	return a.register(append(all, doctor.New(all)))

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"dure/agent"
@@ -29,6 +30,17 @@ func (a *App) newMentions() *read.Extension {
 			return all
 		},
 		ReadTool: readTool, Fetch: catalog.Dialect(a.cfg.Dialect).Name("web__fetch"), Logger: a.opts.Logger,
+		Open: func(dir string) (*workspace.Workspace, error) {
+			dir = cmp.Or(dir, a.opts.Workdir)
+			ws, err := workspace.New(workspace.Config{Root: dir})
+			if err == nil {
+				ws, err = workspace.New(workspace.Config{Root: dir, Git: finder(ws)("git")})
+			}
+			if err != nil {
+				return nil, workspace.Problem(dir, err)
+			}
+			return ws, nil
+		},
 		Sessions: sessions.Complete, Session: sessions.Named,
 	})
 }

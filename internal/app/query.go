@@ -21,9 +21,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 	case query.PromptPreview:
 		return a.promptReport(q)
 	}
-	if v, err := a.launched(ctx, q); v != nil || err != nil {
-		return v, err
-	}
 	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())
 }
 

@@ -49,9 +49,7 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 		return w.query(ctx, q)
 	}
 	switch q.(type) {
-	case query.PromptPreview,
-		query.Calculate, query.FindEmoji, query.ListSnippets, query.FillSnippet, query.ListLinks, query.FillLink,
-		query.FindFiles, query.DescribeSystem, query.ListPalette:
+	case query.PromptPreview:
 		return w.query(ctx, q)
 	}
 	if list, ok := q.(query.ListTools); ok && list.Session == "" {

@@ -7,6 +7,7 @@
 package calc
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strings"
@@ -23,23 +24,23 @@ const (
 // Why says what is wrong with a calculation.
 type Why string
 
-// The reasons.
+// The reasons. %s stands for [Error.What].
 const (
-	Empty      Why = "empty"
-	Long       Why = "long"       // longer than 1,000 bytes, or too deep
-	Character  Why = "character"  // one that means nothing; What is it
-	Number     Why = "number"     // What is none
-	Expected   Why = "expected"   // a number was
-	Unexpected Why = "unexpected" // What should not stand there
-	Unclosed   Why = "unclosed"   // a parenthesis
-	Unknown    Why = "unknown"    // What is neither a unit nor a function
-	Zero       Why = "zero"       // divided by it
-	Units      Why = "units"      // they do not go together; What are they
-	Degrees    Why = "degrees"    // temperatures are converted, and nothing else
-	Large      Why = "large"      // the number gets too large
-	Root       Why = "root"       // of a negative number
-	Whole      Why = "whole"      // a whole number is needed
-	Arguments  Why = "arguments"  // their number does not fit the function What
+	Empty      Why = "there is nothing to calculate"
+	Long       Why = "the calculation is too long, or too deep"
+	Character  Why = "%s means nothing here"
+	Number     Why = "%s is no number"
+	Expected   Why = "a number is missing"
+	Unexpected Why = "%s should not stand here"
+	Unclosed   Why = "a parenthesis is not closed"
+	Unknown    Why = "%s is neither a unit nor a function"
+	Zero       Why = "nothing is divided by zero"
+	Units      Why = "these units do not go together: %s"
+	Degrees    Why = "temperatures can only be converted"
+	Large      Why = "the number gets too large"
+	Root       Why = "a negative number has no root"
+	Whole      Why = "a whole number is needed"
+	Arguments  Why = "%s takes another number of arguments"
 )
 
 // An Error is a mistake in a calculation.
@@ -50,10 +51,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.What == "" {
-		return fmt.Sprintf("column %d: %s", e.Column, e.Why)
+	why := string(e.Why)
+	if strings.Contains(why, "%s") {
+		why = fmt.Sprintf(why, cmp.Or(e.What, "this"))
 	}
-	return fmt.Sprintf("column %d: %s: %s", e.Column, e.Why, e.What)
+	return fmt.Sprintf("column %d: %s", e.Column, why)
 }
 
 // A Result is what comes out.

@@ -1,8 +1,8 @@
-// Package launch owns what people launch from the prompt besides a model: snippets with
-// variables, links with parameters, and a list of emoji; package calc below it
-// calculates. It reads the files that it is told, fills in what is in braces in one pass
-// and never reads a value that was filled in again. It writes no more than a new snippet
-// or link, opens nothing itself and starts no goroutines.
+// Package launch owns what people launch from the prompt besides a model: a calculator,
+// snippets with variables, links with parameters, emoji, a palette of all that can be launched,
+// and a search of the web, which is a call in a session of its own. It fills in what is in
+// braces in one pass and never reads a value that was filled in again. It writes no more than a
+// new snippet or link, opens nothing itself and starts no goroutines.
 package launch
 
 import (

@@ -5,7 +5,6 @@ import (
 	_ "embed" // descriptions
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/sandbox/machine"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/kit"
 )
@@ -75,8 +75,8 @@ func (s *Shell) environment() agent.Tool {
 	}
 }
 
-// machine is the structured answer.
-type machine struct {
+// environment is the structured answer.
+type environment struct {
 	OS         string   `json:"os"`
 	Arch       string   `json:"arch"`
 	System     string   `json:"system,omitempty"` // as it calls itself
@@ -94,12 +94,13 @@ type machine struct {
 }
 
 func (s *Shell) describe(ctx context.Context, tc agent.ToolContext) agent.Result {
-	m := machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, System: systemName(), CPUs: runtime.NumCPU(),
-		Workdir: tc.Workdir, Git: workspace.InRepository(tc.Workdir), Shell: s.Path, DiskFree: diskFree(tc.Workdir),
+	here := machine.Look(tc.Workdir)
+	m := environment{
+		OS: here.OS, Arch: here.Arch, System: oneLine(here.Name, maxVersion), CPUs: here.CPUs,
+		Memory: here.Memory, MemoryFree: here.MemoryFree, DiskFree: here.DiskFree,
+		Workdir: tc.Workdir, Git: workspace.InRepository(tc.Workdir), Shell: s.Path,
 		Locale: locale(s.Env), Programs: s.askVersions(ctx), Variables: names(s.Env),
 	}
-	m.Memory, m.MemoryFree = memory()
 	zone, offset := time.Now().Zone()
 	m.TimeZone = fmt.Sprintf("%s (%s, UTC%+03d:%02d)", time.Local, zone, offset/3600, max(offset, -offset)/60%60)
 	git := "no"

@@ -144,7 +144,7 @@ func TestEnvironment(t *testing.T) {
 	if d := time.Since(began); d > versionTimeout+patience {
 		t.Errorf("took %s", d)
 	}
-	var m machine
+	var m environment
 	if err := json.Unmarshal(res.Output, &m); err != nil {
 		t.Fatal(err)
 	}

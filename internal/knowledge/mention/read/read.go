@@ -48,6 +48,9 @@ type Config struct {
 	Fetch    string // the tool that opens addresses, as the model knows it
 	Logger   *slog.Logger
 
+	// Open opens a folder; "" = the working folder.
+	Open func(dir string) (*workspace.Workspace, error)
+
 	// Sessions returns the names of sessions of a folder that begin as typed, and Session one
 	// that a name means, with its last answer: of those that the owner of session may know of.
 	Sessions func(ctx context.Context, session, folder, typed string, limit int) []string
@@ -124,6 +127,17 @@ func (x *Extension) Answers() []plug.Answer {
 				return nil, err
 			}
 			return append([]string{}, m.complete(ctx, q)...), nil
+		}),
+		plug.Storeless(func(ctx context.Context, q query.FindFiles) ([]string, error) {
+			ws, err := x.c.Open(q.Workdir)
+			if err != nil {
+				return nil, err
+			}
+			l, err := ws.List(ctx, ws.Root())
+			if err != nil {
+				return nil, workspace.Problem(ws.Root(), err)
+			}
+			return append([]string{}, mention.Complete(q.Text, l.Paths, q.Limit)...), nil
 		}),
 	}
 }

@@ -1,5 +1,5 @@
-// Package machine looks for a diagnosis at what this machine has for the program: programs,
-// room on the disk, and a folder for its data. It starts no goroutines.
+// Package machine looks at what this machine has for the program: the system, memory, room on
+// the disk, programs, and a folder for its data. It starts no goroutines.
 package machine
 
 import (
@@ -24,8 +24,12 @@ const (
 // Extension finds what the machine has.
 type Extension struct {
 	plug.NoSession
-	Data    string   // the folder in which sessions are kept
-	Servers []string // names of the language servers that can be started
+	Data     string // the folder in which sessions are kept
+	Home     string // the user's folder of the program
+	Workdir  string
+	Version  string   // of the program
+	Language string   // of its user
+	Servers  []string // names of the language servers that can be started
 }
 
 // Name returns the name of the extension.

@@ -1,4 +1,4 @@
-package app
+package launch
 
 import (
 	"cmp"
@@ -10,8 +10,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/extend/launch"
-	"dure/internal/kernel/session"
 )
 
 // How long a search for a person may take with all that belongs to it, the model's
@@ -24,10 +22,10 @@ const (
 
 const searchTool = "web__search"
 
-// searchWeb searches for a person, in a session that is made for it: its log says what
+// find searches for a person, in a session that is made for it: its log says what
 // was sent where, its gate decides, and its budget bounds the summary.
-func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnswer, err error) {
-	if a.cfg.Search.Kind == "" {
+func (x *Extension) find(ctx context.Context, q query.SearchWeb) (w query.WebAnswer, err error) {
+	if !x.cfg.Search {
 		return w, &agent.Problem{
 			Code: agent.ProblemUsage, Message: "no search engine is configured",
 			Fix: `name one as "search" in your settings; a task for the model is put in quotes: dure 'find …'`,
@@ -35,26 +33,22 @@ func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnsw
 	}
 	ctx, cancel := context.WithTimeout(ctx, findPatience)
 	defer cancel()
-	reg, err := a.open()
-	if err != nil {
-		return w, err
-	}
-	info, noModel, err := a.openToFind(ctx, reg, q)
+	info, noModel, err := x.open(ctx, q)
 	if err != nil {
 		return w, err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findClosing)
 		defer cancel()
-		err = errors.Join(err, reg.Close(ctx, info.ID))
+		err = errors.Join(err, x.cfg.Close(ctx, info.ID))
 	}()
-	reach := reg.Reach(info.ID)
+	reach := x.cfg.Reach(info.ID)
 	w = query.WebAnswer{Session: info.ID, Query: q.Text, Results: []query.WebHit{}}
-	if err := find(ctx, reach, q, &w); err != nil || q.Plain || len(w.Results) == 0 {
+	if err := search(ctx, reach, q, &w); err != nil || q.Plain || len(w.Results) == 0 {
 		return w, err
 	}
 	if noModel == nil {
-		noModel = a.sumUp(ctx, reach, info.Model, &w)
+		noModel = x.sumUp(ctx, reach, info.Model, &w)
 	}
 	if noModel != nil {
 		w.Failed = noModel.Error()
@@ -62,26 +56,26 @@ func (a *App) searchWeb(ctx context.Context, q query.SearchWeb) (w query.WebAnsw
 	return w, nil
 }
 
-// openToFind opens the session. Without a model there is no summary, and noModel says
+// open opens the session. Without a model there is no summary, and noModel says
 // why; the search works all the same.
-func (a *App) openToFind(ctx context.Context, reg *session.Registry, q query.SearchWeb) (info agent.SessionInfo, noModel, err error) {
+func (x *Extension) open(ctx context.Context, q query.SearchWeb) (info agent.SessionInfo, noModel, err error) {
 	const most = 60 // bytes of the title
 	title := "find: " + strings.ToValidUTF8(q.Text[:min(len(q.Text), most)], "")
-	o := agent.Open{Title: title, Workdir: a.opts.Workdir, Edit: q.Plain || a.cfg.NoAI, Mode: a.cfg.Mode}
-	if a.cfg.NoAI {
+	o := agent.Open{Title: title, Workdir: x.cfg.Workdir, Edit: q.Plain || x.cfg.NoAI, Mode: x.cfg.Mode}
+	if x.cfg.NoAI {
 		noModel = errors.New("no model is asked")
 	}
-	info, err = a.telemetry.Open(ctx, reg.Open, o)
+	info, err = x.cfg.Open(ctx, o)
 	if err != nil && !o.Edit {
 		noModel = err
 		o.Edit = true
-		info, err = a.telemetry.Open(ctx, reg.Open, o)
+		info, err = x.cfg.Open(ctx, o)
 	}
 	return info, noModel, err
 }
 
-// find makes the call.
-func find(ctx context.Context, reach agent.Reach, q query.SearchWeb, w *query.WebAnswer) error {
+// search makes the call.
+func search(ctx context.Context, reach agent.Reach, q query.SearchWeb, w *query.WebAnswer) error {
 	in := map[string]any{"query": q.Text}
 	if q.Count > 0 {
 		in["count"] = q.Count
@@ -112,11 +106,11 @@ func find(ctx context.Context, reach agent.Reach, q query.SearchWeb, w *query.We
 }
 
 // sumUp asks a small model what the results say.
-func (a *App) sumUp(ctx context.Context, reach agent.Reach, model string, w *query.WebAnswer) error {
-	language := map[string]string{"ko": "Korean"}[a.cfg.Language]
+func (x *Extension) sumUp(ctx context.Context, reach agent.Reach, model string, w *query.WebAnswer) error {
+	language := map[string]string{"ko": "Korean"}[x.cfg.Language]
 	answer, err := reach.Ask(ctx, agent.Question{
-		Purpose: "find", Model: a.models.SmallFor(model), System: launch.AboutResults, MaxTokens: findTokens,
-		Messages: []agent.Message{agent.UserText(launch.Results(w.Query, cmp.Or(language, "that of the question"), w.Results))},
+		Purpose: "find", Model: x.cfg.Small(model), System: AboutResults, MaxTokens: findTokens,
+		Messages: []agent.Message{agent.UserText(Results(w.Query, cmp.Or(language, "that of the question"), w.Results))},
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package shell
+package machine
 
 import (
 	"fmt"
@@ -27,17 +27,4 @@ func memory() (total, free int64) {
 		return 0, 0
 	}
 	return int64(m.total), int64(m.free)
-}
-
-// diskFree returns how many bytes this user can write in a folder; 0 = unknown.
-func diskFree(dir string) int64 {
-	path, err := windows.UTF16PtrFromString(dir)
-	if err != nil {
-		return 0
-	}
-	var free uint64
-	if windows.GetDiskFreeSpaceEx(path, &free, nil, nil) != nil {
-		return 0
-	}
-	return int64(free)
 }

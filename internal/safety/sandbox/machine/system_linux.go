@@ -1,18 +1,16 @@
-package shell
+package machine
 
 import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 func systemName() string {
-	text, _ := readSome("/etc/os-release")
+	text, _ := os.ReadFile("/etc/os-release")
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			return oneLine(strings.Trim(strings.TrimSpace(value), `"'`), maxVersion)
+			return strings.Trim(strings.TrimSpace(value), `"'`)
 		}
 	}
 	return ""
@@ -35,13 +33,4 @@ func memory() (total, free int64) {
 		}
 	}
 	return total, free
-}
-
-// diskFree returns how many bytes this user can write in a folder; 0 = unknown.
-func diskFree(dir string) int64 {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return 0
-	}
-	return int64(st.Bavail) * st.Bsize
 }

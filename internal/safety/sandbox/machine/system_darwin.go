@@ -1,4 +1,4 @@
-package shell
+package machine
 
 import "golang.org/x/sys/unix"
 
@@ -17,13 +17,4 @@ func memory() (total, free int64) {
 		return 0, 0
 	}
 	return int64(n), 0
-}
-
-// diskFree returns how many bytes this user can write in a folder; 0 = unknown.
-func diskFree(dir string) int64 {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return 0
-	}
-	return int64(st.Bavail) * int64(st.Bsize)
 }
