@@ -21,39 +21,26 @@ func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, 
 	if err != nil {
 		return agent.ReplayReport{Session: id}, archive.Missing(id, err)
 	}
-	again := redecider{app: a}
+	var pol *policy.Policy
+	var lost error
+	var dir string
+	var rules []string
 	return replay.Verify(ctx, replay.Config{
-		Session: id, Events: archive.Events(ctx, a.store, id), Blob: func(ctx context.Context, sha string) (io.ReadCloser, error) { return a.store.Blob(ctx, id, sha) }, Decide: again.decide, Snapshots: snaps,
+		Session: id, Events: archive.Events(ctx, a.store, id), Snapshots: snaps,
+		Blob: func(ctx context.Context, sha string) (io.ReadCloser, error) { return a.store.Blob(ctx, id, sha) },
+		Decide: func(r agent.DecisionRecord, granted []string) (was agent.Verdict, now agent.Decision, err error) {
+			// The policy is made again only for another folder, or other grants.
+			if pol == nil && lost == nil || r.Workdir != dir || !slices.Equal(granted, rules) {
+				dir, rules = r.Workdir, slices.Clone(granted)
+				pol, lost = a.policyWith(r, granted)
+			}
+			if lost != nil {
+				return was, now, lost
+			}
+			flip, err := pol.Again(r.CallDecided)
+			return flip.Was, flip.Now, err
+		},
 	})
-}
-
-// A redecider makes the decisions of a log again. It keeps the policy from one to the
-// next as long as folder and grants are the same.
-type redecider struct {
-	app     *App
-	pol     *policy.Policy
-	err     error
-	workdir string
-	granted []string
-}
-
-func (d *redecider) decide(ctx context.Context, r agent.DecisionRecord, granted []string) (replay.Second, error) {
-	if d.pol == nil && d.err == nil || r.Workdir != d.workdir || !slices.Equal(granted, d.granted) {
-		d.workdir, d.granted = r.Workdir, slices.Clone(granted)
-		d.pol, d.err = d.app.policyWith(r, granted)
-	}
-	if d.err != nil { // settings that cannot be read now say nothing about then
-		return replay.Second{Lost: d.err.Error()}, ctx.Err()
-	}
-	flip, err := d.pol.Again(r.CallDecided)
-	if err != nil {
-		return replay.Second{Lost: err.Error()}, ctx.Err()
-	}
-	s := replay.Second{Was: flip.Was, Now: flip.Now}
-	if b := flip.Now.Basis; s.Was != s.Now.Verdict && (b == nil || b.Policy != r.Decision.Basis.Policy) {
-		s.Lost = "the rules are others now"
-	}
-	return s, ctx.Err()
 }
 
 // again decides on a recorded call by the rules of now.

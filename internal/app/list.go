@@ -100,6 +100,7 @@ func (a *App) extend() error {
 		a.prompts,
 		a.newDraft(),
 		a.newLauncher(),
+		tooling{app: a},
 		&machine.Extension{
 			Data: a.cfg.Data, Home: a.cfg.Home, Workdir: a.opts.Workdir, Version: a.opts.Version, Language: a.cfg.Language, Servers: lsp.Installed(),
 		},

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"dure/agent"
-	"dure/agent/query"
 	"dure/client"
 )
 
@@ -42,17 +41,10 @@ func (w wire) Events(ctx context.Context, id string, after int64) iter.Seq2[agen
 	return reg.Events(ctx, id, after)
 }
 
-// Query answers questions. Those that do not concern sessions are answered
-// without the store, so that a diagnosis works when it cannot be opened.
+// Query answers questions. Those that need no session are answered without the store, so that
+// a diagnosis works when it cannot be opened.
 func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if w.answers[q.Query()].NoStore {
-		return w.query(ctx, q)
-	}
-	switch q.(type) {
-	case query.PromptPreview:
-		return w.query(ctx, q)
-	}
-	if list, ok := q.(query.ListTools); ok && list.Session == "" {
 		return w.query(ctx, q)
 	}
 	reg, err := w.open()

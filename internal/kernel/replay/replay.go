@@ -27,21 +27,12 @@ type Config struct {
 	Blob    func(ctx context.Context, sha256 string) (io.ReadCloser, error)
 
 	// Decide decides on a recorded call again, with what had been allowed for the
-	// session until then; nil = decisions are not made again.
-	Decide func(ctx context.Context, d agent.DecisionRecord, granted []string) (Second, error)
+	// session until then: was is what the policy said then, now what it says with what was
+	// known then. An error says why that cannot be told. nil = decisions are not made again.
+	Decide func(d agent.DecisionRecord, granted []string) (was agent.Verdict, now agent.Decision, err error)
 
 	// Snapshots are the stored folds of the log, by the event that each is as of.
 	Snapshots map[int64][]byte
-}
-
-// Second is a decision that was made a second time.
-type Second struct {
-	Was agent.Verdict  // what the policy said then
-	Now agent.Decision // what it says with what was known then
-
-	// Lost says why that cannot be told: the rules are others now and say something
-	// else, or what was known was not recorded. "" = it can.
-	Lost string
 }
 
 // maxBlob bounds what is read of one part of a request.
@@ -186,17 +177,17 @@ func (v *verifier) decide(ctx context.Context, e agent.Event, b agent.CallDecide
 		return nil
 	}
 	r := agent.DecisionRecord{Session: v.Session, Seq: e.Seq, Time: e.Time, Workdir: v.course.workdir, CallDecided: b}
-	second, err := v.Decide(ctx, r, v.course.grantsFor(b.Proposal.Call.ID, v.state))
-	if err != nil {
+	was, now, lost := v.Decide(r, v.course.grantsFor(b.Proposal.Call.ID, v.state))
+	if err := ctx.Err(); err != nil {
 		return &divergence{problem: fmt.Sprintf("deciding call %s again: %v", b.Proposal.Call.ID, err)}
 	}
-	if second.Lost != "" {
-		return nil
+	if lost != nil || was != now.Verdict && (now.Basis == nil || now.Basis.Policy != b.Decision.Basis.Policy) {
+		return nil // that cannot be told: the rules are others now, or what was known was not recorded
 	}
 	v.report.Redecided++
-	if second.Was != second.Now.Verdict {
-		return diverged(second.Was, joined(string(second.Now.Verdict), second.Now.By, second.Now.Reason),
-			"the policy said %s to call %s, and with the same rules and the same knowledge it says %s", second.Was, b.Proposal.Call.ID, second.Now.Verdict)
+	if was != now.Verdict {
+		return diverged(was, joined(string(now.Verdict), now.By, now.Reason),
+			"the policy said %s to call %s, and with the same rules and the same knowledge it says %s", was, b.Proposal.Call.ID, now.Verdict)
 	}
 	return nil
 }

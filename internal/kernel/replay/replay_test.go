@@ -154,12 +154,13 @@ func (p *tape) config(events []agent.Event) Config {
 			}
 			return io.NopCloser(bytes.NewReader(data)), nil
 		},
-		Decide: func(_ context.Context, d agent.DecisionRecord, _ []string) (Second, error) {
-			now := agent.Decision{Verdict: agent.Allow, By: "rule"}
+		Decide: func(d agent.DecisionRecord, _ []string) (was agent.Verdict, now agent.Decision, err error) {
+			now = agent.Decision{Verdict: agent.Allow, By: "rule"}
 			if d.Proposal.Call.Tool == "rm" {
 				now = agent.Decision{Verdict: agent.Deny, By: "floor", Reason: "it deletes"}
 			}
-			return Second{Was: d.Decision.Verdict, Now: now}, nil
+			now.Basis = d.Decision.Basis
+			return d.Decision.Verdict, now, nil
 		},
 	}
 }
