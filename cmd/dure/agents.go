@@ -9,7 +9,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -77,14 +76,11 @@ func (p *program) newAgentCommand() *cobra.Command {
 }
 
 // agentNames are the names of agents that can be used.
-func (p *program) agentNames(ctx context.Context) (names []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]query.AgentInfo](ctx, a.Client(), query.ListAgents{})
-		for _, info := range list {
-			if info.State == "active" {
-				names = append(names, info.Name)
-			}
+func (p *program) agentNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListAgents{}, func(info query.AgentInfo) cobra.Completion {
+		if info.State != "active" {
+			return ""
 		}
+		return info.Name
 	})
-	return names
 }

@@ -170,6 +170,20 @@ func (p *program) quietly(f func(a *app.App)) {
 	}
 }
 
+// named returns a completion for each entry of the answer to a query; "" = none. Nobody is told
+// of errors.
+func named[T any](ctx context.Context, p *program, q agent.Query, name func(T) cobra.Completion) (list []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		all, _ := client.Query[[]T](ctx, a.Client(), q)
+		for _, v := range all {
+			if c := name(v); c != "" {
+				list = append(list, c)
+			}
+		}
+	})
+	return list
+}
+
 // sessionNames are the IDs of the newest sessions, with their titles.
 func (p *program) sessionNames(ctx context.Context) (list []cobra.Completion) {
 	p.quietly(func(a *app.App) {
@@ -202,14 +216,8 @@ func (p *program) modelNames(ctx context.Context) (list []cobra.Completion) {
 	return list
 }
 
-func (p *program) providerNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, _ := client.Query[[]query.ProviderInfo](ctx, a.Client(), query.ListProviders{NoKeys: true})
-		for _, one := range all {
-			list = append(list, one.Name)
-		}
-	})
-	return list
+func (p *program) providerNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListProviders{NoKeys: true}, func(one query.ProviderInfo) cobra.Completion { return one.Name })
 }
 
 func (p *program) toolNames(context.Context) (list []cobra.Completion) {

@@ -12,7 +12,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -108,14 +107,8 @@ func (p *program) snippetCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) snippetNames(ctx context.Context) (names []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]query.Snippet](ctx, a.Client(), query.ListSnippets{}) // completion says nothing of errors
-		for _, s := range list {
-			names = append(names, described(s.Name, text.OneLine(s.Description)))
-		}
-	})
-	return names
+func (p *program) snippetNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListSnippets{}, func(s query.Snippet) cobra.Completion { return described(s.Name, text.OneLine(s.Description)) })
 }
 
 func (p *program) showSnippet(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
@@ -237,14 +230,8 @@ func (p *program) linkCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) linkNames(ctx context.Context) (names []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		list, _ := client.Query[[]query.Link](ctx, a.Client(), query.ListLinks{}) // completion says nothing of errors
-		for _, l := range list {
-			names = append(names, described(l.Name, text.OneLine(l.URL)))
-		}
-	})
-	return names
+func (p *program) linkNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListLinks{}, func(l query.Link) cobra.Completion { return described(l.Name, text.OneLine(l.URL)) })
 }
 
 // done says that something was done to what a name stands for.

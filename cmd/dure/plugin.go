@@ -97,17 +97,10 @@ func (p *program) pluginCommand() *cobra.Command {
 }
 
 // pluginNames are the IDs of the plugins that are installed.
-func (p *program) pluginNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, err := client.Query[[]query.PluginInfo](ctx, a.Client(), query.ListPlugins{})
-		if err != nil {
-			return
-		}
-		for _, info := range all {
-			list = append(list, described(info.ID, text.OneLine(info.Description)))
-		}
+func (p *program) pluginNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListPlugins{}, func(info query.PluginInfo) cobra.Completion {
+		return described(info.ID, text.OneLine(info.Description))
 	})
-	return list
 }
 
 func changePlugin(ctx context.Context, c *cli.CLI, q query.ChangePlugin) (query.PluginChanged, error) {

@@ -11,7 +11,6 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/extend/plugins"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -252,17 +251,8 @@ func (p *program) marketCommand() *cobra.Command {
 }
 
 // marketNames are the marketplaces that were added.
-func (p *program) marketNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, err := client.Query[[]query.PluginMarket](ctx, a.Client(), query.ListMarketplaces{})
-		if err != nil {
-			return
-		}
-		for _, k := range all {
-			list = append(list, k.Name)
-		}
-	})
-	return list
+func (p *program) marketNames(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListMarketplaces{}, func(k query.PluginMarket) cobra.Completion { return k.Name })
 }
 
 // sayMarkets asks for marketplaces, and lists them.

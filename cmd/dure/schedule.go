@@ -165,15 +165,8 @@ func (p *program) scheduleError(err error) error {
 }
 
 // scheduleIDs completes the IDs of schedules.
-func (p *program) scheduleIDs(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, err := client.Query[[]agent.Schedule](ctx, a.Client(), query.ListSchedules{})
-		if err != nil {
-			return
-		}
-		for _, s := range all {
-			list = append(list, cobra.CompletionWithDesc(s.ID, text.OneLine(s.Cron+" "+s.Prompt)))
-		}
+func (p *program) scheduleIDs(ctx context.Context) []cobra.Completion {
+	return named(ctx, p, query.ListSchedules{}, func(s agent.Schedule) cobra.Completion {
+		return cobra.CompletionWithDesc(s.ID, text.OneLine(s.Cron+" "+s.Prompt))
 	})
-	return list
 }

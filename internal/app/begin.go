@@ -1,40 +1,42 @@
 package app
 
 import (
+	"context"
 	"io/fs"
 	"path/filepath"
 
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/frontend/text"
-	"dure/internal/knowledge/memory"
-	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/survey"
-	"dure/internal/knowledge/survey/draft"
 	"dure/internal/safety/workspace"
 )
 
-// newDraft makes what writes the first file of instructions of a project.
-func (a *App) newDraft() *draft.Extension {
+// draft surveys the working folder and returns what first instructions of it would be.
+func (a *App) draft(ctx context.Context) (p query.ProjectInit, err error) {
+	ws, err := a.workspace()
+	if err != nil {
+		return p, err
+	}
+	d, err := a.policy.Decider("")
+	if err != nil {
+		return p, err
+	}
+	found, err := survey.Workspace(ctx, ws, unseen(ws, d.Policy.DeniesRead))
+	if err != nil {
+		return p, err
+	}
 	t := text.For(a.cfg.Language)
-	return &draft.Extension{
-		Workspace: a.workspace,
-		Hidden: func(ws *workspace.Workspace) (func(string) bool, error) {
-			d, err := a.policy.Decider("")
-			if err != nil {
-				return nil, err
-			}
-			return unseen(ws, d.Policy.DeniesRead), nil
-		},
-		Place: func() (query.MemoryPlace, error) { return a.memory.Place("", string(memory.Project)) },
-		Word:  func(w survey.Word) string { return t.Say(text.InitOverview + text.Key(w)) },
-		There: func(path string) error {
-			return &agent.Problem{
-				Code: agent.ProblemUsage, Message: t.Say(text.InitThere, "path", text.OneLine(path)), Fix: t.Say(text.FixInitThere), Err: fs.ErrExist,
-			}
-		},
-		Problem: instruct.Problem,
+	draft := found.Draft(filepath.Base(ws.Root()), func(w survey.Word) string { return t.Say(text.InitOverview + text.Key(w)) })
+	return query.ProjectInit{Text: draft, Survey: found.Survey, Suggest: found.Suggest()}, nil
+}
+
+// drafted says that a file has instructions.
+func (a *App) drafted(path string) error {
+	t := text.For(a.cfg.Language)
+	return &agent.Problem{
+		Code: agent.ProblemUsage, Message: t.Say(text.InitThere, "path", text.OneLine(path)), Fix: t.Say(text.FixInitThere), Err: fs.ErrExist,
 	}
 }
 

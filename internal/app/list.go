@@ -72,6 +72,7 @@ func (a *App) extend() error {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix
 		},
+		Draft: a.draft, There: a.drafted,
 	})
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
 	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
@@ -98,7 +99,6 @@ func (a *App) extend() error {
 		a.plugins,
 		a.bundles,
 		a.prompts,
-		a.newDraft(),
 		a.newLauncher(),
 		tooling{app: a},
 		&machine.Extension{

@@ -74,6 +74,31 @@ func (x *Extension) Place(dir, scope string) (query.MemoryPlace, error) {
 	}
 }
 
+// begin writes the first instructions of the project, from a survey of it. No model is asked, and
+// no file is replaced.
+func (x *Extension) begin(ctx context.Context, q query.InitProject) (query.ProjectInit, error) {
+	p, err := x.cfg.Draft(ctx)
+	if err != nil {
+		return p, err
+	}
+	place, err := x.Place("", string(memory.Project))
+	if p.Path = place.Path; err != nil || q.Dry {
+		return p, cmp.Or(err, ctx.Err())
+	}
+	err = fs.ErrExist
+	if !place.Exists {
+		err = record.Make(p.Path, p.Text, false)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return p, x.cfg.There(p.Path)
+	case err != nil:
+		return p, Problem(p.Path, err)
+	}
+	p.Made = true
+	return p, nil
+}
+
 // add adds a line to a person's instructions of a scope.
 func (x *Extension) add(ctx context.Context, q query.AddMemory) (query.MemoryAdded, error) {
 	line := strings.Join(strings.Fields(q.Text), " ")

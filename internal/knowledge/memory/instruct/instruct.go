@@ -39,6 +39,11 @@ type Config struct {
 
 	// Explain says what a finding means, in English; "" = as it says itself.
 	Explain func(query.Finding) (detail, fix string)
+
+	// Draft surveys the working folder and returns what first instructions of it would be, and
+	// There says that a file has some.
+	Draft func(context.Context) (query.ProjectInit, error)
+	There func(path string) error
 }
 
 // Extension has the instructions and notes of all sessions. It is safe for concurrent use.
@@ -82,7 +87,7 @@ func (x *Extension) Attach(_ context.Context, s *plug.Session) (plug.Points, err
 func (x *Extension) Answers() []plug.Answer {
 	return []plug.Answer{
 		plug.Storeless(x.list), plug.Storeless(x.makeFile), plug.Storeless(x.add), plug.Storeless(x.undo),
-		plug.Storeless(x.listNotes), plug.Storeless(x.deleteNotes),
+		plug.Storeless(x.listNotes), plug.Storeless(x.deleteNotes), plug.Storeless(x.begin),
 	}
 }
 
