@@ -236,11 +236,7 @@ func (p *program) linkNames(ctx context.Context) []cobra.Completion {
 
 // done says that something was done to what a name stands for.
 func (p *program) done(asJSON bool, said text.Key, name string) error {
-	if asJSON {
-		return p.encode(map[string]string{"name": name})
-	}
-	_, err := fmt.Fprintln(p.out, p.text.Say(said, "name", text.OneLine(name)))
-	return err
+	return p.told(asJSON, map[string]any{"name": name}, p.text.Say(said, "name", text.OneLine(name)))
 }
 
 // findCommand searches the web. That it may is what its user says by calling it: rules

@@ -16,23 +16,18 @@ import (
 
 // Providers lists the providers, and where their keys come from.
 func (c *CLI) Providers(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]query.ProviderInfo](ctx, c.Client, query.ListProviders{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		rows := [][]string{{c.Text.Say(text.ColName), c.Text.Say(text.ColType), c.Text.Say(text.ColKey), c.Text.Say(text.ColURL)}}
-		for _, p := range list {
-			rows = append(rows, []string{text.OneLine(p.Name), text.OneLine(p.Type), c.keySource(p), text.OneLine(bounded(p.URL))})
-		}
-		const least = 16
-		rows = narrow(rows, 3, c.columns(), least, 1, 3)
-		squeeze(rows, len(rows[0])-1, c.columns(), least)
-		table(w, rows)
-		return nil
+	return tell(ctx, c, query.ListProviders{}, asJSON, func(list []query.ProviderInfo) error {
+		return c.buffered(func(w *bufio.Writer) error {
+			rows := [][]string{{c.Text.Say(text.ColName), c.Text.Say(text.ColType), c.Text.Say(text.ColKey), c.Text.Say(text.ColURL)}}
+			for _, p := range list {
+				rows = append(rows, []string{text.OneLine(p.Name), text.OneLine(p.Type), c.keySource(p), text.OneLine(bounded(p.URL))})
+			}
+			const least = 16
+			rows = narrow(rows, 3, c.columns(), least, 1, 3)
+			squeeze(rows, len(rows[0])-1, c.columns(), least)
+			table(w, rows)
+			return nil
+		})
 	})
 }
 

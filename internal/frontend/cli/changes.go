@@ -277,14 +277,9 @@ var actions = map[string]text.Key{
 
 // dryRewind shows what a rewind would do to files.
 func (c *CLI) dryRewind(ctx context.Context, info agent.SessionInfo, o RewindOptions, asJSON bool) error {
-	plan, err := client.Query[query.RewindPlan](ctx, c.Client, query.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(plan)
-	}
-	return Lines(c.Out, dryLines(c.Text, plan), false)
+	return tell(ctx, c, query.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force}, asJSON, func(plan query.RewindPlan) error {
+		return Lines(c.Out, dryLines(c.Text, plan), false)
+	})
 }
 
 // dryLines is a plan as people read it, a line for each path.

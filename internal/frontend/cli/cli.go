@@ -65,6 +65,18 @@ func (c *CLI) encode(v any) error {
 	return e.Encode(v)
 }
 
+// tell asks a query and writes the answer, as JSON or as write does.
+func tell[T any](ctx context.Context, c *CLI, q agent.Query, asJSON bool, write func(T) error) error {
+	v, err := client.Query[T](ctx, c.Client, q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.encode(v)
+	}
+	return write(v)
+}
+
 // found is an event, or the error that ended the events.
 type found struct {
 	event agent.Event

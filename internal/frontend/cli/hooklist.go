@@ -29,12 +29,7 @@ func (c *CLI) Hooks(ctx context.Context, event string, asJSON bool) error {
 	if asJSON {
 		return c.encode(r)
 	}
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range hookLines(c.Text, r, c.columns()) {
-			fmt.Fprintln(w, l)
-		}
-		return nil
-	})
+	return c.lines(hookLines(c.Text, r, c.columns()))
 }
 
 // slashHooks lists the hooks of the session.
@@ -166,12 +161,7 @@ func (c *CLI) HookTrial(r query.HookTrial, asJSON bool) error {
 	if asJSON {
 		return c.encode(r)
 	}
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range trialLines(c.Text, r) {
-			fmt.Fprintln(w, l)
-		}
-		return nil
-	})
+	return c.lines(trialLines(c.Text, r))
 }
 
 func trialLines(t text.Catalog, r query.HookTrial) (lines []string) {

@@ -27,14 +27,7 @@ func calculated(r query.Calculation) string {
 
 // Calculate works a calculation out.
 func (c *CLI) Calculate(ctx context.Context, s string, asJSON bool) error {
-	r, err := client.Query[query.Calculation](ctx, c.Client, query.Calculate{Text: s})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.lines([]string{calculated(r)})
+	return tell(ctx, c, query.Calculate{Text: s}, asJSON, func(r query.Calculation) error { return c.lines([]string{calculated(r)}) })
 }
 
 // lines writes lines that have been made harmless.
@@ -82,14 +75,7 @@ func (c *CLI) fitted(w *bufio.Writer, rows [][]string) {
 
 // Emoji lists what a text finds.
 func (c *CLI) Emoji(ctx context.Context, q query.FindEmoji, asJSON bool) error {
-	list, err := client.Query[[]query.Emoji](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.listed(emojiRows(list), text.EmojiNone)
+	return tell(ctx, c, q, asJSON, func(list []query.Emoji) error { return c.listed(emojiRows(list), text.EmojiNone) })
 }
 
 func emojiRows(list []query.Emoji) (rows [][]string) {
@@ -101,14 +87,9 @@ func emojiRows(list []query.Emoji) (rows [][]string) {
 
 // Snippets lists the user's snippets.
 func (c *CLI) Snippets(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]query.Snippet](ctx, c.Client, query.ListSnippets{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.listed(snippetRows(c.Text, list), text.SnippetsNone)
+	return tell(ctx, c, query.ListSnippets{}, asJSON, func(list []query.Snippet) error {
+		return c.listed(snippetRows(c.Text, list), text.SnippetsNone)
+	})
 }
 
 func snippetRows(t text.Catalog, list []query.Snippet) (rows [][]string) {
@@ -140,14 +121,7 @@ func variables(list []query.Variable) string {
 
 // Links lists the user's links.
 func (c *CLI) Links(ctx context.Context, asJSON bool) error {
-	list, err := client.Query[[]query.Link](ctx, c.Client, query.ListLinks{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.listed(linkRows(list), text.LinksNone)
+	return tell(ctx, c, query.ListLinks{}, asJSON, func(list []query.Link) error { return c.listed(linkRows(list), text.LinksNone) })
 }
 
 func linkRows(list []query.Link) (rows [][]string) {
@@ -159,46 +133,36 @@ func linkRows(list []query.Link) (rows [][]string) {
 
 // Files lists the files that a text finds.
 func (c *CLI) Files(ctx context.Context, q query.FindFiles, asJSON bool) error {
-	list, err := client.Query[[]string](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	if len(list) == 0 {
-		return c.say(text.FilesNone)
-	}
-	for i, l := range list {
-		list[i] = text.ExactLine(l)
-	}
-	return c.lines(list)
+	return tell(ctx, c, q, asJSON, func(list []string) error {
+		if len(list) == 0 {
+			return c.say(text.FilesNone)
+		}
+		for i, l := range list {
+			list[i] = text.ExactLine(l)
+		}
+		return c.lines(list)
+	})
 }
 
 // System says what the program runs on.
 func (c *CLI) System(ctx context.Context, asJSON bool) error {
-	s, err := client.Query[query.System](ctx, c.Client, query.DescribeSystem{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(s)
-	}
-	t := c.Text
-	all := []string{
-		t.Say(text.SystemRuns, "name", text.OneLine(either(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
-		t.Say(text.SystemSelf, "version", text.OneLine(either(s.Version, "?")), "language", s.Language),
-		t.Say(text.SystemCPUs, "n", s.CPUs),
-	}
-	if s.Memory > 0 {
-		all = append(all, t.Say(text.SystemMemory, "free", size(s.MemoryFree), "all", size(s.Memory)))
-	}
-	if s.DiskFree > 0 {
-		all = append(all, t.Say(text.SystemDisk, "free", size(s.DiskFree)))
-	}
-	return c.lines(append(all,
-		t.Say(text.SystemFolder, "path", text.ExactLine(s.Workdir)), t.Say(text.SystemHome, "path", text.ExactLine(s.Home)),
-		t.Say(text.SystemData, "path", text.ExactLine(s.Data)), t.Say(text.SystemTime, "time", s.Time)))
+	return tell(ctx, c, query.DescribeSystem{}, asJSON, func(s query.System) error {
+		t := c.Text
+		all := []string{
+			t.Say(text.SystemRuns, "name", text.OneLine(either(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
+			t.Say(text.SystemSelf, "version", text.OneLine(either(s.Version, "?")), "language", s.Language),
+			t.Say(text.SystemCPUs, "n", s.CPUs),
+		}
+		if s.Memory > 0 {
+			all = append(all, t.Say(text.SystemMemory, "free", size(s.MemoryFree), "all", size(s.Memory)))
+		}
+		if s.DiskFree > 0 {
+			all = append(all, t.Say(text.SystemDisk, "free", size(s.DiskFree)))
+		}
+		return c.lines(append(all,
+			t.Say(text.SystemFolder, "path", text.ExactLine(s.Workdir)), t.Say(text.SystemHome, "path", text.ExactLine(s.Home)),
+			t.Say(text.SystemData, "path", text.ExactLine(s.Data)), t.Say(text.SystemTime, "time", s.Time)))
+	})
 }
 
 // size writes bytes as people do.
@@ -296,29 +260,24 @@ func fitness(e query.PaletteEntry, word string) int {
 
 // FindWeb searches the web and writes what is found, with the summary before it.
 func (c *CLI) FindWeb(ctx context.Context, q query.SearchWeb, asJSON bool) error {
-	w, err := client.Query[query.WebAnswer](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(w)
-	}
-	if w.Failed != "" {
-		fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+c.Text.Say(text.FindNoSummary, "error", text.OneLine(c.Text.Phrase(bounded(w.Failed)))))
-	}
-	if len(w.Results) == 0 {
-		return c.say(text.FindNone)
-	}
-	return c.buffered(func(out *bufio.Writer) error {
-		if w.Summary != "" {
-			fmt.Fprintf(out, "%s\n\n", text.Clean(w.Summary))
+	return tell(ctx, c, q, asJSON, func(w query.WebAnswer) error {
+		if w.Failed != "" {
+			fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+c.Text.Say(text.FindNoSummary, "error", text.OneLine(c.Text.Phrase(bounded(w.Failed)))))
 		}
-		for i, h := range w.Results {
-			fmt.Fprintf(out, "[%d] %s\n    %s\n", i+1, text.OneLine(h.Title), text.ExactLine(h.URL))
-			if line := strings.TrimSpace(text.OneLine(h.Date) + "  " + text.OneLine(h.Snippet)); line != "" && w.Summary == "" {
-				fmt.Fprintf(out, "    %s\n", line)
+		if len(w.Results) == 0 {
+			return c.say(text.FindNone)
+		}
+		return c.buffered(func(out *bufio.Writer) error {
+			if w.Summary != "" {
+				fmt.Fprintf(out, "%s\n\n", text.Clean(w.Summary))
 			}
-		}
-		return nil
+			for i, h := range w.Results {
+				fmt.Fprintf(out, "[%d] %s\n    %s\n", i+1, text.OneLine(h.Title), text.ExactLine(h.URL))
+				if line := strings.TrimSpace(text.OneLine(h.Date) + "  " + text.OneLine(h.Snippet)); line != "" && w.Summary == "" {
+					fmt.Fprintf(out, "    %s\n", line)
+				}
+			}
+			return nil
+		})
 	})
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -35,37 +34,22 @@ func MemoryScope(word string) (scope string, ok bool) {
 
 // Memory lists the instruction files of a folder.
 func (c *CLI) Memory(ctx context.Context, workdir string, asJSON bool) error {
-	r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{Workdir: workdir})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range c.memoryLines(r, c.columns()) {
-			fmt.Fprintln(w, l)
-		}
-		return nil
+	return tell(ctx, c, query.ListMemory{Workdir: workdir}, asJSON, func(r query.MemoryReport) error {
+		return c.lines(c.memoryLines(r, c.columns()))
 	})
 }
 
 // MemoryText writes what a model is told by the files that are active from the start,
 // of one scope or, with "", of all.
 func (c *CLI) MemoryText(ctx context.Context, workdir, scope string, asJSON bool) error {
-	r, err := client.Query[query.MemoryReport](ctx, c.Client, query.ListMemory{Workdir: workdir, Text: true, Scope: scope})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	if r.Text == "" {
-		return c.say(text.MemoryNone)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		_, err := w.WriteString(text.Clean(r.Text) + "\n")
-		return err
+	return tell(ctx, c, query.ListMemory{Workdir: workdir, Text: true, Scope: scope}, asJSON, func(r query.MemoryReport) error {
+		if r.Text == "" {
+			return c.say(text.MemoryNone)
+		}
+		return c.buffered(func(w *bufio.Writer) error {
+			_, err := w.WriteString(text.Clean(r.Text) + "\n")
+			return err
+		})
 	})
 }
 

@@ -18,19 +18,14 @@ const shownPrompt = 200
 // Prompt shows what the system prompt of a session would be made of: of each section
 // its beginning, or with full all of it.
 func (c *CLI) Prompt(ctx context.Context, q query.PromptPreview, full, asJSON bool) error {
-	r, err := client.Query[query.PromptReport](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	columns := c.Columns()
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range promptLines(c.Text, r, full) {
-			Hang(w, columns, l.head, l.body, l.indent)
-		}
-		return nil
+	return tell(ctx, c, q, asJSON, func(r query.PromptReport) error {
+		columns := c.Columns()
+		return c.buffered(func(w *bufio.Writer) error {
+			for _, l := range promptLines(c.Text, r, full) {
+				Hang(w, columns, l.head, l.body, l.indent)
+			}
+			return nil
+		})
 	})
 }
 

@@ -202,16 +202,11 @@ func (c *CLI) Stand(ctx context.Context, name, workdir string, seq int64, asJSON
 	if err != nil {
 		return err
 	}
-	r, err := client.Query[agent.SessionStand](ctx, c.Client, query.SessionAt{Session: info.ID, Seq: seq})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		c.stand(w, r)
-		return nil
+	return tell(ctx, c, query.SessionAt{Session: info.ID, Seq: seq}, asJSON, func(r agent.SessionStand) error {
+		return c.buffered(func(w *bufio.Writer) error {
+			c.stand(w, r)
+			return nil
+		})
 	})
 }
 

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,18 +14,8 @@ import (
 
 // Rules lists the permission rules that sessions of the working folder have.
 func (c *CLI) Rules(ctx context.Context, asJSON bool) error {
-	r, err := client.Query[query.RuleReport](ctx, c.Client, query.ListRules{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range ruleLines(c.Text, r, c.columns()) {
-			fmt.Fprintln(w, l)
-		}
-		return nil
+	return tell(ctx, c, query.ListRules{}, asJSON, func(r query.RuleReport) error {
+		return c.lines(ruleLines(c.Text, r, c.columns()))
 	})
 }
 

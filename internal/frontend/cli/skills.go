@@ -19,18 +19,8 @@ func SkillScopes() []string { return []string{"project", "user"} }
 
 // Skills lists the skills of a folder.
 func (c *CLI) Skills(ctx context.Context, workdir string, asJSON bool) error {
-	list, err := client.Query[[]query.SkillInfo](ctx, c.Client, query.ListSkills{Workdir: workdir})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range c.skillLines(list, c.columns(), false) {
-			fmt.Fprintln(w, l)
-		}
-		return nil
+	return tell(ctx, c, query.ListSkills{Workdir: workdir}, asJSON, func(list []query.SkillInfo) error {
+		return c.lines(c.skillLines(list, c.columns(), false))
 	})
 }
 

@@ -15,22 +15,17 @@ import (
 // Tools lists the tools that a session in the working folder begins with, or those that a
 // name means; "" = all.
 func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
-	r, err := client.Query[query.ToolReport](ctx, c.Client, query.ListTools{Tool: name})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.encode(r)
-	}
-	lines := toolList(c.Text, r, c.columns())
-	if name == "" {
-		if s, err := client.Query[query.ServerReport](ctx, c.Client, query.ListServers{}); err == nil && len(s.Servers) > 0 {
-			lines = append(lines, c.Text.Say(text.ToolsOfServers))
+	return tell(ctx, c, query.ListTools{Tool: name}, asJSON, func(r query.ToolReport) error {
+		lines := toolList(c.Text, r, c.columns())
+		if name == "" {
+			if s, err := client.Query[query.ServerReport](ctx, c.Client, query.ListServers{}); err == nil && len(s.Servers) > 0 {
+				lines = append(lines, c.Text.Say(text.ToolsOfServers))
+			}
+		} else if len(r.Tools) == 1 {
+			lines = toolLines(c.Text, r.Tools[0])
 		}
-	} else if len(r.Tools) == 1 {
-		lines = toolLines(c.Text, r.Tools[0])
-	}
-	return c.lines(lines)
+		return c.lines(lines)
+	})
 }
 
 // toolList is a report as people read it: a line for each tool, those first that the model has.
