@@ -10,7 +10,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/extend/plugins"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
