@@ -27,7 +27,7 @@ var children = map[string]func(args []string) (any, error){
 	"lists": listsChild,
 }
 
-func runChild(argv []string) error {
+func runChild(argv arguments) error {
 	task, ok := children[argv[0]]
 	if !ok {
 		return fmt.Errorf("no task is called %q", argv[0])

@@ -41,10 +41,14 @@ func main() {
 	}
 }
 
+// arguments are those of a part of this program. The type keeps its parts apart from all other
+// functions that take texts, for TestOneGate.
+type arguments []string
+
 // inner are the arguments with which this program runs itself.
-var inner = map[string]func(argv []string) error{
-	runOneArg:  func(argv []string) error { return runOne(argv, false) },
-	runKeepArg: func(argv []string) error { return runOne(argv, true) },
+var inner = map[string]func(argv arguments) error{
+	runOneArg:  func(argv arguments) error { return runOne(argv, false) },
+	runKeepArg: func(argv arguments) error { return runOne(argv, true) },
 	childArg:   runChild,
 	serverArg:  serveTools,
 }

@@ -149,7 +149,7 @@ func listed(ctx context.Context, c client.Client, n int, begun time.Time) (out l
 const serverArg = "-server"
 
 // serveTools answers as such a server does, with tools that nobody calls.
-func serveTools([]string) error {
+func serveTools(arguments) error {
 	var tools []map[string]any
 	for i := range serverTools {
 		tools = append(tools, map[string]any{
