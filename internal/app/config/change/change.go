@@ -1,4 +1,6 @@
-// Package change lists, explains and changes settings. It starts no goroutines.
+// Package change answers what people ask of settings: which there are, where each comes from,
+// and changes of the files that they stand in. A file is changed as a whole or not at all,
+// and only if what it says afterwards can be read. It starts no goroutines.
 package change
 
 import (
