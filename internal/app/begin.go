@@ -28,7 +28,7 @@ func (a *App) draft(ctx context.Context) (p query.ProjectInit, err error) {
 		return p, err
 	}
 	t := text.For(a.cfg.Language)
-	draft := found.Draft(filepath.Base(ws.Root()), func(w survey.Word) string { return t.Say(text.InitOverview + text.Key(w)) })
+	draft := found.Draft(filepath.Base(ws.Root()), func(name string) string { return t.Named("init." + name) })
 	return query.ProjectInit{Text: draft, Survey: found.Survey, Suggest: found.Suggest()}, nil
 }
 

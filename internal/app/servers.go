@@ -31,7 +31,7 @@ func (a *App) newServers() *connections.Extension {
 		Sources: a.serverSources, Read: config.ReadFile, Covered: a.trust.Covers, Top: gitTop,
 		Folder: func(session string) string { return a.folderOf(session, "") },
 		Secret: a.isKey, Clean: a.patterns.Redact,
-		Say:   func(w connections.Word, args ...any) string { return say.Say(text.AskedSecret+text.Key(w), args...) },
+		Say:   func(w connections.Word, args ...any) string { return say.Named(string(w), args...) },
 		Hooks: func(session string) connections.Hooks { return a.hooks.Of(session) },
 		Box: func(ws *workspace.Workspace) *sandbox.Box {
 			box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)

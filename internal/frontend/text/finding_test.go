@@ -8,28 +8,6 @@ import (
 	"dure/agent/query"
 )
 
-// A sentence that one language lacks, or that loses a name on the way, fails here.
-func TestFindingsSayTheSame(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range findings {
-		if seen[s.code] {
-			t.Errorf("%s stands there twice", s.code)
-		}
-		seen[s.code] = true
-		if s.detail == "" || s.detailK == "" || (s.fix == "") != (s.fixK == "") {
-			t.Errorf("%s: one language lacks something", s.code)
-		}
-		if !slices.Equal(holes(s.detail), holes(s.detailK)) || !slices.Equal(holes(s.fix), holes(s.fixK)) {
-			t.Errorf("%s: the placeholders differ", s.code)
-		}
-	}
-	for _, w := range words {
-		if w.key == "" || w.en == "" || w.ko == "" {
-			t.Errorf("the word %q lacks something", w.key)
-		}
-	}
-}
-
 func TestPhrasesSayTheSame(t *testing.T) {
 	names := func(s string) []string {
 		var list []string

@@ -2,22 +2,23 @@
 // and Korean, and how text is measured, wrapped and made harmless for a
 // terminal.
 //
-// It never writes anywhere, reads no environment (languages are passed in) and
-// holds no state: the tables are constant data, so that a program pays nothing
-// for them at start. What a model reads is not translated and is not here. It
+// It never writes anywhere and reads no environment (languages are passed in). The
+// messages are in locales, of which a program indexes the one that it speaks. What a model reads is not translated and is not here. It
 // starts no goroutines.
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Key names a message. The constants stand in keys.go and, by topic, in keys_*.go.
+// Key names a message of locales whose name begins with a capital, by its place there.
 type Key uint16
 
 // Catalog speaks one language. The zero value speaks English.
-type Catalog struct{ table *[careKeys]string }
+type Catalog struct{ locale *locale }
 
 // For returns the catalog of a language: "ko" and what begins so is Korean,
 // everything else English.
@@ -44,7 +45,7 @@ func Language(getenv func(string) string) string {
 
 // Language returns "en" or "ko".
 func (c Catalog) Language() string {
-	if c.table == &korean {
+	if c.locale == &korean {
 		return "ko"
 	}
 	return "en"
@@ -55,8 +56,14 @@ func (c Catalog) Language() string {
 // In a message, {n} is the value of n; {n?one/many} is one when the value is 1;
 // {n|을/를} is the value with the Korean particle that fits it. A placeholder
 // without a value stays as it is written.
-func (c Catalog) Say(k Key, args ...any) string {
-	return fill(c.message(k), func(name string) (string, bool) {
+func (c Catalog) Say(k Key, args ...any) string { return say(c.message(k), args) }
+
+// Named is Say for a message of a name that another package has, which stands for itself if
+// there is none.
+func (c Catalog) Named(name string, args ...any) string { return say(c.either(name, name), args) }
+
+func say(message string, args []any) string {
+	return fill(message, func(name string) (string, bool) {
 		for i := 0; i+1 < len(args); i += 2 {
 			if args[i] == name {
 				return fmt.Sprint(args[i+1]), true
@@ -66,49 +73,33 @@ func (c Catalog) Say(k Key, args ...any) string {
 	})
 }
 
-// both is a message in English and Korean.
-type both struct{ en, ko string }
-
-// topics are the messages that stand in files of their own, in the order of their keys.
-var topics = [...]struct {
-	first Key
-	texts []both
-}{
-	{careKeys, careTexts[:]},
-	{replayKeys, replayTexts[:]},
-	{nameKeys, nameTexts[:]},
-	{hookKeys, hookTexts[:]},
-	{skillKeys, skillTexts[:]},
-	{toolKeys, toolTexts[:]},
-	{agentKeys, agentTexts[:]},
-	{pluginKeys, pluginTexts[:]},
-	{commandKeys, commandTexts[:]},
-	{projectKeys, projectTexts[:]},
-	{settingKeys, settingTexts[:]},
-	{launchKeys, launchTexts[:]},
-	{planKeys, planTexts[:]},
-	{outputKeys, outputTexts[:]},
-	{serverKeys, serverTexts[:]},
-	{bundleKeys, bundleTexts[:]},
-	{lendKeys, serveTexts[:]},
-	{acpKeys, acpTexts[:]},
-	{scheduleKeys, scheduleTexts[:]},
-	{flagKeys, flagTexts[:]},
+func (c Catalog) message(k Key) string {
+	return messageOf(c.of().index()[k])
 }
 
-func (c Catalog) message(k Key) string {
-	for i := len(topics) - 1; i >= 0; i-- {
-		if t := topics[i]; k >= t.first {
-			if c.table == &korean {
-				return t.texts[k-t.first].ko
-			}
-			return t.texts[k-t.first].en
-		}
+// named returns a message that has no key, by its name.
+func (c Catalog) named(name string) (string, bool) {
+	lines := c.of().index()
+	i, ok := slices.BinarySearchFunc(lines, name, func(line, name string) int { return cmp.Compare(nameOf(line), name) })
+	if !ok {
+		return "", false
 	}
-	if c.table == nil {
-		return english[k]
+	return messageOf(lines[i]), true
+}
+
+// either is the message of a name, or else another text.
+func (c Catalog) either(name, other string) string {
+	if s, ok := c.named(name); ok {
+		return s
 	}
-	return c.table[k]
+	return other
+}
+
+func (c Catalog) of() *locale {
+	if c.locale == nil {
+		return &english
+	}
+	return c.locale
 }
 
 // fill replaces the placeholders of a message.

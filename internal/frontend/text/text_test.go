@@ -1,6 +1,13 @@
 package text
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,17 +31,67 @@ func holes(s string) []string {
 	return names
 }
 
-// A message that one language lacks, or that loses a name on the way, fails
-// here.
-func TestBothLanguagesSayTheSame(t *testing.T) {
-	for k := range Key(keyCount) {
-		en, ko := For("en").message(k), For("ko").message(k)
-		if en == "" || ko == "" {
-			t.Errorf("message %d: %q, %q: one language lacks it", k, en, ko)
+var update = flag.Bool("update", false, "write locales as they have to be, and keys.go")
+
+// Both languages have the same messages with the same placeholders, one on each line, sorted
+// by name, and keys.go has a constant for each that the program names.
+func TestKeys(t *testing.T) {
+	var names []string
+	all := map[string][]string{} // the placeholders of a message in English
+	for _, lang := range []string{"en", "ko"} {
+		file := "locales/" + lang + ".json"
+		data, err := os.ReadFile(file)
+		messages := map[string]string{}
+		if err := errors.Join(err, json.Unmarshal(data, &messages)); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-		if !slices.Equal(holes(en), holes(ko)) {
-			t.Errorf("placeholders differ:\n  %s\n  %s", en, ko)
+		sorted := slices.Sorted(maps.Keys(messages))
+		if lang == "en" {
+			names = sorted
+		} else if !slices.Equal(sorted, names) {
+			t.Errorf("%s has other messages than English: %q", file, slices.DeleteFunc(slices.Concat(sorted, names), func(n string) bool {
+				return slices.Contains(sorted, n) && slices.Contains(names, n)
+			}))
 		}
+		var lines []string
+		for _, name := range sorted {
+			var line bytes.Buffer
+			e := json.NewEncoder(&line)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(messages[name]); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, fmt.Sprintf("  %q: %s", name, bytes.TrimSpace(line.Bytes())))
+			if messages[name] == "" {
+				t.Errorf("%s: %s is empty", file, name)
+			}
+			if lang == "en" {
+				all[name] = holes(messages[name])
+			} else if !slices.Equal(holes(messages[name]), all[name]) {
+				t.Errorf("%s: the placeholders of %s are not those of English", file, name)
+			}
+		}
+		written(t, file, "{\n"+strings.Join(lines, ",\n")+"\n}\n")
+	}
+	var keys strings.Builder
+	for _, name := range names {
+		if c := name[0]; c >= 'A' && c <= 'Z' {
+			keys.WriteString("\t" + name + "\n")
+		}
+	}
+	written(t, "keys.go", "// Code generated from locales/en.json by \"go test -run TestKeys -update\"; DO NOT EDIT.\n\npackage text\n\nconst (\n"+strings.Replace(keys.String(), "\n", " Key = iota\n", 1)+")\n")
+}
+
+// written compares a file with what it has to be, or makes it that.
+func written(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != want {
+		t.Errorf("%s is not in order: go test -run TestKeys -update ./internal/frontend/text puts it in order (%v)", file, err)
 	}
 }
 

@@ -56,60 +56,44 @@ func shown(c query.SurveyCommand) string {
 	return "in " + c.Dir + ": " + c.Run
 }
 
-// A Word is one of the texts of a file of instructions that are not the project's own.
-type Word int
-
-// The words, in the order of their keys in the texts of the front-ends.
-const (
-	overview Word = iota // the headings
-	conventions
-	commands
-	work
-	cautions
-	languages // before lists
-	frameworks
-	folders
-	others
-	say  // what is to be said here, as a comment
-	kind // the first of those of worded
-)
-
 // worded are the kinds of commands that have a word.
 var worded = []string{"build", "test", "lint", "format", "run", "ci"}
 
 // Draft is the beginning of a file of instructions: what the survey has found, and
-// a place for what only people know.
-func (r Report) Draft(title string, word func(Word) string) string {
+// a place for what only people know. word returns the texts that are not the project's own:
+// overview, conventions, commands, work and cautions (headings); languages, frameworks,
+// folders and others (before lists); say (a comment: what is to be said here); worded.
+func (r Report) Draft(title string, word func(name string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", plain(title, maxName))
-	section := func(heading Word) { fmt.Fprintf(&b, "\n## %s\n\n", word(heading)) }
-	blank := func() { fmt.Fprintf(&b, "<!-- %s -->\n", word(say)) }
+	section := func(heading string) { fmt.Fprintf(&b, "\n## %s\n\n", word(heading)) }
+	blank := func() { fmt.Fprintf(&b, "<!-- %s -->\n", word("say")) }
 	list := func(name string, of []string) {
 		if len(of) > 0 {
 			fmt.Fprintf(&b, "- %s: %s\n", name, strings.Join(of, ", "))
 		}
 	}
-	section(overview)
+	section("overview")
 	if r.Readme != nil { // what it says is somebody's text, and these are instructions
 		list("README", []string{"`" + r.Readme.Path + "`"})
 	}
-	list(word(languages), r.languages())
-	list(word(frameworks), r.Frameworks)
+	list(word("languages"), r.languages())
+	list(word("frameworks"), r.Frameworks)
 	var top []string
 	for _, f := range r.Folders {
 		top = append(top, "`"+f.Name+"/`")
 	}
-	list(word(folders), top)
-	list(word(others), r.quoted())
+	list(word("folders"), top)
+	list(word("others"), r.quoted())
 	b.WriteString("\n")
 	blank()
-	section(conventions)
+	section("conventions")
 	blank()
-	section(commands)
+	section("commands")
 	for _, c := range r.Commands {
 		name := c.Kind
-		if i := slices.Index(worded, c.Kind); i >= 0 {
-			name = word(kind + Word(i))
+		if slices.Contains(worded, c.Kind) {
+			name = word(c.Kind)
 		}
 		fmt.Fprintf(&b, "- %s: `%s`", name, c.Run)
 		if c.Dir != "" {
@@ -120,7 +104,7 @@ func (r Report) Draft(title string, word func(Word) string) string {
 	if len(r.Commands) == 0 {
 		blank()
 	}
-	for _, heading := range []Word{work, cautions} {
+	for _, heading := range []string{"work", "cautions"} {
 		section(heading)
 		blank()
 	}

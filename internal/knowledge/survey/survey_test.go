@@ -77,8 +77,14 @@ Folders: .github/, .github/workflows/, shop/, shop/deep/, shop/deep/er/, tools/,
 	}
 }
 
-func english(w Word) string {
-	return strings.Split("Overview|Conventions|Commands|Work|Cautions|Languages|Frameworks|Folders|Others|Say it.|build|test|lint|format|run|ci", "|")[w]
+func english(name string) string {
+	if name == "say" {
+		return "Say it."
+	}
+	if slices.Contains(worded, name) {
+		return name
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // Instructions have what was found, and no words of the project's files: those would be

@@ -11,33 +11,33 @@ import (
 )
 
 // A Word is something that a person, or a hook, is told of a question of a server.
-type Word int
+type Word string
 
-// The words, in the order of their keys in the texts of the front-ends.
+// The words, by the names that they have in the texts of the front-ends.
 const (
-	AskedSecret Word = iota
-	AskedForm
-	AskedPlain
-	AskedURL
-	AskedAnswer
-	AskedOpen
-	AskedAgree
-	AskedDecline
-	AskedCancel
-	AskedLeave
-	AskedYes
-	AskedNo
-	AskedRequired
-	AskedOptional
-	AskedValues
-	AskedUsual
-	AskedMisfit
-	AskedModel
-	AskedOnce
-	AskedSession
-	HookElicits
-	HookElicited
-	HookElicitDone
+	AskedSecret    Word = "AskedSecret"
+	AskedForm      Word = "AskedForm"
+	AskedPlain     Word = "AskedPlain"
+	AskedURL       Word = "AskedURL"
+	AskedAnswer    Word = "AskedAnswer"
+	AskedOpen      Word = "AskedOpen"
+	AskedAgree     Word = "AskedAgree"
+	AskedDecline   Word = "AskedDecline"
+	AskedCancel    Word = "AskedCancel"
+	AskedLeave     Word = "AskedLeave"
+	AskedYes       Word = "AskedYes"
+	AskedNo        Word = "AskedNo"
+	AskedRequired  Word = "AskedRequired"
+	AskedOptional  Word = "AskedOptional"
+	AskedValues    Word = "AskedValues"
+	AskedUsual     Word = "AskedUsual"
+	AskedMisfit    Word = "AskedMisfit"
+	AskedModel     Word = "AskedModel"
+	AskedOnce      Word = "AskedOnce"
+	AskedSession   Word = "AskedSession"
+	HookElicits    Word = "HookElicits"
+	HookElicited   Word = "HookElicited"
+	HookElicitDone Word = "HookElicitDone"
 )
 
 type sayer = func(w Word, args ...any) string
