@@ -30,6 +30,10 @@ type Reach struct {
 	Spawn  Spawn
 	Invoke Invoke
 	Settle Settle
+
+	// Outcome returns how a pending call of this session came out, or that it is
+	// lost; false when it is not known.
+	Outcome func(handle string) (Result, bool)
 }
 
 // A Question is a side call to a model.

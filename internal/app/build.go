@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"syscall"
 
@@ -48,13 +49,13 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 		return session.Parts{}, err
 	}
 	offers := a.offers(cat, work, b, &team.Role)
-	tracker, known := ws.NewTracker(b.Files), a.skillsOf(b, project, work.Name, deciding.Policy)
+	tracker, known := ws.NewTracker(slices.Collect(maps.Values(b.Files))), a.skillsOf(b, project, work.Name, deciding.Policy)
 	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, agents: team, pol: deciding.Policy, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
 	served := a.connect(b, team.As, connections.Place{Box: box, Workspace: ws, Catalog: cat, Policy: deciding.Policy})
-	grd := a.serve(&b, work.Profile, team.As.Name, deciding)
+	grd := a.serve(&b, work.Profile, team.As.Name)
 	all := &assembly{
 		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
 		known: known, deciding: deciding, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
@@ -79,14 +80,15 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if see := a.opts.Points; see != nil {
 		points = see(b, points)
 	}
+	opened := b.SessionOpened
+	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usualMode, work.Mode), a.cfg.Dialect, a.configHash()
+	opened.Profile, opened.Work = work.Name, a.snapshot(work, b.Open)
 	return session.Parts{
-		SessionOpened: agent.SessionOpened{
-			Lane: b.Open.Lane, Agent: who.Name, Mode: changed(usualMode, work.Mode), Workdir: workdir, Dialect: a.cfg.Dialect, Config: a.configHash(), Profile: work.Name, Work: a.snapshot(work, b.Open),
-		},
-		Model:    a.modelFor(work, team.As),
-		Fallback: work.Fallback,
-		Budget:   plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params:   agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking,
+		SessionOpened: opened,
+		Model:         a.modelFor(work, team.As),
+		Fallback:      work.Fallback,
+		Budget:        plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
+		Params:        agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking,
 		Catalog: all.catalog,
 		System:  write,
 		Points:  points,

@@ -67,7 +67,7 @@ func (a *App) extend() error {
 	}
 	a.memory = instruct.New(instruct.Config{
 		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
-		Main: a.house.Project, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
+		Main: a.house.Project, Hidden: a.policy.Hides, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix

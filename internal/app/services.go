@@ -9,19 +9,17 @@ import (
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
-	"dure/internal/safety/policy/enforce"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
 
 // serve gives a session what its capabilities need of others, and returns its guard.
-func (a *App) serve(b *plug.Session, work agent.Profile, kind string, d *enforce.Decider) *guard.Guard {
+func (a *App) serve(b *plug.Session, work agent.Profile, kind string) *guard.Guard {
 	grd := a.guard(*b)
-	b.Work, b.Kind, b.Clean = work, kind, cleaner(grd)
+	b.Work, b.Agent, b.Clean = &work, kind, cleaner(grd)
 	if b.Child != nil {
-		b.Kind = b.Child.Agent
+		b.Agent = b.Child.Agent
 	}
-	b.Hidden = func(path string) bool { return d.Policy.DeniesRead(path) }
 	if model, ask := b.Model, b.Reach.Ask; !a.cfg.NoAI {
 		b.AskSmall = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
 			q.Model = a.models.SmallFor(model())

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"io"
+	"iter"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -63,7 +64,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	team := a.hire(c)
 	commands := shell.Config{
 		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
-		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Outcome,
+		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Reach.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 	}
 	// A front-end's terminal is outside of every box, so that it takes the place of one that
@@ -81,8 +82,12 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	}.Tools()
 	all = append(all, sh.Tools()...)
 	list := new(builtin.Todos)
-	restore(list, c.ID, c.Past)
-	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(c.Events), c.skills.Tool(), toolSearch(c))
+	var events func(context.Context, int64) iter.Seq2[agent.Event, error]
+	if c.Log != nil { // the tools are those of a session
+		events = c.Events
+		restore(list, c.ID, c.Past())
+	}
+	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), toolSearch(c))
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
 	}

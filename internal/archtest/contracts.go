@@ -8,7 +8,7 @@ import (
 )
 
 // Contracts are the structs by which a session and its capabilities know each other.
-var Contracts = []string{"internal/kernel/session.Parts"}
+var Contracts = []string{"internal/kernel/session.Parts", "internal/kernel/plug.Session"}
 
 // maxContract is how many fields such a struct has. Those of a struct that is declared for
 // the contract alone count among them.

@@ -31,8 +31,8 @@ func (e *early) hold(bodies []agent.Body) (held bool, err error) {
 	return true, nil
 }
 
-// store puts bodies into the log of the session, or keeps them until it is open.
-func (s *Session) store(bodies ...agent.Body) error {
+// Record puts bodies into the log of the session, or keeps them until it is open.
+func (s *Session) Record(bodies ...agent.Body) error {
 	if held, err := s.early.hold(bodies); held {
 		return err
 	}

@@ -206,14 +206,15 @@ func (s *Session) owed() error {
 }
 
 // granted lets rules hold that somebody has allowed in the place of a person.
-func (s *Session) granted(g agent.RulesGranted) error {
-	if s.points.Permissions.Grant == nil {
+func (r *runner) granted(g agent.RulesGranted, batch journal.Batch) error {
+	if r.points.Permissions.Grant == nil {
 		return errors.New("nothing is remembered in this session")
 	}
-	if err := s.rec.append(journal.Batch{Sync: journal.Barrier}, g); err != nil {
+	batch.Sync = journal.Barrier
+	if err := r.rec.append(batch, g); err != nil {
 		return err
 	}
-	return s.points.Permissions.Grant(g.Remember, g.Rules)
+	return r.points.Permissions.Grant(g.Remember, g.Rules)
 }
 
 // revoke takes rules back that were allowed for the session.
@@ -238,42 +239,23 @@ func (r *runner) revoke(c agent.Revoke, batch journal.Batch) error {
 	return r.rec.append(batch, agent.RulesRevoked{Rules: held, By: "user"})
 }
 
-// choice is the command that [plug.Session.Choose] becomes.
-type choice struct {
-	mode agent.Mode
-	by   string
-}
-
-// Command returns the name of the command.
-func (choice) Command() string { return "choice" }
-
-// wake is the command that [plug.Session.Wake] becomes.
-type wake struct {
-	id       string // "" = it is said once
-	text, by string
-	facts    []agent.Body
-}
-
-// Command returns the name of the command.
-func (wake) Command() string { return "wake" }
-
 // wake lets the model read what somebody has to say: at the next step of a running
 // turn, else in a turn of its own.
-func (r *runner) wake(c wake) error {
+func (r *runner) wake(c plug.Wake) error {
 	var open, heard bool
-	r.rec.read(func(s *transcript.State) { open, heard = s.Turn.Open || len(s.Queued) > 0, s.Inputs[c.id] })
-	if c.id != "" && heard {
+	r.rec.read(func(s *transcript.State) { open, heard = s.Turn.Open || len(s.Queued) > 0, s.Inputs[c.ID] })
+	if c.ID != "" && heard {
 		return nil
 	}
-	c.id = or(c.id, newID("in_"))
+	c.ID = or(c.ID, newID("in_"))
 	batch := journal.Batch{Sync: journal.Barrier}
 	if open || r.cancel != nil || r.life.Err() != nil {
-		return r.rec.append(batch, append(c.facts, agent.InputQueued{Input: c.id, Text: c.text, Origin: c.by})...)
+		return r.rec.append(batch, append(c.Facts, agent.InputQueued{Input: c.ID, Text: c.Text, Origin: c.By})...)
 	}
 	if err := r.extras(r.rec.lease.Valid()); err != nil {
 		return err
 	}
-	if err := r.rec.append(batch, append(c.facts, agent.InputAdded{Input: c.id, Text: c.text, Origin: c.by})...); err != nil {
+	if err := r.rec.append(batch, append(c.Facts, agent.InputAdded{Input: c.ID, Text: c.Text, Origin: c.By})...); err != nil {
 		return err
 	}
 	return r.start()

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/kernel/loop"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/journal"
 	"dure/internal/state/transcript"
 )
@@ -107,8 +108,10 @@ func (r *runner) take(c agent.Command, taken []string) error {
 		return r.resolve(c, batch)
 	case agent.Change:
 		return r.change(c, "user", batch)
-	case choice:
-		return r.change(agent.Change{Mode: c.mode}, c.by, batch)
+	case plug.ChooseMode:
+		return r.change(agent.Change{Mode: c.Mode}, c.By, batch)
+	case plug.GrantRules:
+		return r.granted(c.RulesGranted, batch)
 	case agent.Revoke:
 		return r.revoke(c, batch)
 	case agent.ChangePlan:
@@ -135,7 +138,7 @@ func (r *runner) take(c agent.Command, taken []string) error {
 		}
 	case settled:
 		return r.settled(c)
-	case wake:
+	case plug.Wake:
 		return r.wake(c)
 	case finish:
 		return r.finish()

@@ -16,16 +16,16 @@ import (
 // plan.
 type agreed struct{ call, text string }
 
-// planFirst is the command by which the model turns plan mode on.
+// planFirst is the command that PlanFirst becomes.
 type planFirst struct{}
 
 // Command returns the name of the command.
 func (agreed) Command() string    { return "agreed" }
 func (planFirst) Command() string { return "plan first" }
 
-// planAgreed records that the plan of a running call is agreed to, ends plan mode, and
+// PlanAgreed records that the plan of a running call is agreed to, ends plan mode, and
 // returns what has become of the plan since the model wrote it.
-func (s *Session) planAgreed(ctx context.Context, call, text string) (changes []string, err error) {
+func (s *Session) PlanAgreed(ctx context.Context, call, text string) (changes []string, err error) {
 	if err := s.Send(ctx, agreed{call, text}); err != nil {
 		return nil, err
 	}
@@ -37,8 +37,11 @@ func (s *Session) planAgreed(ctx context.Context, call, text string) (changes []
 	return changes, nil
 }
 
-// planning returns when the session plans before it does anything.
-func (s *Session) planning() (mode agent.PlanMode) {
+// PlanFirst turns plan mode on, because the model wants to plan.
+func (s *Session) PlanFirst(ctx context.Context) error { return s.Send(ctx, planFirst{}) }
+
+// Planning returns when the session plans before it does anything.
+func (s *Session) Planning() (mode agent.PlanMode) {
 	if s.points.Plans.Of == nil {
 		return agent.PlanOff
 	}
@@ -46,9 +49,9 @@ func (s *Session) planning() (mode agent.PlanMode) {
 	return cmp.Or(mode, s.points.Plans.Mode, agent.PlanOff)
 }
 
-// planPut reports whether the call that put the newest plan to the user has no result
+// PlanPut reports whether the call that put the newest plan to the user has no result
 // yet: killed between the agreement and that, it runs again, with plan mode over.
-func (s *Session) planPut() (put bool) {
+func (s *Session) PlanPut() (put bool) {
 	if s.points.Plans.Of == nil { // it has none, or its parts are being made
 		return false
 	}
@@ -209,7 +212,7 @@ func (r *runner) modeBy(m agent.Mode, by string) ([]agent.Body, error) {
 // so: all of them do, or this one looks like much work and somebody is there to agree to
 // a plan. Where nothing is asked at all, nothing is planned either.
 func (r *runner) firstPlan(requests ...string) ([]agent.Body, error) {
-	mode := r.planning()
+	mode := r.Planning()
 	if mode == agent.PlanOff {
 		return nil, nil
 	}

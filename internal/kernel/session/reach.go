@@ -23,7 +23,7 @@ func (s *Session) reach() agent.Reach {
 			return loop.Invoke(ctx, s.sideConfig(), s.parts.Catalog().Tools, or(inv.ID, newID("iv_")), inv)
 		},
 		Spawn:  s.spawn,
-		Settle: s.settle,
+		Settle: s.settle, Outcome: s.outcomeOf,
 	}
 }
 

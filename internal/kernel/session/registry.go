@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -206,31 +205,12 @@ func (n *opening) build(ctx context.Context, st *transcript.State) (err error) {
 		parent, s.depth = n.parent.id, n.parent.depth+1
 	}
 	n.parts, err = n.reg.cfg.Build(ctx, plug.Session{
-		Parent: parent, Depth: s.depth, Agent: st.First.Agent,
-		ID: n.id, Open: n.Open, Stored: stored(st), Child: n.child,
-		Active: st.Underway(), Spent: st.Spent, Selected: slices.Clone(st.Selected), Off: slices.Clone(st.Off), Files: slices.Collect(maps.Values(st.Files)), Past: st.Past(), Kept: maps.Clone(st.Kept), Reach: s.reach(), Model: s.current, Outcome: s.outcomeOf,
-		Conversation: func() (messages []agent.Message) {
-			s.rec.read(func(st *transcript.State) { messages, _ = st.Conversation() })
-			return messages
+		SessionOpened: agent.SessionOpened{Session: n.id, Parent: parent, Agent: st.First.Agent},
+		Marks: agent.Marks{
+			Files: maps.Clone(st.Files), Kept: maps.Clone(st.Kept), Spent: st.Spent, Selected: slices.Clone(st.Selected), Off: slices.Clone(st.Off),
 		},
-		Wake: func(ctx context.Context, text, by string, facts ...agent.Body) error {
-			return s.Send(ctx, wake{text: text, by: by, facts: facts})
-		},
-		Tell: func(ctx context.Context, id, text, by string) error {
-			return s.Send(ctx, wake{id: id, text: text, by: by})
-		},
-		Granted: s.granted,
-		Choose:  func(ctx context.Context, m agent.Mode, by string) error { return s.Send(ctx, choice{m, by}) },
-		Record:  s.store,
-		Events: func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] {
-			return s.rec.lease.Read(ctx, after)
-		},
-		Follow:     func(ctx context.Context, after int64) iter.Seq2[agent.Event, error] { return s.rec.follow(ctx, after) },
-		PlanAgreed: s.planAgreed, Planning: s.planning, PlanPut: s.planPut,
-		PlanFirst: func(ctx context.Context) error { return s.Send(ctx, planFirst{}) },
-		PutBlob: func(ctx context.Context, r io.Reader, limit int64) (string, int64, error) {
-			return s.rec.lease.PutBlob(ctx, r, limit)
-		},
+		ID: n.id, Open: n.Open, Stored: stored(st), Child: n.child, Depth: s.depth,
+		Log: s, Planner: s, Reach: s.reach(), Send: s.Send, Model: s.current,
 	})
 	if err != nil {
 		return err

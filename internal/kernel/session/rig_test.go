@@ -169,9 +169,12 @@ func (r *rig) start() {
 
 func (r *rig) build(_ context.Context, b plug.Session) (session.Parts, error) {
 	if b.Child == nil {
-		r.reach, r.outcome, r.past = b.Reach, b.Outcome, b.Past
+		r.reach, r.outcome, r.past = b.Reach, b.Reach.Outcome, b.Past()
 	} else {
-		r.built, r.tell = append(r.built, b.Open), b.Tell
+		r.built = append(r.built, b.Open)
+		r.tell = func(ctx context.Context, id, text, by string) error {
+			return b.Send(ctx, plug.Wake{ID: id, Text: text, By: by})
+		}
 		if r.deep {
 			r.reach = b.Reach
 		}

@@ -59,7 +59,6 @@ type State struct {
 	Approvals map[string]agent.ApprovalAsked    `json:"approvals,omitempty"` // not answered yet
 	Resolved  map[string]agent.ApprovalResolved `json:"resolved,omitempty"`  // answered, in the open step
 	Grants    []string                          `json:"grants,omitempty"`    // rules that were allowed for the session
-	Spent     []string                          `json:"spent,omitempty"`     // hooks that run once and have done so, the newest last
 	Children  map[string]string                 `json:"children,omitempty"`  // running: ID to key
 
 	Pending map[string]agent.PendingCall `json:"pending,omitempty"` // calls without an outcome yet, by handle
@@ -73,13 +72,8 @@ type State struct {
 	Counted int64        `json:"counted,omitempty"`
 	Warned  float64      `json:"warned"` // the highest threshold that was reported
 
-	Tools    string   `json:"tools,omitempty"`    // the blob with those that the newest request of the conversation offers
-	Selected []string `json:"selected,omitempty"` // those that the model has looked for, the oldest first, each once
-	Off      []string `json:"off,omitempty"`      // those, and groups, that a person has switched off, each once
-
-	Kept map[string]json.RawMessage `json:"kept,omitempty"` // by extensions
-
-	Files map[string]agent.FileState `json:"files,omitempty"`
+	Tools string `json:"tools,omitempty"` // the blob with those that the newest request of the conversation offers
+	agent.Marks
 
 	// Asides are how many blocks of an input, from its first on, nobody has said, by
 	// the event that has it: notices, and what the program says in the user's place.

@@ -30,7 +30,7 @@ func (x *Extension) Name() string { return "verification" }
 
 // Attach verifies what a session does, if its kind of work is to be verified.
 func (x *Extension) Attach(_ context.Context, s *plug.Session) (plug.Points, error) {
-	if !s.Work.Verify {
+	if s.Work == nil || !s.Work.Verify {
 		return plug.Points{}, nil
 	}
 	ws, err := workspace.New(workspace.Config{Root: s.Workdir, Extra: x.opts.Roots})

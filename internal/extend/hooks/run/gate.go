@@ -281,14 +281,14 @@ func (h *Session) wished(ctx context.Context, p agent.Proposal, out hooks.Outcom
 		}
 		err := h.Policy.Grantable(g.rules, g.remember)
 		if err == nil {
-			err = h.b.Granted(agent.RulesGranted{Remember: g.remember, Rules: g.rules, By: by(out), Call: p.Call.ID})
+			err = h.b.Send(ctx, plug.GrantRules{RulesGranted: agent.RulesGranted{Remember: g.remember, Rules: g.rules, By: by(out), Call: p.Call.ID}})
 		}
 		if err != nil {
 			w.Left = append(w.Left, err.Error())
 		}
 	}
 	if w.Mode != "" && w.Mode != h.Policy.Mode() {
-		if err := h.b.Choose(ctx, w.Mode, by(out)); err != nil {
+		if err := h.b.Send(ctx, plug.ChooseMode{Mode: w.Mode, By: by(out)}); err != nil {
 			w.Left = append(w.Left, err.Error())
 		}
 	}

@@ -156,7 +156,7 @@ func (p placed) Attach(_ context.Context, b *plug.Session) (plug.Points, error) 
 	x.open.Store(b.ID, h)
 	x.Of(b.Open.After).replaced(*b)
 	h.addOwn()
-	h.noted(lastTasks(b.Past))
+	h.noted(lastTasks(b.Past()))
 	return plug.Points{
 		Gate: plug.Gate{Hooks: []plug.Stage{h.stage()}}, Hooks: h.moments(), Extra: h.aware, Wrap: []plug.Wrap{h.wrap},
 		Close: func() { h.close(); x.open.CompareAndDelete(b.ID, h) },

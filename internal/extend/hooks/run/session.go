@@ -109,7 +109,7 @@ func (h *Session) rouse(text, by string) bool {
 		}
 		return false
 	}
-	err := h.b.Wake(h.life, h.masked(text), by)
+	err := h.b.Send(h.life, plug.Wake{Text: h.masked(text), By: by})
 	if err != nil && h.life.Err() == nil {
 		h.c.Logger.Warn("waking a session for a hook", "session", h.b.ID, "error", err)
 	}

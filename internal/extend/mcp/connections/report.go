@@ -174,7 +174,7 @@ func (x *Extension) test(ctx context.Context, q query.TestServer) (t query.Serve
 	}
 	box := x.Box(ws)
 	defer func() { err = errors.Join(err, box.Close()) }()
-	m := x.servers(plug.Session{Workdir: x.Workdir}, Place{Box: box, Workspace: ws}).config([]servers.Server{k.Expanded})
+	m := x.servers(plug.Session{SessionOpened: agent.SessionOpened{Workdir: x.Workdir}}, Place{Box: box, Workspace: ws}).config([]servers.Server{k.Expanded})
 	// Servers offer more to whoever lets them ask; nothing is asked here.
 	m.Elicit = func(context.Context, mcp.Elicitation) (plug.ElicitReply, error) {
 		return plug.ElicitReply{Action: mcp.Decline}, nil

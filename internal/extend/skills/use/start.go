@@ -15,6 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/skills"
+	"dure/internal/kernel/plug"
 )
 
 const (
@@ -285,7 +286,7 @@ func (k *Skills) apart(ctx context.Context, s skills.Skill, text string, how sta
 		if k.life.Err() != nil {
 			return // whoever opens the session again is told so
 		}
-		if err := k.b.Wake(k.life, said, how.origin(name), later); err != nil && k.life.Err() == nil {
+		if err := k.b.Send(k.life, plug.Wake{Text: said, By: how.origin(name), Facts: []agent.Body{later}}); err != nil && k.life.Err() == nil {
 			k.cfg.Logger.Warn("telling what became of a skill", "session", k.b.ID, "skill", name, "error", err)
 		}
 	}

@@ -95,8 +95,8 @@ func (x *Extension) Session(b plug.Session, workdir string, model func(name stri
 			k.base = append(k.base, plug.Rule{Text: rule, Verdict: agent.Allow})
 		}
 	}
-	k.active = b.Active
-	k.lending(b.Active)
+	k.active = b.Underway()
+	k.lending(k.active)
 	return k
 }
 
@@ -111,7 +111,7 @@ func (k *Skills) Reread() {
 // Add takes over what is made after the skills.
 func (k *Skills) Add(l Late) {
 	k.Late = l
-	if k.Hooks != nil && len(k.b.Active) > 0 {
+	if k.Hooks != nil && len(k.b.Underway()) > 0 {
 		k.hookAgain()
 	}
 }
@@ -225,7 +225,7 @@ func (k *Skills) addHooks(run string, s skills.Skill) []string {
 
 // hookAgain puts the hooks in force of a turn that was cut short, as their files say now.
 func (k *Skills) hookAgain() {
-	for _, t := range k.b.Active {
+	for _, t := range k.b.Underway() {
 		if t.Fork || !t.Done {
 			continue // one that is not done is carried out again
 		}

@@ -104,10 +104,10 @@ func (x *Extension) Tell(ctx context.Context, session, id, text, by string) erro
 		return err
 	}
 	one := x.session(session)
-	if one == nil || one.b.Tell == nil {
+	if one == nil || one.b.Send == nil {
 		return errClosed
 	}
-	return one.b.Tell(ctx, id, x.cfg.Redact(text), by)
+	return one.b.Send(ctx, plug.Wake{ID: id, Text: x.cfg.Redact(text), By: by})
 }
 
 // follow reads the log of a session that is open.

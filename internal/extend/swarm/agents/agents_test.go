@@ -84,7 +84,7 @@ func TestChild(t *testing.T) {
 	}
 	top, _ := open(plug.Session{ID: "top"}, agent.ModeDefault)
 	top.Role.Gives = func(s agent.Spec) bool { return s.Name != "web" }
-	child, work := open(plug.Session{ID: "child", Parent: "top", Child: &agent.Child{Agent: "painter", Tools: []string{"web", "paint"}}}, agent.ModeBypass)
+	child, work := open(plug.Session{SessionOpened: agent.SessionOpened{Parent: "top"}, ID: "child", Child: &agent.Child{Agent: "painter", Tools: []string{"web", "paint"}}}, agent.ModeBypass)
 	if work.Mode != agent.ModeDefault || child.Kind() != "painter" {
 		t.Errorf("the child is a %q in the mode %s", child.Kind(), work.Mode)
 	}

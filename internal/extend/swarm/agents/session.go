@@ -119,7 +119,7 @@ func (s *Session) Hire(cat *catalog.Catalog, pol Policy, preloaded func(skills [
 	x, name := s.x, s.x.cfg.Dialect.Name
 	s.cat, s.pol, s.preloaded = cat, pol, preloaded
 	s.Swarm = swarm.New(swarm.Config{
-		Types: s.types, Spawn: s.b.Reach.Spawn, Settle: s.b.Reach.Settle, Past: s.b.Outcome,
+		Types: s.types, Spawn: s.b.Reach.Spawn, Settle: s.b.Reach.Settle, Past: s.b.Reach.Outcome,
 		OutputTool: name("task__output"), StopTool: name("task__stop"), MergeTool: name(swarm.MergeTool), RemoveTool: name(swarm.RemoveTool),
 		Child: s.child,
 		Model: func(d swarm.Definition) string { id, _ := s.model(d); return id },

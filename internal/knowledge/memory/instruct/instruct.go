@@ -26,6 +26,10 @@ type Config struct {
 	// Main returns the folder that a work tree was made from, and other folders as they are.
 	Main func(dir string) string
 
+	// Hidden reports whether deny rules keep a file from being read in a session, by its
+	// absolute path.
+	Hidden func(session, path string) bool
+
 	// Project returns the root of the project that a folder belongs to, and whether what it
 	// brings may be read.
 	Project func(dir string) (root string, trusted bool)
@@ -65,12 +69,12 @@ func (x *Extension) Name() string { return "memory" }
 // Attach gives a session what it should remember.
 func (x *Extension) Attach(_ context.Context, s *plug.Session) (plug.Points, error) {
 	dir := x.cfg.Main(s.Workdir)
-	known := x.instructions(dir, s.Hidden)
+	known := x.instructions(dir, func(path string) bool { return x.cfg.Hidden(s.ID, path) })
 	known.off = known.off || s.Child != nil && s.Child.Bare
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.open[s.ID] = known
-	files, notes := x.redacted(known.extra), x.redacted(x.Notebook(dir, s.Kind).extra)
+	files, notes := x.redacted(known.extra), x.redacted(x.Notebook(dir, s.Agent).extra)
 	return plug.Points{
 		Extra: func(ctx context.Context, at plug.Moment) []agent.ContextAdded {
 			return append(files(ctx, at), notes(ctx, at)...)

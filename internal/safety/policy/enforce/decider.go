@@ -48,7 +48,7 @@ func (x *Extension) New(place Place, session string, mode agent.Mode) (*Decider,
 
 // Open returns the decider of a session that is being opened.
 func (x *Extension) Open(s *plug.Session, place Place, mode agent.Mode) (*Decider, error) {
-	d := &Decider{x: x, place: place, session: s.ID, parent: s.Parent, from: x.Of(s.Parent), record: s.Record}
+	d := &Decider{x: x, place: place, session: s.ID, parent: s.Parent, from: x.Of(s.Parent), record: func(b ...agent.Body) error { return s.Record(b...) }}
 	d.Owned = d.from != nil && d.from.Owned || x.owned(s)
 	return d, d.begin(mode)
 }

@@ -109,6 +109,12 @@ func (x *Extension) Of(session string) *Decider {
 	return x.open[session]
 }
 
+// Hides reports whether deny rules keep a file from being read in a session.
+func (x *Extension) Hides(session, path string) bool {
+	d := x.Of(session)
+	return d == nil || d.Policy.DeniesRead(path)
+}
+
 // Decider returns what decides in an open session, with the settings of now, or with "" in one
 // that would begin in the working folder.
 func (x *Extension) Decider(session string) (*Decider, error) {

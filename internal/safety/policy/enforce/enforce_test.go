@@ -63,7 +63,7 @@ func place() Place {
 // open opens a session that works for another one; "" = it works for none.
 func (r *rig) open(id, parent string) *Decider {
 	r.t.Helper()
-	d, err := r.Open(&plug.Session{ID: id, Parent: parent}, place(), agent.ModeDefault)
+	d, err := r.Open(&plug.Session{SessionOpened: agent.SessionOpened{Parent: parent}, ID: id}, place(), agent.ModeDefault)
 	if err == nil {
 		err = d.Join(nil)
 	}

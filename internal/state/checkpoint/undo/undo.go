@@ -62,7 +62,7 @@ func (x *Extension) Attach(ctx context.Context, s *plug.Session) (plug.Points, e
 		return plug.Points{}, nil
 	}
 	k := &keeper{
-		session: s.ID, root: s.Root, record: func(body agent.Body) error { return s.Record(body) }, outcome: s.Outcome, events: s.Events,
+		session: s.ID, root: s.Root, record: func(body agent.Body) error { return s.Record(body) }, outcome: s.Reach.Outcome, events: s.Events,
 		log: x.cfg.Logger.With("session", s.ID),
 	}
 	parent := cmp.Or(s.Parent, worksFor(s.Stored))
