@@ -1,7 +1,20 @@
 package query
 
-// What a program that embeds this one can be told beside the three verbs.
+// What a host asks about servers of an open session, and what it is told.
 type (
+	// ServersNow asks for []ServerNow.
+	ServersNow struct {
+		Session string `json:"session"`
+	}
+
+	// ConnectServer connects a server of a session, or ends its connection, for as long as the
+	// session is open. It asks for []ServerNow.
+	ConnectServer struct {
+		Session string `json:"session"`
+		Server  string `json:"server"`
+		Do      string `json:"do"` // enable, disable or reconnect
+	}
+
 	// ServerNow is how it stands with a server of an open session.
 	ServerNow struct {
 		Name    string          `json:"name"`
@@ -36,3 +49,7 @@ type (
 		Cut  bool   `json:"cut,omitempty"` // there is more of it
 	}
 )
+
+// Query returns the name of the query on the wire.
+func (ServersNow) Query() string    { return "servers.now" }
+func (ConnectServer) Query() string { return "servers.connect" }

@@ -84,7 +84,7 @@ func (p *program) mcpServer(ctx context.Context, only []string, scope mcpserve.S
 		Client: p.opened.Client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Tools: tools, Name: p.opened.ToolName, Read: app.ReadTool, Sessions: scope, Answers: answers,
 		Lend: func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
-			l, err := p.opened.Lend(ctx, title, asks)
+			l, err := p.opened.Embedding().Lend(ctx, title, asks)
 			if err != nil {
 				return nil, err // and no Lent, which would not be nil
 			}

@@ -30,6 +30,7 @@ import (
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/commands/typed"
 	"dure/internal/extend/hooks/run"
+	"dure/internal/extend/host"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/plugins/active"
@@ -210,6 +211,7 @@ type App struct {
 	skills    *use.Extension
 	commands  *typed.Extension
 	telemetry *telemetry.Program
+	host      *host.Extension
 
 	mu     sync.Mutex
 	store  *journal.Local // nil until it is opened
@@ -321,12 +323,6 @@ func (a *App) Runs(session string) bool {
 	reg := a.reg
 	a.mu.Unlock()
 	return reg != nil && reg.Workdir(session) != ""
-}
-
-// Hidden are files and folders that nobody is to see: they have secrets of the user, or are the
-// program's own.
-func (a *App) Hidden() []string {
-	return append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
 }
 
 // Config returns the settings.

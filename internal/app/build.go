@@ -58,14 +58,14 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	grd := a.serve(&b, work.Profile, team.As.Name)
 	all := &assembly{
 		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
-		known: known, deciding: deciding, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
+		known: known, deciding: deciding, cat: cat, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
 	}
 	team.Cast(served.Brings())
 	who := &team.Role
 	who.Has = catalog.Both(withForm(b, who.Has), deciding.Gives)
 	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.System}, &who.Has, b.Open)
 	if err == nil {
-		err = a.enlist(all, cat, tracker, *who)
+		err = a.enlist(all, cat, *who)
 	}
 	if err != nil {
 		all.abandon()

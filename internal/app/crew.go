@@ -2,12 +2,10 @@ package app
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"dure/agent"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/safety/policy/enforce"
-	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
 )
 
@@ -21,11 +19,7 @@ type members struct {
 type member struct {
 	has func(agent.Spec) bool // its tools; nil = all
 	d   *enforce.Decider
-
-	cat     *catalog.Catalog
-	ws      *workspace.Workspace
-	tracker *workspace.Tracker
-	tokens  atomic.Pointer[int] // of thinking, as somebody has said for the session; nil = nobody has
+	cat *catalog.Catalog
 }
 
 // join takes a session in.
@@ -60,14 +54,13 @@ func (m *members) tools(id string) (toolsIn, bool) {
 }
 
 // enlist takes a session in, with the stages of its gate that are its type's own.
-func (a *App) enlist(s *assembly, cat *catalog.Catalog, tracker *workspace.Tracker, who agents.Role) (err error) {
+func (a *App) enlist(s *assembly, cat *catalog.Catalog, who agents.Role) (err error) {
 	if s.bounds, err = s.deciding.Only(who.Parts); err == nil {
 		err = s.deciding.Join(s.b.Off)
 	}
 	if err != nil {
 		return err
 	}
-	s.own = &member{has: who.Has, d: s.deciding, cat: cat, ws: s.ws, tracker: tracker}
-	a.members.join(s.b.ID, s.own)
+	a.members.join(s.b.ID, &member{has: who.Has, d: s.deciding, cat: cat})
 	return nil
 }

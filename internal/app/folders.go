@@ -5,6 +5,7 @@ import (
 
 	"dure/internal/app/config"
 	"dure/internal/knowledge/memory"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/trust"
 )
 
@@ -28,3 +29,9 @@ func (a *App) memoryFiles() memory.Config {
 
 // gitTop returns the folder at or above dir that has a .git; "" = there is none.
 func gitTop(dir string) string { return trust.Repository(dir) }
+
+// Hidden are files and folders that nobody is to see: they have secrets of the user, or are the
+// program's own.
+func (a *App) Hidden() []string {
+	return append(sandbox.Hidden(a.opts.UserHome, a.opts.Environ), a.cfg.Home, a.cfg.Data)
+}

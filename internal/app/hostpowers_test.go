@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/app/config/live"
 	"dure/internal/extend/mcp/connections"
@@ -48,10 +49,10 @@ func TestSetServers(t *testing.T) {
 	if k.turn("Two"); !offered("mcp__late__echo") || !offered("mcp__early__echo") {
 		t.Error("the tools are not offered")
 	}
-	if now := fmt.Sprint(a.Servers().ServersNow(k.Info.ID)); !strings.Contains(now, "{late connected") {
-		t.Error(now)
+	if now, err := client.Query[[]query.ServerNow](t.Context(), a.Client(), query.ServersNow{Session: k.Info.ID}); err != nil || !strings.Contains(fmt.Sprint(now), "{late connected") {
+		t.Error(now, err)
 	}
-	if r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
+	if r, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
 		t.Errorf("a call without a rule: %+v, %v", r, err)
 	}
 	if got = set(`{}`); !slices.Equal(got.Removed, []string{"late"}) || len(got.Added) != 0 {
@@ -70,7 +71,7 @@ func TestHostCalls(t *testing.T) {
 	a := w.embedded(in.host("", connections.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
 	k := w.talkTo(a, agent.Open{})
 	k.turn("Hello")
-	r, err := a.CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))
+	r, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))
 	if err != nil || !strings.Contains(r.Text, "inside: x") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -78,7 +79,7 @@ func TestHostCalls(t *testing.T) {
 	if d.Proposal.Origin != "host" || d.Decision.Verdict != agent.Allow {
 		t.Errorf("%+v", d)
 	}
-	if _, err := a.CallTool(t.Context(), k.Info.ID, "mcp__nobody__t", nil); err == nil {
+	if _, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__nobody__t", nil); err == nil {
 		t.Error("a tool was called that there is not")
 	}
 }
@@ -100,16 +101,16 @@ func TestHostReadsFiles(t *testing.T) {
 	}
 	a := w.embedded(&app.Host{}, app.Flags{Deny: []string{"Read(secret.txt)"}})
 	k := w.talkTo(a, agent.Open{})
-	f, err := a.ReadFile(k.Info.ID, "a.txt", 6)
+	f, err := a.Embedding().ReadFile(k.Info.ID, "a.txt", 6)
 	if err != nil || string(f.Data) != "what i" || !f.Cut || !filepath.IsAbs(f.Path) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, path := range []string{"secret.txt", "alias.txt", "link.txt", outside, "../home/other.txt", "/etc/hosts", ".", "", "none.txt", "a.txt\x00", "/dev/zero"} {
-		if f, err := a.ReadFile(k.Info.ID, path, 0); err == nil {
+		if f, err := a.Embedding().ReadFile(k.Info.ID, path, 0); err == nil {
 			t.Errorf("%q was read: %+v", path, f)
 		}
 	}
-	if _, err := a.ReadFile("nobody", "a.txt", 0); err == nil {
+	if _, err := a.Embedding().ReadFile("nobody", "a.txt", 0); err == nil {
 		t.Error("a file of a session was read that is not open")
 	}
 }
@@ -125,10 +126,10 @@ func TestHostHasRead(t *testing.T) {
 	w.write("b.txt", "one\n")
 	a := w.embedded(&app.Host{}, app.Flags{Skip: true})
 	k := w.talkTo(a, agent.Open{})
-	if err := a.SawFile(k.Info.ID, "a.txt", time.Now().Add(time.Minute)); err != nil {
+	if err := a.Embedding().SawFile(k.Info.ID, "a.txt", time.Now().Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
-	if err := a.SawFile(k.Info.ID, "b.txt", time.UnixMilli(1)); err == nil {
+	if err := a.Embedding().SawFile(k.Info.ID, "b.txt", time.UnixMilli(1)); err == nil {
 		t.Error("a file counts as read that has changed since")
 	}
 	k.turn("Edit")
@@ -156,27 +157,27 @@ func TestApplySettings(t *testing.T) {
 	if failed() {
 		t.Error("it is not done at first")
 	}
-	if err := a.ApplySettings(json.RawMessage(`{"permissions":{"deny":["Write"]}}`)); err != nil {
+	if err := a.Embedding().ApplySettings(json.RawMessage(`{"permissions":{"deny":["Write"]}}`), false); err != nil {
 		t.Fatal(err)
 	}
 	if !failed() {
 		t.Error("it is done although a rule denies it")
 	}
 	for _, bad := range []string{`{"cleanupPeriodDays":1,"permissions":{"deny":[]}}`, `{"permissions":{"deny":["("]}}`, `[]`, `null`, `{"permissions":7}`} {
-		if err := a.ApplySettings(json.RawMessage(bad)); err == nil {
+		if err := a.Embedding().ApplySettings(json.RawMessage(bad), false); err == nil {
 			t.Errorf("%s was applied", bad)
 		}
-		if err := a.TrySettings(json.RawMessage(bad)); err == nil {
+		if err := a.Embedding().ApplySettings(json.RawMessage(bad), true); err == nil {
 			t.Errorf("%s would be applied", bad)
 		}
 	}
-	if err := a.TrySettings(json.RawMessage(`{"permissions":{"deny":[]}}`)); err != nil {
+	if err := a.Embedding().ApplySettings(json.RawMessage(`{"permissions":{"deny":[]}}`), true); err != nil {
 		t.Error(err)
 	}
 	if !failed() {
 		t.Error("settings count that were refused, or only tried")
 	}
-	list, err := a.SettingsNow()
+	list, err := client.Query[[]query.Setting](t.Context(), a.Client(), query.ListSettings{Masked: true})
 	if got := fmt.Sprintf("%s", list); err != nil || !strings.Contains(got, `["Write"]`) {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -189,11 +190,11 @@ func TestSetThinking(t *testing.T) {
 	a := w.embedded(&app.Host{}, app.Flags{})
 	k := w.talkTo(a, agent.Open{})
 	n := 3000
-	if err := a.SetThinking(k.Info.ID, &n); err != nil {
+	if err := a.Embedding().SetThinking(k.Info.ID, &n); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("One")
-	if err := a.SetThinking(k.Info.ID, nil); err != nil {
+	if err := a.Embedding().SetThinking(k.Info.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("Two")

@@ -157,7 +157,7 @@ func TestHostSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := w.embedded(&app.Host{}, app.Flags{})
-	if err := a.SaveSetting(t.Context(), "user", "effort", "low"); err != nil {
+	if _, err := client.Query[query.SettingChange](t.Context(), a.Client(), query.ChangeSetting{Do: query.SettingSet, Scope: "user", Key: "effort", Value: "low"}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(w.home, "dure", "settings.json"))
@@ -167,15 +167,15 @@ func TestHostSettings(t *testing.T) {
 	o := options(w.work, w.home, w.model.URL(), app.Flags{})
 	o.Flags.Sources = &[]string{"project"}
 	o.Host = &app.Host{}
-	if err := w.program(o).SaveSetting(t.Context(), "user", "effort", "high"); err == nil {
+	if _, err := client.Query[query.SettingChange](t.Context(), w.program(o).Client(), query.ChangeSetting{Do: query.SettingSet, Scope: "user", Key: "effort", Value: "high"}); err == nil {
 		t.Error("settings were written that do not count")
 	}
 	k := w.talkTo(a, agent.Open{})
-	if err := a.Below(k.Info.ID, "sub"); err != nil {
+	if err := a.Embedding().Below(k.Info.ID, "sub"); err != nil {
 		t.Error(err)
 	}
 	for _, path := range []string{"", ".", "..", "sub/a.txt", "none", w.home, "away", "/"} {
-		if err := a.Below(k.Info.ID, path); err == nil {
+		if err := a.Embedding().Below(k.Info.ID, path); err == nil {
 			t.Errorf("%q is a folder of the session", path)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/near"
-	"dure/internal/kernel/session"
+	"dure/internal/extend/host"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/catalog"
@@ -86,54 +86,33 @@ func namedTools(cat *catalog.Catalog, only []string) (func(agent.Spec) bool, err
 	return func(s agent.Spec) bool { return names[s.Name] || names["group:"+s.Group] }, nil
 }
 
-// Lent is a session whose tools somebody outside of it calls. Each call is decided on,
-// guarded and logged as one of the model's. It is safe for concurrent use.
-type Lent struct {
-	id    string
-	app   *App
-	reg   *session.Registry
-	reach agent.Reach
-	alone chan struct{} // holds one value while a call runs that changes something
+// Embedding returns what the program that embeds this one does in sessions.
+func (a *App) Embedding() *host.Extension { return a.host }
+
+// newHost makes what the program that embeds this one does in sessions.
+func (a *App) newHost() *host.Extension {
+	return host.New(host.Config{
+		Dirs: a.cfg.AddDirs, Denies: a.policy.Denies, Reach: func(id string) agent.Reach { return a.reg.Reach(id) },
+		Plugins: a.plugins.Reload, Apply: a.permissions.Put, Text: a.commands.Text,
+		Skills: func(id string) error {
+			h := a.hooks.Of(id)
+			if h == nil {
+				return agent.NotOpen(id)
+			}
+			h.Reread()
+			return nil
+		},
+		Open: func(ctx context.Context, o agent.Open) (agent.SessionInfo, error) {
+			reg, err := a.open()
+			if err != nil {
+				return agent.SessionInfo{}, err
+			}
+			o.Workdir, o.Mode = a.opts.Workdir, a.cfg.Mode
+			return a.telemetry.Open(ctx, reg.Open, o)
+		},
+		Close: func(ctx context.Context, id string) error { return a.reg.Close(ctx, id) },
+	})
 }
-
-// Lend opens a session whose tools may be called from outside. With asks somebody answers
-// what it asks for; without, what would have to be asked for is denied.
-func (a *App) Lend(ctx context.Context, title string, asks bool) (*Lent, error) {
-	reg, err := a.open()
-	if err != nil {
-		return nil, err
-	}
-	info, err := a.telemetry.Open(ctx, reg.Open, agent.Open{Title: title, Workdir: a.opts.Workdir, Mode: a.cfg.Mode, Lend: true, Approver: asks, Ready: true})
-	if err != nil {
-		return nil, err
-	}
-	return &Lent{id: info.ID, app: a, reg: reg, reach: reg.Reach(info.ID), alone: make(chan struct{}, 1)}, nil
-}
-
-// ID is that of the session.
-func (l *Lent) ID() string { return l.id }
-
-// Call calls a tool. What can change something runs alone; reads run beside each other.
-func (l *Lent) Call(ctx context.Context, id, origin string, tool agent.Spec, input []byte) (agent.Result, error) {
-	if tool.Class != agent.Read {
-		select {
-		case l.alone <- struct{}{}:
-			defer func() { <-l.alone }()
-		case <-ctx.Done():
-			return agent.Result{}, context.Cause(ctx)
-		}
-	}
-	return l.reach.Invoke(ctx, agent.Invocation{ID: id, Origin: origin, Tool: tool.Name, Input: input})
-}
-
-// Text is what a model would read of a command of a file, or of a skill, that a person has
-// typed. Commands in it run where that needs no question.
-func (l *Lent) Text(ctx context.Context, name, arguments string) (string, error) {
-	return l.app.commands.Text(ctx, l.id, name, arguments)
-}
-
-// Close ends the session; its log stays.
-func (l *Lent) Close(ctx context.Context) error { return l.reg.Close(ctx, l.id) }
 
 // ReadTool is the tool that reads files.
 const ReadTool = readTool

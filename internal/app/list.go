@@ -11,6 +11,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/app/config/change"
+	"dure/internal/extend/host"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
@@ -28,6 +29,7 @@ import (
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/catalog"
 	"dure/internal/tools/lsp"
 	"dure/internal/tools/verify"
 )
@@ -80,6 +82,7 @@ func (a *App) extend() error {
 	a.schedules, a.plugins, a.bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
 	a.skills = a.newSkills()
 	a.commands = a.newCommands() // which has functions of the skills
+	a.host = a.newHost()         // likewise, and of the commands
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.settings,
@@ -178,7 +181,7 @@ type assembly struct {
 	typed    plug.Points // commands
 	plans    plug.Plans
 	deciding *enforce.Decider
-	own      *member
+	cat      *catalog.Catalog
 	bounds   []plug.Stage                                            // of its type
 	search   func(context.Context, plug.Moment) []agent.ContextAdded // the tools that can be looked for
 	catalog  func() plug.Catalog
@@ -201,7 +204,8 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
 	a.addToSkills(b.ID, s.known, s.agents)
 	list = []plug.Attached{
-		{Name: "session", Points: plug.Points{Close: s.close, Thinks: s.own.thinks}},
+		{Name: "session", Points: plug.Points{Close: s.close}},
+		attach(a.host.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.cat})),
 		{Name: "guard", Points: s.grd.Points()},
 		{Name: "compaction", Points: a.compact.Points(&b, s.set.todos.Open)},
 		{Name: "plans", Points: plug.Points{Plans: s.plans}},

@@ -132,7 +132,7 @@ func (s *assembly) allowing(rules []string) (func(agent.Proposal) agent.Decision
 	if a.cfg.ManagedOnly {
 		return nil, nil
 	}
-	cfg := a.place(s.own.cat, s.ws, s.b.Workdir, nil).By(live.Policy(a.cfg))
+	cfg := a.place(s.cat, s.ws, s.b.Workdir, nil).By(live.Policy(a.cfg))
 	cfg.Mode, cfg.Rules, cfg.Allow, cfg.Own = agent.ModeDontAsk, nil, rules, nil
 	p, err := policy.New(cfg)
 	if err != nil {

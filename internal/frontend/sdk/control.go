@@ -16,29 +16,22 @@ type control struct {
 	spent  struct{ api, all int64 } // ms, of all turns
 }
 
-// Powers are what requests need of the program beside the three verbs. They are safe for
+// HostAPI is what requests need of the program beside the three verbs. It is safe for
 // concurrent use.
-type Powers interface {
+type HostAPI interface {
 	CallTool(ctx context.Context, session, tool string, input json.RawMessage) (agent.Result, error)
 
-	ServersNow(session string) []query.ServerNow
 	SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error)
-	ToggleServer(session, name string, on bool) error
-	ReconnectServer(ctx context.Context, session, name string) error
 	ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error)
 	HearServer(server string, message []byte) error
 
 	ReadFile(session, path string, most int64) (query.FileText, error)
 	SawFile(session, path string, at time.Time) error
+	Below(session, path string) error
 
 	SetThinking(session string, tokens *int) error
-	SettingsNow() ([]query.Setting, error)
-	ApplySettings(settings json.RawMessage) error
-	TrySettings(settings json.RawMessage) error // what ApplySettings would say
-	SaveSetting(ctx context.Context, scope, key, value string) error
-	Below(session, path string) error
-	ReloadSkills(session string) error
-	ReloadPlugins()
+	ApplySettings(settings json.RawMessage, try bool) error // with try it only says what it would say
+	Reload(session string, plugins, skills bool) error
 }
 
 // controls are the requests that are answered beside those of the conversation.

@@ -200,6 +200,24 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 		return agent.SessionInfo{ID: q.Name, Head: w.seq, Tags: w.tags}, nil
 	case query.ListTools:
 		return query.ToolReport{}, nil
+	case query.ServersNow:
+		return []query.ServerNow{
+			{Name: "in", State: "connected", Title: "in", Version: "1", Scope: "given", Type: "sdk", Tools: []query.ServerToolNow{{Name: "t", Description: "Does it", ReadOnly: true}}},
+			{Name: "out", State: "failed", Problem: "it ended", Scope: "project", Type: "stdio", Run: "node server.js"},
+		}, nil
+	case query.ConnectServer:
+		if q.Do != query.ServerReconnect {
+			w.note("toggle %s %v", q.Server, q.Do == query.ServerEnable)
+		}
+		return []query.ServerNow{}, known404(q.Server)
+	case query.ListSettings:
+		return []query.Setting{
+			{Key: "model", Value: json.RawMessage(`"small-1"`), Origin: query.SettingOrigin{Layer: "user"}},
+			{Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Origin: query.SettingOrigin{Layer: "managed"}},
+		}, nil
+	case query.ChangeSetting:
+		w.note("save %s %s %s", q.Scope, q.Key, q.Value)
+		return query.SettingChange{}, nil
 	case query.ListServers:
 		return query.ServerReport{}, nil
 	}
@@ -223,21 +241,9 @@ func (w *world) CallTool(_ context.Context, _, tool string, input json.RawMessag
 	return agent.OK("done"), nil
 }
 
-func (w *world) ServersNow(string) []query.ServerNow {
-	return []query.ServerNow{
-		{Name: "in", State: "connected", Title: "in", Version: "1", Scope: "given", Type: "sdk", Tools: []query.ServerToolNow{{Name: "t", Description: "Does it", ReadOnly: true}}},
-		{Name: "out", State: "failed", Problem: "it ended", Scope: "project", Type: "stdio", Run: "node server.js"},
-	}
-}
-
 func (w *world) SetServers(_ context.Context, _ string, defs json.RawMessage) (query.ServersSet, error) {
 	w.note("set %s", defs)
 	return query.ServersSet{Added: []string{"new"}, Removed: []string{}, Errors: map[string]string{}}, nil
-}
-
-func (w *world) ToggleServer(_, name string, on bool) error {
-	w.note("toggle %s %v", name, on)
-	return known404(name)
 }
 
 func known404(name string) error {
@@ -246,8 +252,6 @@ func known404(name string) error {
 	}
 	return nil
 }
-
-func (w *world) ReconnectServer(_ context.Context, _, name string) error { return known404(name) }
 
 func (w *world) ReadServer(context.Context, string, string, string) (agent.Result, error) {
 	return agent.OK("what it says"), nil
@@ -276,27 +280,13 @@ func (w *world) SetThinking(_ string, tokens *int) error {
 	return nil
 }
 
-func (w *world) SettingsNow() ([]query.Setting, error) {
-	return []query.Setting{
-		{Key: "model", Value: json.RawMessage(`"small-1"`), Origin: query.SettingOrigin{Layer: "user"}},
-		{Key: "permissions.deny", Value: json.RawMessage(`["Bash"]`), Origin: query.SettingOrigin{Layer: "managed"}},
-	}, nil
-}
-
-func (w *world) ApplySettings(settings json.RawMessage) error {
-	w.note("apply %s", settings)
-	return w.TrySettings(settings)
-}
-
-func (w *world) TrySettings(settings json.RawMessage) error {
+func (w *world) ApplySettings(settings json.RawMessage, try bool) error {
+	if !try {
+		w.note("apply %s", settings)
+	}
 	if strings.Contains(string(settings), "cleanupPeriodDays") {
 		return errors.New("cleanupPeriodDays cannot be changed while a session runs")
 	}
-	return nil
-}
-
-func (w *world) SaveSetting(_ context.Context, scope, key, value string) error {
-	w.note("save %s %s %s", scope, key, value)
 	return nil
 }
 
@@ -307,8 +297,7 @@ func (w *world) Below(_, path string) error {
 	return nil
 }
 
-func (w *world) ReloadSkills(string) error { return nil }
-func (w *world) ReloadPlugins()            {}
+func (w *world) Reload(string, bool, bool) error { return nil }
 
 // desk is a host on a program of this world.
 type desk struct {
@@ -331,7 +320,7 @@ func newDeskOn(t testing.TB, w *world, o agent.Open, edits ...func(*Config)) *de
 		Start: func(context.Context, *Initialize) (Program, error) {
 			return Program{
 				Client: client.New(d.w), Open: o, Version: "2.1.328", Workdir: "/w", Name: func(s string) string { return s }, Asks: true, KeySource: "none",
-				Powers: d.w, Protocol: "2025-11-25",
+				API: d.w, Protocol: "2025-11-25",
 			}, nil
 		},
 	}

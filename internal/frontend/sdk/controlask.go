@@ -48,10 +48,10 @@ type provenance struct {
 // from is the server that a tool is of; nil = it is of none that is there.
 func (h *Host) from(tool string) *provenance {
 	part := serverOf(tool)
-	if part == "" || h.prog.Powers == nil {
+	if part == "" || h.prog.API == nil {
 		return nil
 	}
-	for _, s := range h.prog.Powers.ServersNow(h.session) {
+	for _, s := range h.servers(h.ctx) {
 		plain := strings.Map(func(r rune) rune {
 			if r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 				return r

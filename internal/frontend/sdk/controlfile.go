@@ -100,7 +100,7 @@ func (h *Host) readFile(body json.RawMessage) (any, error) {
 	case in.Encoding != "" && in.Encoding != "utf-8" && in.Encoding != "base64":
 		return nil, fmt.Errorf("there is no encoding %q; there are utf-8 and base64", in.Encoding)
 	}
-	p, id := h.prog.Powers, h.session
+	p, id := h.prog.API, h.session
 	if in.Most <= 0 || in.Most > maxRead {
 		in.Most = maxRead
 	}
@@ -149,7 +149,7 @@ func (h *Host) seedRead(body json.RawMessage) (any, error) {
 	if in.Mtime == nil || *in.Mtime < 0 || *in.Mtime > 1e15 {
 		return nil, errors.New("mtime has to be a number of milliseconds")
 	}
-	p, id, at := h.prog.Powers, h.session, time.UnixMilli(int64(*in.Mtime))
+	p, id, at := h.prog.API, h.session, time.UnixMilli(int64(*in.Mtime))
 	return slow(func(context.Context) (any, error) { return empty{}, p.SawFile(id, in.Path, at) }), nil
 }
 

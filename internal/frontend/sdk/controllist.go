@@ -55,7 +55,7 @@ func (h *Host) contextUsage(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
 	}
-	c, id, p, dir := h.prog.Client, h.session, h.prog.Powers, h.prog.Workdir
+	c, id, dir := h.prog.Client, h.session, h.prog.Workdir
 	var used any
 	if u := h.show.Result("").Usage; u.Input+u.Output+u.CacheRead+u.CacheWrite > 0 {
 		used = u
@@ -86,7 +86,7 @@ func (h *Host) contextUsage(json.RawMessage) (any, error) {
 		out["categories"], out["gridRows"] = list, grid(list, r.Window)
 		out["memoryFiles"] = memoryFiles(ctx, c, id, dir)
 		tools := []map[string]any{}
-		for _, s := range p.ServersNow(id) {
+		for _, s := range h.servers(ctx) {
 			for _, t := range s.Tools {
 				tools = append(tools, map[string]any{"name": t.Name, "serverName": s.Name, "tokens": estimate(len(t.Name) + len(t.Description)), "isLoaded": s.State == "connected"})
 			}
@@ -209,9 +209,9 @@ func (h *Host) reloadSkills(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
 	}
-	p, c, id := h.prog.Powers, h.prog.Client, h.session
+	p, c, id := h.prog.API, h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
-		if err := p.ReloadSkills(id); err != nil {
+		if err := p.Reload(id, false, true); err != nil {
 			return nil, err
 		}
 		list, err := client.Query[[]query.CommandInfo](ctx, c, query.ListCommands{Session: id})
@@ -255,11 +255,10 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 	case in.Refuse && (h.show.busy() || len(h.queue) > 0 || h.agents()):
 		return nil, errBusy
 	}
-	p, c, id := h.prog.Powers, h.prog.Client, h.session
+	p, c, id := h.prog.API, h.prog.Client, h.session
 	h.plugins = nil
 	return slow(func(ctx context.Context) (any, error) {
-		p.ReloadPlugins()
-		if err := p.ReloadSkills(id); err != nil {
+		if err := p.Reload(id, true, true); err != nil {
 			return nil, err
 		}
 		list, err := client.Query[[]query.PluginInfo](ctx, c, query.ListPlugins{})
@@ -268,7 +267,7 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 		}
 		plugins, faults := pluginLines(list)
 		return map[string]any{
-			"commands": h.commandLines(ctx), "agents": h.agentLines(ctx), "plugins": plugins, "mcpServers": serversNow(p, id), "error_count": faults,
+			"commands": h.commandLines(ctx), "agents": h.agentLines(ctx), "plugins": plugins, "mcpServers": serverLines(h.servers(ctx)), "error_count": faults,
 		}, nil
 	}), nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 )
 
 // Bounds of calls that a host makes itself.
@@ -40,10 +42,16 @@ type serverToolNow struct {
 	Notes map[string]bool `json:"annotations,omitempty"`
 }
 
-// serversNow are the servers of the session as hosts know them.
-func serversNow(p Powers, session string) []serverNow {
+// servers are the servers of the session; none where nobody knows them.
+func (h *Host) servers(ctx context.Context) []query.ServerNow {
+	list, _ := client.Query[[]query.ServerNow](ctx, h.prog.Client, query.ServersNow{Session: h.session})
+	return list
+}
+
+// serverLines are servers as hosts know them.
+func serverLines(list []query.ServerNow) []serverNow {
 	out := []serverNow{}
-	for _, s := range p.ServersNow(session) {
+	for _, s := range list {
 		n := serverNow{Name: s.Name, Status: s.State, Error: s.Problem, Scope: serverScope(s.Scope), Config: map[string]any{"type": s.Type}}
 		if s.Title != "" {
 			n.Info = &serverInfo{s.Title, s.Version}
@@ -85,7 +93,7 @@ func (h *Host) serverStatus(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
 	}
-	return map[string]any{"mcpServers": serversNow(h.prog.Powers, h.session)}, nil
+	return map[string]any{"mcpServers": serverLines(h.servers(h.ctx))}, nil
 }
 
 // reconnect connects a server anew.
@@ -99,8 +107,7 @@ func (h *Host) reconnect(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, id := h.prog.Powers, h.session
-	return slow(func(ctx context.Context) (any, error) { return empty{}, p.ReconnectServer(ctx, id, in.Server) }), nil
+	return h.connect(in.Server, query.ServerReconnect), nil
 }
 
 // toggle connects a server, or ends its connection.
@@ -118,8 +125,19 @@ func (h *Host) toggle(body json.RawMessage) (any, error) {
 	if in.On == nil {
 		return nil, errors.New("enabled is missing: it has to be true or false")
 	}
-	p, id := h.prog.Powers, h.session
-	return slow(func(context.Context) (any, error) { return empty{}, p.ToggleServer(id, in.Server, *in.On) }), nil
+	if *in.On {
+		return h.connect(in.Server, query.ServerEnable), nil
+	}
+	return h.connect(in.Server, query.ServerDisable), nil
+}
+
+// connect has a server of the session connected, or its connection ended.
+func (h *Host) connect(server, do string) slow {
+	c, q := h.prog.Client, query.ConnectServer{Session: h.session, Server: server, Do: do}
+	return slow(func(ctx context.Context) (any, error) {
+		_, err := client.Query[[]query.ServerNow](ctx, c, q)
+		return empty{}, err
+	})
 }
 
 // setServers has the session use servers beside those that it has begun with. The host
@@ -137,7 +155,7 @@ func (h *Host) setServers(body json.RawMessage) (any, error) {
 	if len(in.Servers) == 0 {
 		return nil, errors.New("servers is missing: it has to be an object")
 	}
-	p, id := h.prog.Powers, h.session
+	p, id := h.prog.API, h.session
 	return slow(func(ctx context.Context) (any, error) { return p.SetServers(ctx, id, in.Servers) }), nil
 }
 
@@ -174,7 +192,7 @@ func (h *Host) callTool(body json.RawMessage) (any, error) {
 			limit = min(limit, left)
 		}
 	}
-	p, id := h.prog.Powers, h.session
+	p, id := h.prog.API, h.session
 	return slow(func(ctx context.Context) (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -218,7 +236,7 @@ func (h *Host) readResource(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, id := h.prog.Powers, h.session
+	p, id := h.prog.API, h.session
 	return slow(func(ctx context.Context) (any, error) {
 		r, err := p.ReadServer(ctx, id, in.Server, in.URI)
 		if err != nil {
@@ -249,5 +267,5 @@ func (h *Host) fromServer(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return empty{}, h.prog.Powers.HearServer(in.Server, in.Message)
+	return empty{}, h.prog.API.HearServer(in.Server, in.Message)
 }

@@ -10,13 +10,14 @@ import (
 	"sync"
 
 	"dure/agent"
+	"dure/agent/query"
 	"dure/client"
 	"dure/internal/state/transcript"
 )
 
 var (
 	errNotOpen = errors.New("the session is not open")
-	errPowers  = errors.New("this program cannot do that")
+	errNoAPI   = errors.New("this program cannot do that")
 )
 
 // read reads the members of a request.
@@ -35,8 +36,8 @@ func (h *Host) able() error {
 	switch {
 	case h.sess == nil:
 		return errNotOpen
-	case h.prog.Powers == nil:
-		return errPowers
+	case h.prog.API == nil:
+		return errNoAPI
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (h *Host) setThinking(body json.RawMessage) (any, error) {
 	if in.Tokens != nil && (*in.Tokens < 0 || *in.Tokens > most) {
 		return nil, fmt.Errorf("max_thinking_tokens is %d: it has to be from 0 to %d", *in.Tokens, most)
 	}
-	return empty{}, h.prog.Powers.SetThinking(h.session, in.Tokens)
+	return empty{}, h.prog.API.SetThinking(h.session, in.Tokens)
 }
 
 // efforts are how many tokens of thinking stand for an effort.
@@ -178,16 +179,16 @@ func (h *Host) applySettings(body json.RawMessage) (any, error) {
 	var over json.RawMessage
 	if len(in.Settings) > 0 {
 		if over, err = json.Marshal(in.Settings); err == nil {
-			err = h.prog.Powers.TrySettings(over)
+			err = h.prog.API.ApplySettings(over, true)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	s, p, id := h.sess, h.prog.Powers, h.session
+	s, p, id := h.sess, h.prog.API, h.session
 	rest := func() (any, error) {
 		if over != nil {
-			if err := p.ApplySettings(over); err != nil {
+			if err := p.ApplySettings(over, false); err != nil {
 				return nil, err
 			}
 		}
@@ -247,13 +248,12 @@ func (h *Host) getSettings(json.RawMessage) (any, error) {
 	if err := h.able(); err != nil {
 		return nil, err
 	}
-	p := h.prog.Powers
 	return slow(func(ctx context.Context) (any, error) {
 		model, err := h.modelNow(ctx)
 		if err != nil {
 			return nil, err
 		}
-		list, err := p.SettingsNow()
+		list, err := client.Query[[]query.Setting](ctx, h.prog.Client, query.ListSettings{Masked: true})
 		if err != nil {
 			return nil, err
 		}
@@ -369,8 +369,11 @@ func (h *Host) updateSettings(body json.RawMessage) (any, error) {
 	if _, ok := efforts[value]; !ok {
 		return nil, fmt.Errorf("there is no effort %q to be kept; there are low, medium and high", value)
 	}
-	p := h.prog.Powers
-	return slow(func(ctx context.Context) (any, error) { return empty{}, p.SaveSetting(ctx, "user", "effort", value) }), nil
+	c, q := h.prog.Client, query.ChangeSetting{Do: query.SettingSet, Scope: "user", Key: "effort", Value: value}
+	return slow(func(ctx context.Context) (any, error) {
+		_, err := client.Query[query.SettingChange](ctx, c, q)
+		return empty{}, err
+	}), nil
 }
 
 // registerRoot takes in that a folder below those of the session is one of its own: what is
@@ -387,7 +390,7 @@ func (h *Host) registerRoot(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, id := h.prog.Powers, h.session
+	p, id := h.prog.API, h.session
 	if in.Plugins {
 		h.plugins = nil
 	}
@@ -395,13 +398,7 @@ func (h *Host) registerRoot(body json.RawMessage) (any, error) {
 		if err := p.Below(id, in.Directory); err != nil {
 			return nil, err
 		}
-		if in.Plugins {
-			p.ReloadPlugins()
-		}
-		if in.Skills || in.Plugins {
-			return empty{}, p.ReloadSkills(id)
-		}
-		return empty{}, nil
+		return empty{}, p.Reload(id, in.Plugins, in.Skills || in.Plugins)
 	}), nil
 }
 

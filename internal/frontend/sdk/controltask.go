@@ -68,7 +68,7 @@ func (h *Host) taskOutput(body json.RawMessage) (any, error) {
 
 // tasked calls a tool about a task, through the gate of the session.
 func (h *Host) tasked(tool, id string, then func(agent.Result) any) slow {
-	p, session := h.prog.Powers, h.session
+	p, session := h.prog.API, h.session
 	in := map[string]any{"task_id": id}
 	if tool == outputTool { // from the beginning, and without waiting
 		in["block"], in["offset"] = false, 0

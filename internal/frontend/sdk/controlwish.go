@@ -138,8 +138,8 @@ func written(rules []permissionRule) (out []string) {
 // beside the loop.
 func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []string, err error) {
 	for _, c := range w.strict {
-		if h.prog.Powers == nil {
-			return nil, errPowers
+		if h.prog.API == nil {
+			return nil, errNoAPI
 		}
 		c.Session = h.session
 		if _, err := client.Query[query.RuleEdited](ctx, h.prog.Client, c); err != nil {
@@ -152,7 +152,7 @@ func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []str
 			return nil, err
 		}
 		back = append(back, rules...)
-		if scope := scopes[u.Destination]; scope != forSession && h.prog.Powers != nil {
+		if scope := scopes[u.Destination]; scope != forSession && h.prog.API != nil {
 			gone := query.RuleChange{Session: h.session, Verdict: agent.Allow, Change: query.RulesRemoved, Rules: rules, Scope: scope}
 			if _, err := client.Query[query.RuleEdited](ctx, h.prog.Client, gone); err != nil {
 				return nil, err
@@ -189,8 +189,8 @@ func (h *Host) wish(ctx context.Context, r *agent.Resolve, w wishes) (back []str
 func (h *Host) rulesIn(ctx context.Context, u permissionUpdate) ([]string, error) {
 	rules := written(u.Rules)
 	for _, dir := range u.Directories {
-		if h.prog.Powers == nil {
-			return nil, errPowers
+		if h.prog.API == nil {
+			return nil, errNoAPI
 		}
 		rule, err := client.Query[string](ctx, h.prog.Client, query.FolderRule{Session: h.session, Dir: dir})
 		if err != nil {

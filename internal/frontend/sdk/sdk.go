@@ -94,8 +94,8 @@ type Program struct {
 
 	Retries int // of a request that fails
 
-	// Powers are what requests need beside the client; nil = those that need them fail.
-	Powers Powers
+	// API is what requests need beside the client; nil = those that need it fail.
+	API HostAPI
 
 	// Protocol is the version in which servers inside of the host are spoken with.
 	Protocol string

@@ -24,6 +24,21 @@ func Line(s string, n int) string {
 	return Cut(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), n)
 }
 
+// Clip returns at most 60 characters of s in one line, for a message.
+func Clip(s string) string {
+	const most = 60
+	s = strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return '?'
+	}, strings.ToValidUTF8(s, "?"))
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
+}
+
 // Quote is [Cut] in quotes, for a message.
 func Quote(s string, n int) string { return strconv.Quote(Cut(s, n)) }
 

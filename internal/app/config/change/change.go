@@ -179,6 +179,9 @@ func readable(src config.Sources) error {
 }
 
 func (x *Extension) change(ctx context.Context, q query.ChangeSetting) (query.SettingChange, error) {
+	if err := x.Writable(q.Scope); err != nil {
+		return query.SettingChange{}, err
+	}
 	switch q.Do {
 	case query.SettingSet:
 		return x.Set(ctx, q.Scope, q.Key, q.Value)
@@ -188,16 +191,7 @@ func (x *Extension) change(ctx context.Context, q query.ChangeSetting) (query.Se
 	return query.SettingChange{}, fmt.Errorf("nothing to do with a setting: %q", q.Do)
 }
 
-// Save is Set for a scope whose settings are in force in this run.
-func (x *Extension) Save(ctx context.Context, scope, key, value string) error {
-	if err := x.Writable(scope); err != nil {
-		return err
-	}
-	_, err := x.Set(ctx, scope, key, value)
-	return err
-}
-
-// Writable reports why a host cannot change the settings of a scope: they are not in force in
+// Writable reports why nobody can change the settings of a scope: they are not in force in
 // this run.
 func (x *Extension) Writable(scope string) error {
 	if only := x.source().Only; only != nil && !slices.Contains(only, config.Layer(scope)) {

@@ -16,12 +16,12 @@ import (
 	"dure/internal/tools/catalog"
 )
 
-// ServersNow says how it stands with the servers of a session that is open.
-func (x *Extension) ServersNow(session string) []query.ServerNow {
+// now returns the servers of a session that is open.
+func (x *Extension) now(_ context.Context, q query.ServersNow) ([]query.ServerNow, error) {
 	list := []query.ServerNow{}
-	c := x.Of(session)
+	c := x.Of(q.Session)
 	if c == nil {
-		return list
+		return list, nil
 	}
 	for _, s := range c.set.Status() {
 		title, version := s.Title, ""
@@ -39,24 +39,26 @@ func (x *Extension) ServersNow(session string) []query.ServerNow {
 		}
 		list = append(list, n)
 	}
-	return list
+	return list, nil
 }
 
-// ToggleServer connects a server of a session, or ends its connection, for as long as the
-// session is open.
-func (x *Extension) ToggleServer(session, name string, on bool) error {
-	if c := x.Of(session); c != nil {
-		return c.toggle(name, on)
+// join connects a server of a session, also anew, or ends its connection.
+func (x *Extension) join(ctx context.Context, q query.ConnectServer) ([]query.ServerNow, error) {
+	c, err := x.Of(q.Session), error(nil)
+	switch {
+	case c == nil:
+		err = errNone
+	case q.Do == query.ServerReconnect:
+		err = c.set.Reconnect(ctx, q.Server)
+	case q.Do == query.ServerEnable, q.Do == query.ServerDisable:
+		err = c.toggle(q.Server, q.Do == query.ServerEnable)
+	default:
+		err = fmt.Errorf("nothing is called %q", servers.Clip(q.Do))
 	}
-	return errNone
-}
-
-// ReconnectServer connects a server of a session anew, and returns how that went.
-func (x *Extension) ReconnectServer(ctx context.Context, session, name string) error {
-	if c := x.Of(session); c != nil {
-		return c.set.Reconnect(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	return errNone
+	return x.now(ctx, query.ServersNow{Session: q.Session})
 }
 
 // SetServers has a session use servers, beside those that it has begun with, in the place

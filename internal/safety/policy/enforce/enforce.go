@@ -115,6 +115,16 @@ func (x *Extension) Hides(session, path string) bool {
 	return d == nil || d.Policy.DeniesRead(path)
 }
 
+// Denies reports whether rules of now keep a session from reading one of the paths.
+func (x *Extension) Denies(session string, paths ...string) bool {
+	d := x.Of(session)
+	if d == nil {
+		return true
+	}
+	d.Look()
+	return slices.ContainsFunc(paths, d.Policy.DeniesRead)
+}
+
 // Decider returns what decides in an open session, with the settings of now, or with "" in one
 // that would begin in the working folder.
 func (x *Extension) Decider(session string) (*Decider, error) {
