@@ -175,6 +175,7 @@ var queries = map[string]asked{
 	"snippets.make":    ask[MakeSnippet, string](guarded),
 	"system":           ask[DescribeSystem, System](admins),
 	"tools":            ask[ListTools, ToolReport](users("Session", "Tool")),
+	"tools.lendable":   ask[ListLendable, []agent.Spec](admins),
 	"tools.switch":     ask[SwitchTool, ToolReport](guarded),
 	"usage":            ask[UsageReport, UsageSummary](admins),
 	"verify":           ask[agent.VerifySeals, agent.SealReport](users("Session")),

@@ -27,6 +27,15 @@ type SwitchTool struct {
 // Query returns the name of the query on the wire.
 func (SwitchTool) Query() string { return "tools.switch" }
 
+// ListLendable asks for the []agent.Spec of the tools that others than the program's own model
+// may call: all that the settings offer, or those of them that Only names.
+type ListLendable struct {
+	Only []string `json:"only,omitempty"` // in any spelling; "group:NAME" are all of a group
+}
+
+// Query returns the name of the query on the wire.
+func (ListLendable) Query() string { return "tools.lendable" }
+
 // ToolReport is the answer to [ListTools].
 type ToolReport struct {
 	Tools []ToolInfo `json:"tools"`          // in the order in which the model has them

@@ -220,8 +220,14 @@ func (p *program) providerNames(ctx context.Context) []cobra.Completion {
 	return named(ctx, p, query.ListProviders{NoKeys: true}, func(one query.ProviderInfo) cobra.Completion { return one.Name })
 }
 
-func (p *program) toolNames(context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) { list = a.ToolNames() })
+func (p *program) toolNames(ctx context.Context) (list []cobra.Completion) {
+	p.quietly(func(a *app.App) {
+		r, _ := client.Query[query.ToolReport](ctx, a.Client(), query.ListTools{})
+		for _, t := range r.Tools {
+			list = append(list, t.Shown)
+		}
+		slices.Sort(list)
+	})
 	return slices.Concat(list, []cobra.Completion{"group:files"})
 }
 

@@ -14,11 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/app"
 	"dure/internal/frontend/auth"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/mcpserve"
 	"dure/internal/frontend/text"
+	"dure/internal/tools/catalog"
 )
 
 // tokenVar names the variable with the token of clients.
@@ -76,13 +79,13 @@ func (p *program) mcpServeCommand() *cobra.Command {
 
 // mcpServer makes the server of the program.
 func (p *program) mcpServer(ctx context.Context, only []string, scope mcpserve.Scope, answers bool) (*mcpserve.Server, error) {
-	tools, err := p.opened.LendableTools(only)
+	tools, err := client.Query[[]agent.Spec](ctx, p.opened.Client(), query.ListLendable{Only: only})
 	if err != nil {
 		return nil, err
 	}
 	return mcpserve.New(ctx, mcpserve.Config{
 		Client: p.opened.Client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
-		Tools: tools, Name: p.opened.ToolName, Read: app.ReadTool, Sessions: scope, Answers: answers,
+		Tools: tools, Name: catalog.Dialect(p.opened.Config().Dialect).Name, Read: app.ReadTool, Sessions: scope, Answers: answers,
 		Lend: func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
 			l, err := p.opened.Embedding().Lend(ctx, title, asks)
 			if err != nil {

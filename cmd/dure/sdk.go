@@ -20,6 +20,7 @@ import (
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/sdk"
 	"dure/internal/frontend/text"
+	"dure/internal/tools/catalog"
 )
 
 // sdkVersion is the version of the protocol of the Agent SDKs that is spoken: they ask
@@ -255,7 +256,7 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 	a.Logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
 	c := p.cli(a)
 	out := sdk.Program{
-		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: a.ToolName, Asks: f.asks(), KeySource: "none",
+		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: catalog.Dialect(a.Config().Dialect).Name, Asks: f.asks(), KeySource: "none",
 		Retries: a.Config().Limits.Retries, API: hostAPI{a.Embedding(), hostServers{a.Servers()}}, Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),
 	}
 	if f.host.stores {

@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/app/config"
 	"dure/internal/base/frontmatter"
 	"dure/internal/extend/swarm"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/extend/swarm/apart"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/trust/folders"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/tools/catalog"
@@ -129,7 +129,7 @@ func (a *App) mayAsk(of *plug.Session, id, name string) error {
 
 // modelFor returns the models of a session: the one that is asked where nobody names
 // another is that of its type.
-func (a *App) modelFor(work config.Work, as swarm.Definition) func(string) (agent.Model, error) {
+func (a *App) modelFor(work prompt.Work, as swarm.Definition) func(string) (agent.Model, error) {
 	models := a.models.For(work.Name)
 	if as.Name == "" {
 		return models

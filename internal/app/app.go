@@ -45,7 +45,7 @@ import (
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
 	"dure/internal/knowledge/mention/read"
-	"dure/internal/knowledge/prompt/own"
+	"dure/internal/knowledge/prompt/system"
 	"dure/internal/models/registry"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/guard"
@@ -60,6 +60,7 @@ import (
 	"dure/internal/state/archive/removal"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
+	"dure/internal/tools/builtin/offer"
 	"dure/internal/tools/verify"
 )
 
@@ -197,11 +198,11 @@ type App struct {
 	lessons   *reflexion.Extension
 	memory    *instruct.Extension
 	compact   compact.Sessions
-	prompts   *own.Extension
+	prompts   *system.Extension
+	offer     *offer.Extension
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
 	bundles   *swarms.Extension
-	members   members // sessions that are open
 	servers   *connections.Extension
 	agents    *agents.Extension
 	processes *apart.Processes // of agents
@@ -267,44 +268,6 @@ func New(o Options) (*App, error) {
 	return a, nil
 }
 
-// settings turns flags into the layer that they are.
-func (f Flags) settings() config.Values {
-	v := config.Values{}
-	mode := f.Mode
-	if f.Skip {
-		mode = string(agent.ModeBypass)
-	}
-	for path, text := range map[string]string{
-		"model": f.Model, "baseUrl": f.BaseURL, "permissions.defaultMode": mode, "dialect": f.Dialect, "durability": f.Durability,
-		"fallbackModel": f.Fallback, "profile": f.Profile, "effort": f.Effort, "sandbox.mode": f.Sandbox,
-	} {
-		if text != "" {
-			v[path] = text
-		}
-	}
-	for path, list := range map[string][]string{"permissions.allow": f.Allow, "permissions.deny": f.Deny, "permissions.additionalDirectories": f.AddDirs} {
-		if len(list) > 0 {
-			v[path] = list
-		}
-	}
-	if len(f.Providers) > 0 {
-		v["providers"] = f.Providers
-	}
-	if f.PlainOff {
-		v["context.auto"] = false
-	}
-	if f.NoReflexion || !f.reads(config.User) {
-		v["reflexion.enabled"] = false
-	}
-	if f.Budget.Dollars != 0 {
-		v["budget.usd"] = f.Budget.Dollars
-	}
-	if f.Budget.Tokens != 0 {
-		v["budget.tokens"] = f.Budget.Tokens
-	}
-	return v
-}
-
 // Client returns the client of the sessions of this program.
 func (a *App) Client() client.Client { return client.New(wire{a}) }
 
@@ -353,7 +316,7 @@ func (a *App) openStore() (*session.Registry, error) {
 			return nil, storeProblem(err, a.cfg.Data)
 		}
 	}
-	queues := session.NewLanes(a.lanes())
+	queues := session.NewLanes(a.cfg.Lanes)
 	reg := session.New(session.Config{
 		Store: store, Build: a.build, Query: a.query, Takeover: store.Takeover, Discard: a.removal.Forget, Apart: a.processes.Run, Reap: func(p agent.Process) { sandbox.Reap(p) }, Logger: a.opts.Logger,
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),

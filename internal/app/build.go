@@ -12,14 +12,17 @@ import (
 	"maps"
 	"slices"
 	"syscall"
+	"time"
 
 	"dure/agent"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
+	"dure/internal/knowledge/prompt/system"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy/enforce"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
@@ -42,15 +45,15 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if err != nil {
 		return session.Parts{}, err
 	}
-	cat := catalog.New(catalog.Config{Dialect: catalog.Dialect(a.cfg.Dialect)})
+	cat := a.catalog()
 	box, confined := a.boxes.Box(ws.Root(), workdir, func() ([]string, []string) { return deciding.Policy.DeniedPaths() })
 	deciding, err = a.decider(b, a.place(cat, ws, workdir, confined), work.Mode)
 	if err != nil {
 		return session.Parts{}, err
 	}
-	offers := a.offers(cat, work, b, &team.Role)
+	offered := a.offer.Session(b, cat, deciding, work.Profile)
 	tracker, known := ws.NewTracker(slices.Collect(maps.Values(b.Files))), a.skillsOf(b, project, work.Name, deciding.Policy)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, agents: team, pol: deciding.Policy, skills: known, step: offers, left: func() []string { return a.hooks.Of(b.ID).Left() }})
+	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, agents: team, pol: deciding.Policy, skills: known, offered: offered, left: func() []string { return a.hooks.Of(b.ID).Left() }})
 	if err != nil {
 		return session.Parts{}, err
 	}
@@ -58,14 +61,19 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	grd := a.serve(&b, work.Profile, team.As.Name)
 	all := &assembly{
 		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
-		known: known, deciding: deciding, cat: cat, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), search: toldTools(offers), catalog: func() plug.Catalog { return stepOf(offers(), cat, deciding) },
+		known: known, deciding: deciding, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), offered: offered,
 	}
 	team.Cast(served.Brings())
 	who := &team.Role
-	who.Has = catalog.Both(withForm(b, who.Has), deciding.Gives)
-	write, err := a.prompt(cat, setting{work: work, dir: workdir, ws: ws, system: who.System}, &who.Has, b.Open)
+	write := func(time.Time, string) []agent.Section { return nil }
+	if who.Has, err = offered.Keep(who.Has); err == nil && !b.Open.Modelless() {
+		write, err = a.prompts.Write(system.Session{Work: work, Dir: workdir, Workspace: ws, Tools: offered.Step().Specs(), Agent: who.System})
+	}
 	if err == nil {
-		err = a.enlist(all, cat, *who)
+		all.bounds, err = deciding.Only(who.Parts)
+	}
+	if err == nil {
+		err = deciding.Join(b.Off)
 	}
 	if err != nil {
 		all.abandon()
@@ -82,14 +90,14 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	}
 	opened := b.SessionOpened
 	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usualMode, work.Mode), a.cfg.Dialect, a.configHash()
-	opened.Profile, opened.Work = work.Name, a.snapshot(work, b.Open)
+	opened.Profile, opened.Work = work.Name, snapshot(work, b.Open)
 	return session.Parts{
 		SessionOpened: opened,
 		Model:         a.modelFor(work, team.As),
 		Fallback:      work.Fallback,
 		Budget:        plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
 		Params:        agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking,
-		Catalog: all.catalog,
+		Catalog: offered.Catalog,
 		System:  write,
 		Points:  points,
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
@@ -113,7 +121,7 @@ func (a *App) folder(b plug.Session, hidden func(path string) bool) (ws *workspa
 	if ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs}); err != nil {
 		return nil, dir, nil, workspace.Gone(b.Stored.ID, dir, err)
 	}
-	find = finder(ws)
+	find = sandbox.Outside(ws.Inside)
 	ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs, Git: find("git"), Hidden: hidden})
 	if err != nil {
 		return nil, dir, nil, workspace.Problem(dir, err)
@@ -165,28 +173,6 @@ func restore(t *builtin.Todos, id string, past []agent.Message) {
 	}
 	t.Restore(id, nil)
 }
-
-// stepOf is a step of the catalog as sessions have it.
-func stepOf(s *catalog.Step, cat *catalog.Catalog, d *enforce.Decider) plug.Catalog {
-	refuse := func(name string) *agent.ToolError {
-		e := s.Refuse(name)
-		canonical, _ := cat.Canonical(name)
-		if tool, ok := cat.Get(canonical); ok && e.Code == agent.ErrNotInCatalog {
-			if by, ok := d.Withholds(tool.Spec); ok { // a rule, which says why
-				e.Message += ": " + by.Reason
-			}
-		}
-		return e
-	}
-	return plug.Catalog{
-		Specs: s.Specs(), Names: s.Names(),
-		Tools: plug.Tools{Find: s.Lookup, Refuse: refuse, Check: s.Check},
-	}
-}
-
-// hasGit reports whether a folder is in a git repository: a .git folder, or the
-// file that worktrees and submodules have, here or above.
-func hasGit(dir string) bool { return gitTop(dir) != "" }
 
 // configHash names the settings that a session was opened with. Secrets hide
 // themselves from it.

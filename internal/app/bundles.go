@@ -72,7 +72,7 @@ func (a *App) ownBox() (box *sandbox.Box, root string, find func(string) string,
 		return nil, "", nil, err
 	}
 	box, _ = a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
-	return box, ws.Root(), finder(ws), nil
+	return box, ws.Root(), sandbox.Outside(ws.Inside), nil
 }
 
 // trustsBundle reports whether a folder, or one that it lies in, is trusted.

@@ -8,7 +8,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/mcp"
-	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 // usableServer says why tools of a bundle cannot be those of a server; nil = they can.
@@ -17,7 +17,7 @@ func (a *App) usableServer(dir, tool, name string) error {
 	if why == "" {
 		return nil
 	}
-	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", tool, servers.Clip(name), why), Fix: fix}
+	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", tool, kit.Clip(name), why), Fix: fix}
 }
 
 // serverTool finds a tool of a server, as a session has it: what says something else of itself

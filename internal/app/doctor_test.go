@@ -170,7 +170,14 @@ func TestToolNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := a.ToolNames()
+	r, err := client.Query[query.ToolReport](t.Context(), a.Client(), query.ListTools{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range r.Tools {
+		names = append(names, tool.Shown)
+	}
 	for _, want := range []string{"Bash", "Edit", "Read"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is missing in %v", want, names)

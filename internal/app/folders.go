@@ -6,7 +6,6 @@ import (
 	"dure/internal/app/config"
 	"dure/internal/knowledge/memory"
 	"dure/internal/safety/sandbox"
-	"dure/internal/safety/trust"
 )
 
 // memoryFiles are the instruction files of any folder.
@@ -26,9 +25,6 @@ func (a *App) memoryFiles() memory.Config {
 	}
 	return c
 }
-
-// gitTop returns the folder at or above dir that has a .git; "" = there is none.
-func gitTop(dir string) string { return trust.Repository(dir) }
 
 // Hidden are files and folders that nobody is to see: they have secrets of the user, or are the
 // program's own.

@@ -12,6 +12,7 @@ import (
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/trust"
 	"dure/internal/tools/catalog"
 )
 
@@ -25,7 +26,10 @@ func (a *App) newHooks() *run.Extension {
 		Workdir: a.opts.Workdir, Home: cfg.Home, UserHome: a.opts.UserHome, Managed: cfg.Memory.Managed,
 		Mode: cfg.Mode, Effort: cfg.Effort, Version: a.opts.Version, Dialect: dialect, Logger: a.opts.Logger,
 		Env: a.commandEnv, Getenv: getenv(a.opts.Environ), Temp: a.temp, Transport: a.transport, Network: string(cfg.Network.Mode), Hosts: cfg.Network.AllowHosts,
-		Project: func(workdir string) string { root := a.house.Project(workdir); return cmp.Or(gitTop(root), root) },
+		Project: func(workdir string) string {
+			root := a.house.Project(workdir)
+			return cmp.Or(trust.Repository(root), root)
+		},
 		LogPath: func(session string) string { return a.store.LogPath(session) },
 		Redact:  a.patterns.Redact, Elsewhere: func(session string) bool { return a.parent.Works(session) }, Call: a.opts.Host.callback(),
 		Fits: func(workdir string) func(string, agent.Proposal) bool {
@@ -45,7 +49,7 @@ func (a *App) newHooks() *run.Extension {
 
 // forHooks is what a session has for its hooks.
 func (s *assembly) forHooks() run.Place {
-	p := run.Place{Box: s.box, Find: finder(s.ws), Policy: s.deciding.Policy, Refresh: s.deciding.Refresh, Reread: s.known.Reread}
+	p := run.Place{Box: s.box, Find: sandbox.Outside(s.ws.Inside), Policy: s.deciding.Policy, Refresh: s.deciding.Refresh, Reread: s.known.Reread}
 	if as := s.agents.As; as.Place.Trusted {
 		p.Own = hooks.Defined{JSON: as.Hooks, Source: hooks.Source{
 			Layer: "agent", Name: as.Name, File: as.Path, Root: as.Place.Root, Data: as.Place.Data, Options: as.Place.Options,

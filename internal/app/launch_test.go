@@ -26,9 +26,17 @@ import (
 func TestToolsOfWhatComesWithUs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{}, script.Options{})
-	tools := w.program(options(w.work, w.home, w.model.URL(), app.Flags{
+	a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{
 		Settings: `{"search":{"kind":"searxng","url":"http://127.0.0.1:1/"}}`,
-	})).ToolNames()
+	}))
+	r, err := client.Query[query.ToolReport](t.Context(), a.Client(), query.ListTools{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tools []string
+	for _, tool := range r.Tools {
+		tools = append(tools, tool.Shown)
+	}
 	for _, from := range []struct {
 		files        fs.FS
 		pattern, key string

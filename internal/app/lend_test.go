@@ -21,6 +21,7 @@ import (
 	"dure/internal/frontend/mcpserve"
 	"dure/internal/frontend/text"
 	"dure/internal/models/script"
+	"dure/internal/tools/catalog"
 )
 
 // borrower is another agent, as a client of ours.
@@ -46,12 +47,12 @@ func saying(answer string) func(*mcp.ElicitParams) *mcp.ElicitResult {
 func (w *world) borrow(o app.Options, version string, c mcpserve.Config, person func(*mcp.ElicitParams) *mcp.ElicitResult) *borrower {
 	w.t.Helper()
 	a, ctx := w.program(o), w.t.Context()
-	tools, err := a.LendableTools(nil)
+	tools, err := client.Query[[]agent.Spec](ctx, a.Client(), query.ListLendable{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	c.Client, c.Text, c.Version, c.Workdir, c.Logger = a.Client(), text.For("en"), "test", w.work, slog.New(slog.DiscardHandler)
-	c.Tools, c.Name, c.Read = tools, a.ToolName, app.ReadTool
+	c.Tools, c.Name, c.Read = tools, catalog.Claude.Name, app.ReadTool
 	c.Lend = func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
 		return a.Embedding().Lend(ctx, title, asks)
 	}
@@ -234,7 +235,7 @@ func TestLentSessionsAreSealed(t *testing.T) {
 	w := newWorld(t, script.Script{}, script.Options{})
 	w.write("a.txt", "hello\n")
 	a := w.program(w.modelless(app.Flags{}))
-	tools, err := a.LendableTools([]string{"Read"})
+	tools, err := client.Query[[]agent.Spec](t.Context(), a.Client(), query.ListLendable{Only: []string{"Read"}})
 	if err != nil || len(tools) != 1 {
 		t.Fatalf("tools: %v, %v", tools, err)
 	}

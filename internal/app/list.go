@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -21,15 +20,15 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
-	"dure/internal/knowledge/prompt/own"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/sandbox/machine"
+	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
 	"dure/internal/state/journal"
-	"dure/internal/tools/catalog"
+	"dure/internal/tools/builtin/offer"
 	"dure/internal/tools/lsp"
 	"dure/internal/tools/verify"
 )
@@ -46,7 +45,7 @@ func (a *App) extend() error {
 		Off: a.opts.Flags.Scratch, Data: a.cfg.Data, Temp: a.temp, Git: func() string { return a.outside("git") }, Env: a.commandEnv,
 		Open:    func(session string) bool { return a.store.Owned(session) },
 		Workdir: func(session string) string { return a.reg.Workdir(session) },
-		Top:     gitTop, Dirs: a.cfg.AddDirs, Logger: a.opts.Logger,
+		Top:     trust.Repository, Dirs: a.cfg.AddDirs, Logger: a.opts.Logger,
 	})
 	a.undo = undo.New(undo.Config{
 		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
@@ -60,16 +59,10 @@ func (a *App) extend() error {
 		Parting: a.opts.Parting, Logger: a.opts.Logger, Unreadable: agent.SettingsProblem, Unwritable: func(path string, err error) error { return storeProblem(err, path) },
 	})
 	a.compact = a.compactions()
-	a.prompts = &own.Extension{
-		Dir: filepath.Join(a.cfg.Home, "prompts"), Problem: agent.SettingsProblem,
-		Work: func(profile string) (string, error) {
-			w, err := a.work(cmp.Or(profile, a.cfg.Profile))
-			return w.Name, err
-		},
-	}
+	a.offer, a.prompts = a.newOffer(), a.newPrompts()
 	a.memory = instruct.New(instruct.Config{
 		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
-		Main: a.house.Project, Hidden: a.policy.Hides, Project: a.trust.Project, Top: gitTop, Redact: a.patterns.Redact, Clean: guard.Clean,
+		Main: a.house.Project, Hidden: a.policy.Hides, Project: a.trust.Project, Top: trust.Repository, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix
@@ -103,7 +96,7 @@ func (a *App) extend() error {
 		a.bundles,
 		a.prompts,
 		a.newLauncher(),
-		tooling{app: a},
+		a.offer,
 		&machine.Extension{
 			Data: a.cfg.Data, Home: a.cfg.Home, Workdir: a.opts.Workdir, Version: a.opts.Version, Language: a.cfg.Language, Servers: lsp.Installed(),
 		},
@@ -181,10 +174,8 @@ type assembly struct {
 	typed    plug.Points // commands
 	plans    plug.Plans
 	deciding *enforce.Decider
-	cat      *catalog.Catalog
-	bounds   []plug.Stage                                            // of its type
-	search   func(context.Context, plug.Moment) []agent.ContextAdded // the tools that can be looked for
-	catalog  func() plug.Catalog
+	bounds   []plug.Stage // of its type
+	offered  *offer.Session
 }
 
 // list is the one list of capabilities, whose order is the order of everything: of the
@@ -205,13 +196,13 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	a.addToSkills(b.ID, s.known, s.agents)
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
-		attach(a.host.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.cat})),
+		attach(a.host.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.offered.Tools})),
 		{Name: "guard", Points: s.grd.Points()},
 		{Name: "compaction", Points: a.compact.Points(&b, s.set.todos.Open)},
 		{Name: "plans", Points: plug.Points{Plans: s.plans}},
 		{Name: "sign-in", Points: plug.Points{Awaits: a.awaits(b.Reach.Settle)}},
 		attach(a.mirror),
-		{Name: "extensions", Points: s.set.code.Points(s.catalog)},
+		{Name: "extensions", Points: s.set.code.Points(s.offered.Catalog)},
 		{Name: "language servers", Points: s.set.servers},
 		attach(a.undo),
 		attach(a.telemetry),
@@ -224,7 +215,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		attach(a.house),
 		{Name: "skills", Points: s.known.Points()},
 		{Name: "servers", Points: s.servers.Points()},
-		{Name: "tool search", Points: plug.Points{Extra: s.search}},
+		attach(s.offered),
 		hooks,
 		{Name: "bundle", Points: s.set.code.Inner()},
 		{Name: "commands", Points: s.typed},
@@ -246,12 +237,10 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 
 // close gives back what no capability has.
 func (s *assembly) close() {
-	a, id := s.app, s.b.ID
 	s.servers.Close()
-	a.members.leave(id)
 	s.deciding.Leave()
 	if err := s.box.Close(); err != nil {
-		a.opts.Logger.Warn("closing the process box", "session", id, "error", err)
+		s.app.opts.Logger.Warn("closing the process box", "session", s.b.ID, "error", err)
 	}
 }
 

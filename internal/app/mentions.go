@@ -9,6 +9,7 @@ import (
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/knowledge/mention"
 	"dure/internal/knowledge/mention/read"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive/visible"
 	"dure/internal/state/journal"
@@ -34,7 +35,7 @@ func (a *App) newMentions() *read.Extension {
 			dir = cmp.Or(dir, a.opts.Workdir)
 			ws, err := workspace.New(workspace.Config{Root: dir})
 			if err == nil {
-				ws, err = workspace.New(workspace.Config{Root: dir, Git: finder(ws)("git")})
+				ws, err = workspace.New(workspace.Config{Root: dir, Git: sandbox.Outside(ws.Inside)("git")})
 			}
 			if err != nil {
 				return nil, workspace.Problem(dir, err)

@@ -2,8 +2,8 @@ package app
 
 import (
 	"dure/agent"
-	"dure/internal/app/config"
 	"dure/internal/kernel/plug"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/tools/builtin"
 )
@@ -25,7 +25,7 @@ func (a *App) planTools(c toolConfig) []agent.Tool {
 
 // plans is how plans come into a session. What holds after one is the mode of its work,
 // or else of the settings, but for one that asks nothing.
-func (a *App) plans(b plug.Session, work config.Work, d *enforce.Decider) plug.Plans {
+func (a *App) plans(b plug.Session, work prompt.Work, d *enforce.Decider) plug.Plans {
 	if b.Child != nil {
 		return plug.Plans{}
 	}

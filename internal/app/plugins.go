@@ -26,10 +26,10 @@ func (a *App) newPlugins() *active.Extension {
 				Dir: filepath.Join(a.cfg.Data, "plugins"), Version: a.opts.Version, Allow: a.cfg.Extend.Settings.Allow(),
 				Get: plugins.Web{Transport: a.http.Transport, Version: a.opts.Version, May: a.reachOf().Check}.Get,
 				Git: func() string {
-					return sandbox.FindOutside("git", func(path string) bool {
+					return sandbox.Outside(func(path string) bool {
 						rel, err := filepath.Rel(a.opts.Workdir, path)
 						return err == nil && filepath.IsLocal(rel)
-					})
+					})("git")
 				},
 				Env: a.commandEnv(), Box: a.pluginBox,
 			}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"dure/agent"
-	"dure/agent/query"
-	"dure/internal/kernel/plug"
 )
 
 // query answers what the sessions do not.
@@ -15,27 +13,6 @@ func (a *App) query(ctx context.Context, q agent.Query) (any, error) {
 		return one.Do(ctx, q)
 	}
 	return nil, fmt.Errorf("query %q: nobody answers it", q.Query())
-}
-
-// tooling answers which tools a session has, and what a prompt would be.
-type tooling struct {
-	plug.NoSession
-	app *App
-}
-
-// Name returns the name of the extension.
-func (tooling) Name() string { return "tools" }
-
-// Answers returns the queries that the extension answers. The tools of a session are at hand if
-// it is open here, and then the store is.
-func (t tooling) Answers() []plug.Answer {
-	return []plug.Answer{
-		plug.Storeless(func(_ context.Context, q query.ListTools) (query.ToolReport, error) { return t.app.listTools(q) }),
-		plug.Answers(func(_ context.Context, q query.SwitchTool) (query.ToolReport, error) { return t.app.switchTool(q) }),
-		plug.Storeless(func(_ context.Context, q query.PromptPreview) (query.PromptReport, error) {
-			return t.app.promptReport(q)
-		}),
-	}
 }
 
 // getenv looks a variable up in an environment; the last one of a name counts.

@@ -21,6 +21,7 @@ import (
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy"
 	"dure/internal/safety/policy/enforce"
+	"dure/internal/safety/sandbox"
 	"dure/internal/safety/sandbox/boxes"
 	"dure/internal/safety/shell/local"
 	"dure/internal/safety/trust"
@@ -69,7 +70,7 @@ func (a *App) newBoxes() *boxes.Extension {
 			if err != nil {
 				return "", nil, err
 			}
-			reads := reader(a.opts.UserHome, usualShell(finder(ws)))
+			reads := reader(a.opts.UserHome, sandbox.Shell(sandbox.Outside(ws.Inside)))
 			return ws.Root(), func(command string) agent.Effects { return reads(command, a.opts.Workdir) }, nil
 		},
 		Env:   func() []string { return kit.CallEnv(a.commandEnv(), a.opts.Workdir, "") },

@@ -18,6 +18,7 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/sandbox"
+	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
 )
 
@@ -28,7 +29,7 @@ func (a *App) newServers() *connections.Extension {
 		Settings: a.cfg.MCP.Settings, Workdir: a.opts.Workdir, Home: a.opts.UserHome, Dir: filepath.Join(a.cfg.Data, "mcp"), AddDirs: a.cfg.AddDirs,
 		Environ: a.environ(), Version: a.opts.Version, Logger: a.opts.Logger,
 		Given: f.Servers, OnlyGiven: f.OnlyServers, NoLocal: !f.reads(config.Local), NoProject: !f.reads(config.Project), Await: f.AwaitServers, NoAI: a.cfg.NoAI,
-		Sources: a.serverSources, Read: config.ReadFile, Covered: a.trust.Covers, Top: gitTop,
+		Sources: a.serverSources, Read: config.ReadFile, Covered: a.trust.Covers, Top: trust.Repository,
 		Folder: func(session string) string { return a.folderOf(session, "") },
 		Secret: a.isKey, Clean: a.patterns.Redact,
 		Say:   func(w connections.Word, args ...any) string { return say.Named(string(w), args...) },

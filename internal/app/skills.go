@@ -26,7 +26,7 @@ import (
 func (a *App) newSkills() *use.Extension {
 	ext := a.cfg.Extend
 	return use.New(use.Config{
-		Workdir: a.opts.Workdir, Home: a.cfg.Home, Project: a.trust.Project, Top: gitTop, Places: a.trust.All, Covered: a.trust.Covers, Trusted: a.trust.Keep,
+		Workdir: a.opts.Workdir, Home: a.cfg.Home, Project: a.trust.Project, Top: trust.Repository, Places: a.trust.All, Covered: a.trust.Covers, Trusted: a.trust.Keep,
 		Also: trust.In(a.cfg.Data).Path, State: ext.Skills, Only: a.opts.Flags.Skills, NoBuiltIn: ext.NoBundledSkills,
 		About: func(name, about string) string { return ownAbout(a.cfg.Language, name, about) },
 		Command: func(workdir string) func(string) (skills.Skill, bool) {
@@ -75,7 +75,7 @@ func asSkill(c commands.Command) skills.Skill {
 
 func (a *App) newCommands() *typed.Extension {
 	return typed.New(typed.Config{
-		Workdir: a.opts.Workdir, Root: a.folderOf, Top: gitTop, Lender: a.skills.Lender, Skills: a.skills.Typable, Secret: mention.IsSecret, NoAI: a.cfg.NoAI,
+		Workdir: a.opts.Workdir, Root: a.folderOf, Top: trust.Repository, Lender: a.skills.Lender, Skills: a.skills.Typable, Secret: mention.IsSecret, NoAI: a.cfg.NoAI,
 		Places: func(workdir string) []frontmatter.Place { return a.trust.All(workdir, folders.Commands) },
 		Models: func() (names []string) {
 			for _, m := range a.models.Models.All() {
@@ -132,7 +132,7 @@ func (s *assembly) allowing(rules []string) (func(agent.Proposal) agent.Decision
 	if a.cfg.ManagedOnly {
 		return nil, nil
 	}
-	cfg := a.place(s.cat, s.ws, s.b.Workdir, nil).By(live.Policy(a.cfg))
+	cfg := a.place(s.offered.Tools, s.ws, s.b.Workdir, nil).By(live.Policy(a.cfg))
 	cfg.Mode, cfg.Rules, cfg.Allow, cfg.Own = agent.ModeDontAsk, nil, rules, nil
 	p, err := policy.New(cfg)
 	if err != nil {

@@ -2,11 +2,9 @@ package app
 
 import (
 	"slices"
-	"strings"
 
 	"dure/agent"
 	"dure/internal/app/config"
-	"dure/internal/tools/catalog"
 )
 
 // The sources that [Flags.Sources] may name.
@@ -33,21 +31,40 @@ func (f Flags) reads(kind config.Layer) bool {
 	return f.Sources == nil || slices.Contains(f.layers(), kind)
 }
 
-// offered returns which tools a kind of work has, of those that the command line leaves;
-// nil = all.
-func (a *App) offered(cat *catalog.Catalog, w config.Work) (func(agent.Spec) bool, error) {
-	has, err := offered(cat, w)
-	only := a.opts.Flags.Tools
-	if err != nil || only == nil || slices.Contains(*only, catalog.Default) {
-		return has, err
+// settings turns flags into the layer that they are.
+func (f Flags) settings() config.Values {
+	v := config.Values{}
+	mode := f.Mode
+	if f.Skip {
+		mode = string(agent.ModeBypass)
 	}
-	names := map[string]bool{agent.FormTool: true} // it is there where it was asked for
-	for _, name := range *only {
-		if canonical, ok := cat.Canonical(name); ok { // others are not there anyway
-			names[canonical] = true
+	for path, text := range map[string]string{
+		"model": f.Model, "baseUrl": f.BaseURL, "permissions.defaultMode": mode, "dialect": f.Dialect, "durability": f.Durability,
+		"fallbackModel": f.Fallback, "profile": f.Profile, "effort": f.Effort, "sandbox.mode": f.Sandbox,
+	} {
+		if text != "" {
+			v[path] = text
 		}
 	}
-	return catalog.Both(has, func(s agent.Spec) bool {
-		return strings.HasPrefix(s.Name, "mcp__") || names[s.Name] || names["group:"+s.Group]
-	}), nil
+	for path, list := range map[string][]string{"permissions.allow": f.Allow, "permissions.deny": f.Deny, "permissions.additionalDirectories": f.AddDirs} {
+		if len(list) > 0 {
+			v[path] = list
+		}
+	}
+	if len(f.Providers) > 0 {
+		v["providers"] = f.Providers
+	}
+	if f.PlainOff {
+		v["context.auto"] = false
+	}
+	if f.NoReflexion || !f.reads(config.User) {
+		v["reflexion.enabled"] = false
+	}
+	if f.Budget.Dollars != 0 {
+		v["budget.usd"] = f.Budget.Dollars
+	}
+	if f.Budget.Tokens != 0 {
+		v["budget.tokens"] = f.Budget.Tokens
+	}
+	return v
 }

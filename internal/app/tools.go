@@ -1,12 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
-	"io"
+	"errors"
 	"iter"
 	"maps"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 	"dure/internal/safety/workspace"
 	"dure/internal/safety/workspace/unsaved"
 	"dure/internal/tools/builtin"
+	"dure/internal/tools/builtin/offer"
 	"dure/internal/tools/catalog"
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
@@ -45,7 +45,7 @@ type toolConfig struct {
 	agents  *agents.Session             // nil = their tools are only shown
 	pol     *policy.Policy
 	skills  *use.Skills // nil = their tool is only shown
-	step    func() *catalog.Step
+	offered *offer.Session
 }
 
 // toolSet is what comes with the tools of a session.
@@ -60,11 +60,11 @@ type toolSet struct {
 // tools fills the catalog with the built-in tools.
 func (a *App) tools(c toolConfig) (toolSet, error) {
 	dialect := catalog.Dialect(a.cfg.Dialect)
-	env, reads := a.commandEnv(), reader(a.opts.UserHome, usualShell(c.find))
+	env, reads := a.commandEnv(), reader(a.opts.UserHome, sandbox.Shell(c.find))
 	team := a.hire(c)
 	commands := shell.Config{
 		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
-		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: usualShell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Reach.Outcome,
+		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: sandbox.Shell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Reach.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 	}
 	// A front-end's terminal is outside of every box, so that it takes the place of one that
@@ -87,17 +87,17 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		events = c.Events
 		restore(list, c.ID, c.Past())
 	}
-	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), toolSearch(c))
+	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), c.offered.Search())
 	if c.pol != nil && c.Child == nil {
 		all = append(all, a.planTools(c)...)
 	}
 	if !a.cfg.NoTaskState {
 		all = append(all, builtin.Note())
 	}
-	check := code.New(code.Config{Workspace: c.ws, Box: c.box, Env: env, Reads: reads, Shell: usualShell(c.find)})
+	check := code.New(code.Config{Workspace: c.ws, Box: c.box, Env: env, Reads: reads, Shell: sandbox.Shell(c.find)})
 	all = append(all, check.Tools()...)
 	all = append(all, git.New(git.Config{Box: c.box, Git: c.find("git"), Env: env, Root: c.ws.Root()}).Tools()...)
-	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: starter(c.box, outsidePath(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
+	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: lsp.Starter(c.box, sandbox.PathOutside(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
 	all = append(all, servers.Tools()...)
 	all = append(all, a.noteTools(c.ws.Root(), team.Kind())...)
 	all = append(all, team.Tools()...)
@@ -107,8 +107,12 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 		return toolSet{}, err
 	}
 	all = append(all, pages.Tools()...)
-	if all, err = addForm(all, c.Open.Schema); err != nil {
-		return toolSet{}, err
+	if len(c.Open.Schema) > 0 {
+		form, err := builtin.Form(c.Open.Schema)
+		if err != nil {
+			return toolSet{}, err
+		}
+		all = append(all, form)
 	}
 	for _, t := range all {
 		if err := c.cat.Register(t, catalog.BuiltIn, ""); err != nil {
@@ -132,6 +136,49 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			Close: func() { _ = servers.Close() }, // they are ended, whatever they say
 		},
 	}, nil
+}
+
+// shown returns the built-in tools that a session in a folder would have, and the folder.
+func (a *App) shown(dir, profile string, settle agent.Settle) (*catalog.Catalog, *workspace.Workspace, error) {
+	ws, err := workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs})
+	if err != nil {
+		return nil, nil, workspace.Problem(dir, err)
+	}
+	cat, box := a.catalog(), sandbox.New(sandbox.Config{})
+	set, err := a.tools(toolConfig{
+		Session: plug.Session{Reach: agent.Reach{Settle: settle}}, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box,
+		profile: profile, find: sandbox.Outside(ws.Inside), offered: &offer.Session{Tools: cat},
+	})
+	if err == nil {
+		set.close()
+	}
+	return cat, ws, errors.Join(err, box.Close())
+}
+
+// newOffer makes what has the tools of sessions.
+func (a *App) newOffer() *offer.Extension {
+	return offer.New(offer.Config{
+		Only: a.opts.Flags.Tools, Search: a.cfg.ToolSearch,
+		Window: func(model string) int { info, _ := a.models.Info(model); return info.Window },
+		Work: func(profile string) (agent.Profile, error) {
+			w, err := a.cfg.Work(cmp.Or(profile, a.cfg.Profile))
+			return w.Profile, err
+		},
+		Begin: func(dir string, work agent.Profile) (*catalog.Catalog, offer.Policy, error) {
+			dir = cmp.Or(dir, a.opts.Workdir)
+			settle := func(context.Context, agent.Settlement) error { return nil } // as sessions have it
+			cat, ws, err := a.shown(dir, work.Name, settle)
+			if err != nil {
+				return nil, nil, err
+			}
+			d, err := a.policy.New(a.place(cat, ws, dir, nil), "", work.Mode)
+			return cat, d, err
+		},
+		Lent: func(work agent.Profile) (*catalog.Catalog, error) {
+			cat, _, err := a.shown(a.opts.Workdir, work.Name, nil)
+			return cat, err
+		},
+	})
 }
 
 // close gives back what the tools of no session have taken.
@@ -172,7 +219,7 @@ func (a *App) outside(program string) string {
 	if err != nil {
 		return ""
 	}
-	return finder(ws)(program)
+	return sandbox.Outside(ws.Inside)(program)
 }
 
 // web makes the tools that speak HTTP.
@@ -194,55 +241,6 @@ func (a *App) web(c toolConfig) (*web.Web, error) {
 		return nil, agent.SettingsProblem("network", err)
 	}
 	return web.New(cfg), nil
-}
-
-// quietly keeps a language server from reaching out for what a repository names:
-// other toolchains, modules, crates.
-var quietly = []string{"GOTOOLCHAIN=local", "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOVCS=*:off", "CARGO_NET_OFFLINE=true"}
-
-// outsidePath returns an environment whose PATH has no folders inside, and no
-// relative ones: a language server starts what it finds there unasked, as gopls
-// does go.
-func outsidePath(env []string, inside func(path string) bool) []string {
-	env = slices.Clone(env)
-	for i, entry := range env {
-		name, list, ok := strings.Cut(entry, "=")
-		if !ok || !strings.EqualFold(name, "PATH") {
-			continue
-		}
-		kept := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-			real, err := filepath.EvalSymlinks(dir)
-			return err != nil || !filepath.IsAbs(dir) || inside(dir) || inside(real)
-		})
-		env[i] = name + "=" + strings.Join(kept, string(filepath.ListSeparator))
-	}
-	return env
-}
-
-// starter starts language servers in the box.
-func starter(box *sandbox.Box, env []string) func(context.Context, []string, string) (io.ReadWriteCloser, error) {
-	env = append(slices.Clone(env), quietly...)
-	return func(ctx context.Context, argv []string, dir string) (io.ReadWriteCloser, error) {
-		p, err := box.Start(ctx, sandbox.Cmd{Argv: argv, Dir: dir, Env: env, PipeIn: true, PipeOut: true})
-		if err != nil {
-			return nil, err
-		}
-		return p.Pipes(), nil
-	}
-}
-
-// finder returns what finds programs, and none in a workspace: PATH may have its
-// folders, and a repository may have brought a git of its own.
-func finder(ws *workspace.Workspace) func(program string) string {
-	return func(program string) string { return sandbox.FindOutside(program, ws.Inside) }
-}
-
-// usualShell is the shell that commands run in; "" = the usual one of the system.
-func usualShell(find func(program string) string) string {
-	if runtime.GOOS == "windows" {
-		return ""
-	}
-	return find("bash")
 }
 
 // NewEvaluator returns what decides on calls that nobody makes.

@@ -41,7 +41,7 @@ var Layers = []Layer{
 	}},
 	{Paths: []string{"internal/models"}, May: []string{"internal/base", "internal/kernel/plug", "agent/query"}},
 	{Paths: []string{"internal/tools"}, May: []string{
-		"internal/state/hunks", "internal/state/plan", "internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug",
+		"internal/state/hunks", "internal/state/plan", "internal/safety/sandbox", "internal/safety/workspace", "internal/base", "internal/kernel/plug", "agent/query",
 	}},
 	{Paths: []string{"internal/knowledge"}, May: []string{
 		"internal/state/transcript", "internal/safety/workspace", "internal/base", "internal/kernel/plug", "agent/query",

@@ -22,6 +22,8 @@ import (
 	"dure/internal/base/keys"
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/telemetry"
+	"dure/internal/kernel/session"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/models/registry"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/sandbox/boxes"
@@ -112,15 +114,15 @@ type Config struct {
 	Env          map[string]keys.Secret // variables for commands
 	Memory       Memory
 	User         Person
-	Investment   *Investment // nil = none is known
-	Mirror       string      // see MirrorSDK
-	NoTaskState  bool        // agents note nothing, and nothing of it is carried on
+	Investment   *prompt.Investment // nil = none is known
+	Mirror       string             // see MirrorSDK
+	NoTaskState  bool               // agents note nothing, and nothing of it is carried on
 	Context      Context
 	Reflexion    Reflexion
 	Plan         Plan
 	Verification Verification
 	Worktree     Worktree
-	Lanes        map[string]Lane // by name
+	Lanes        map[string]session.LaneConfig // by name
 	Telemetry    telemetry.Settings
 
 	Hooks hooks.Settings

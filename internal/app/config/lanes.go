@@ -6,13 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-)
 
-// Lane bounds the sessions that wait for each other.
-type Lane struct {
-	Turns int // at once; 0 = as it is built in
-	Queue int // that wait; 0 = as it is built in
-}
+	"dure/internal/kernel/session"
+)
 
 const (
 	maxLanes    = 32
@@ -59,7 +55,7 @@ func (l *loader) lanes(e entry) error {
 			*f.to = *f.from
 		}
 		if l.cfg.Lanes == nil {
-			l.cfg.Lanes = map[string]Lane{}
+			l.cfg.Lanes = map[string]session.LaneConfig{}
 		}
 		l.cfg.Lanes[name] = lane
 	}

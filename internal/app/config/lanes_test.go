@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dure/internal/app/config"
+	"dure/internal/kernel/session"
 )
 
 // Lanes are bounded by the user, part for part; a repository bounds none, and agents are
@@ -27,7 +28,7 @@ func TestLanes(t *testing.T) {
 		})
 	}
 	c, err := load(`{"lanes":{"cron":{"turns":5},"bulk":{"turns":1,"queue":3}}}`, "")
-	want := map[string]config.Lane{"cron": {Turns: 5}, "bulk": {Turns: 1, Queue: 3}}
+	want := map[string]session.LaneConfig{"cron": {Turns: 5}, "bulk": {Turns: 1, Queue: 3}}
 	if err != nil || !maps.Equal(c.Lanes, want) {
 		t.Errorf("%+v, %v", c.Lanes, err)
 	}

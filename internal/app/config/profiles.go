@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"dure/agent"
+	"dure/internal/knowledge/prompt"
 )
 
 // Profile is what a kind of work has of its own. A nil field is as in the profile
@@ -36,24 +37,10 @@ type ProfileBudget struct {
 	Tokens  *int64   `json:"tokens"`
 }
 
-// Investment is how the user invests.
-type Investment struct {
-	Risk       string   `json:"riskTolerance,omitempty"` // conservative, moderate or aggressive
-	Markets    []string `json:"preferredMarkets,omitempty"`
-	Compliance string   `json:"complianceLevel,omitempty"` // retail, professional or institutional
-}
-
 // Person is what agents are told of their user.
 type Person struct {
 	Name  string `json:"name,omitempty"`
 	About string `json:"about,omitempty"`
-}
-
-// Work is a profile with all that it rests on. Prompt and Append are texts of the
-// user's own.
-type Work struct {
-	agent.Profile
-	Prompt, Append string
 }
 
 // builtInProfiles are the kinds of work that there always are. Chat reads, looks
@@ -105,16 +92,20 @@ func (p Profile) over(base Profile) Profile {
 	}
 }
 
-// Work returns what holds for a kind of work, and false when there is no such one.
+// Work returns what holds for a kind of work.
 // What a flag, a variable or the administrator says for all work is stronger than a
 // profile; so is what a repository says of modes, plans, steps and budgets to tighten
 // them.
-func (c Config) Work(name string) (Work, bool) {
+func (c Config) Work(name string) (prompt.Work, error) {
 	p, kind := c.profile(name)
 	if kind == "" {
-		return Work{}, false
+		list := strings.Join(c.ProfileNames(), ", ")
+		return prompt.Work{}, &agent.Problem{
+			Code: agent.ProblemUsage, Message: fmt.Sprintf("--profile: %q is none of: %s", name, list),
+			Fix: "name another one with --profile", Args: map[string]string{"flag": "--profile", "value": name, "wanted": list},
+		}
 	}
-	w := Work{Profile: agent.Profile{
+	w := prompt.Work{Profile: agent.Profile{
 		Name: name, Kind: kind, Fallback: c.Fallback, Effort: c.Effort, Steps: c.MaxSteps, Mode: c.Mode, Plan: c.Plan.Mode,
 		Dollars: c.Budget.Dollars, Tokens: c.Budget.Tokens,
 	}}
@@ -150,7 +141,7 @@ func (c Config) Work(name string) (Work, bool) {
 	}
 	set(&w.Prompt, p.Prompt, false)
 	set(&w.Append, p.Append, false)
-	return w, true
+	return w, nil
 }
 
 // set sets to what a profile says, unless something else is stronger.
@@ -288,7 +279,7 @@ var (
 )
 
 func (l *loader) investment(e entry) error {
-	var v *Investment
+	var v *prompt.Investment
 	if err := e.decode(&v); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
+	"dure/internal/knowledge/prompt"
 )
 
 // What holds for a kind of work comes from the profile, what it rests on, and the
@@ -36,18 +37,18 @@ func TestWork(t *testing.T) {
 		return c
 	}
 	c := load(nil, nil, "")
-	code := Work{Profile: agent.Profile{
+	code := prompt.Work{Profile: agent.Profile{
 		Name: "code", Kind: "code", Model: "opus", Effort: "high", Steps: 9, Mode: agent.ModeAcceptEdits, Plan: agent.PlanAlways, Dollars: 2, Tokens: 5, Verify: true,
 	}, Append: "Prefer tabs."}
 	deep := code
 	deep.Name, deep.Effort, deep.Tools, deep.Verify, deep.Prompt, deep.Plan = "deep", "medium", []string{"read-only"}, false, "You review.", ""
-	cowork := Work{Profile: agent.Profile{Name: "cowork", Kind: "cowork", Fallback: []string{"a", "b"}, Effort: "low", Steps: 50, Mode: agent.ModePlan, Plan: agent.PlanAuto, Dollars: 1, Verify: true}}
-	for name, want := range map[string]Work{"code": code, "deep": deep, "cowork": cowork} {
-		if got, ok := c.Work(name); !ok || cmp.Diff(want, got) != "" {
+	cowork := prompt.Work{Profile: agent.Profile{Name: "cowork", Kind: "cowork", Fallback: []string{"a", "b"}, Effort: "low", Steps: 50, Mode: agent.ModePlan, Plan: agent.PlanAuto, Dollars: 1, Verify: true}}
+	for name, want := range map[string]prompt.Work{"code": code, "deep": deep, "cowork": cowork} {
+		if got, err := c.Work(name); err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("%s: %s", name, cmp.Diff(want, got))
 		}
 	}
-	if _, ok := c.Work("nothing"); ok {
+	if _, err := c.Work("nothing"); err == nil {
 		t.Error("there is work of a kind that does not exist")
 	}
 	if d := cmp.Diff([]string{"chat", "code", "cowork", "deep", "finance", "review"}, c.ProfileNames()); d != "" {

@@ -18,8 +18,8 @@ const (
 
 // LaneConfig bounds one lane. The zero value has the defaults.
 type LaneConfig struct {
-	Concurrency int // turns at once, over all keys; 0 = no limit
-	Queue       int // waiting for the lane; default 1,000
+	Turns int // at once, over all keys; 0 = no limit, and 2 in LaneCron
+	Queue int // waiting for the lane; default 1,000
 }
 
 // The errors of [Lanes.Acquire].
@@ -62,6 +62,9 @@ func (l *Lanes) lane(name string) *lane {
 		ln = &lane{LaneConfig: l.config[name], running: map[string]bool{}}
 		if ln.Queue == 0 {
 			ln.Queue = 1000
+		}
+		if ln.Turns == 0 && name == LaneCron {
+			ln.Turns = 2
 		}
 		l.lanes[name] = ln
 	}
@@ -129,7 +132,7 @@ func (l *Lanes) release(ln *lane, key string, generation int) {
 func (ln *lane) admit() {
 	for i := 0; i < len(ln.waiting); {
 		w := ln.waiting[i]
-		if ln.Concurrency > 0 && len(ln.running) >= ln.Concurrency {
+		if ln.Turns > 0 && len(ln.running) >= ln.Turns {
 			return
 		}
 		if ln.running[w.key] {

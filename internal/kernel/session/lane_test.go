@@ -38,9 +38,9 @@ func TestLanesKeepOrderForAKey(t *testing.T) {
 	})
 }
 
-func TestLanesBoundConcurrency(t *testing.T) {
+func TestLanesBoundTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLanes(map[string]LaneConfig{LaneSubagent: {Concurrency: 2, Queue: 3}})
+		l := NewLanes(map[string]LaneConfig{LaneSubagent: {Turns: 2, Queue: 3}})
 		var releases []func()
 		for i := range 2 {
 			release, err := l.Acquire(t.Context(), LaneSubagent, fmt.Sprint(i))
@@ -74,7 +74,7 @@ func TestLanesBoundConcurrency(t *testing.T) {
 
 func TestLanesTurnAwayWhenFullOrReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLanes(map[string]LaneConfig{LaneCron: {Concurrency: 1, Queue: 1}})
+		l := NewLanes(map[string]LaneConfig{LaneCron: {Turns: 1, Queue: 1}})
 		release, err := l.Acquire(t.Context(), LaneCron, "a")
 		if err != nil {
 			t.Fatal(err)

@@ -714,7 +714,7 @@ func TestContinueByMailIsTakenOnce(t *testing.T) {
 func TestATurnThatNeverBegan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, say("one"))
-		lanes := session.NewLanes(map[string]session.LaneConfig{session.LaneMain: {Concurrency: 1}})
+		lanes := session.NewLanes(map[string]session.LaneConfig{session.LaneMain: {Turns: 1}})
 		r.reg = session.New(session.Config{Store: r.store, Build: r.build, Lanes: lanes})
 		defer r.reg.Shutdown()
 		s := r.open(agent.Open{})

@@ -55,9 +55,15 @@ type Context struct {
 
 // Investment is how a user invests.
 type Investment struct {
-	Risk       string // conservative, moderate or aggressive; "" = not known
-	Markets    []string
-	Compliance string // retail, professional or institutional; "" = retail
+	Risk       string   `json:"riskTolerance,omitempty"` // conservative, moderate or aggressive; "" = not known
+	Markets    []string `json:"preferredMarkets,omitempty"`
+	Compliance string   `json:"complianceLevel,omitempty"` // retail, professional or institutional; "" = retail
+}
+
+// Work is a kind of work. Prompt and Append are texts of the user's own.
+type Work struct {
+	agent.Profile
+	Prompt, Append string
 }
 
 // Prompt is a system prompt with what was left out of it.

@@ -4,12 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // A program that lies where a repository is, or leads there, is none.
-func TestFindOutside(t *testing.T) {
+func TestOutside(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +37,31 @@ func TestFindOutside(t *testing.T) {
 			}
 		}
 		t.Setenv("PATH", filepath.Join(dir, folder))
-		got := FindOutside("tool", func(path string) bool { return strings.HasPrefix(path, filepath.Join(dir, "repo")) })
+		got := Outside(func(path string) bool { return strings.HasPrefix(path, filepath.Join(dir, "repo")) })("tool")
 		if (got != "") != found {
 			t.Errorf("%s: %q", folder, got)
 		}
+	}
+}
+
+// What a language server finds on its PATH is not the repository's.
+func TestPathOfLanguageServers(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, theirs, link := filepath.Join(dir, "usual"), filepath.Join(dir, "repo"), filepath.Join(dir, "link")
+	for _, d := range []string{usual, theirs} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Symlink(theirs, link) // where there is none, there is nothing to leave out
+	all := []string{theirs, "bin", "", link, usual, filepath.Join(dir, "none")}
+	env := []string{"PATHS=" + theirs, "PATH=" + strings.Join(all, string(filepath.ListSeparator))}
+	got := PathOutside(env, func(path string) bool { return strings.HasPrefix(path, theirs) })
+	if want := []string{"PATHS=" + theirs, "PATH=" + usual}; !slices.Equal(got, want) || env[1] == got[1] {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

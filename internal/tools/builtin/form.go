@@ -27,7 +27,10 @@ const formText = "Give your final answer with this tool when the work is done: i
 func Form(schema json.RawMessage) (agent.Tool, error) {
 	fits, input, err := readForm(schema)
 	if err != nil {
-		return nil, err
+		return nil, &agent.Problem{
+			Code: agent.ProblemUsage, Message: "the form of the answer is not a valid JSON Schema: " + err.Error(), Err: err,
+			Fix: "give a JSON Schema of an object", Args: map[string]string{"flag": "--json-schema", "error": err.Error()},
+		}
 	}
 	return kit.Tool{
 		About: agent.Spec{

@@ -12,8 +12,8 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp"
-	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/plug"
+	"dure/internal/tools/kit"
 )
 
 // Bounds of what servers ask.
@@ -66,7 +66,7 @@ func (c *Servers) opened(ctx context.Context) error {
 // ask puts questions to the person, in the name of a server; nil = nobody answers them.
 func (c *Servers) ask(ctx context.Context, server string, list []userQuestion) (map[string]string, error) {
 	for i := range list {
-		list[i].Header = servers.Clip(server)
+		list[i].Header = kit.Clip(server)
 	}
 	input, err := json.Marshal(map[string]any{"questions": list})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/base/jsonc"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 var errThere = errors.New("there is one of this name already")
@@ -69,7 +70,7 @@ func (x *Extension) add(ctx context.Context, q query.AddServer) (query.ServerCha
 			err = x.store.Change(x.Workdir, func(ch *servers.Choices) error { ch.Approve(name, d[0].Hash, true); return nil })
 		}
 	default:
-		return c, problem(name, fmt.Errorf("there is no scope %q", servers.Clip(q.Scope)), "name one of: "+strings.Join(servers.Scopes(), ", "))
+		return c, problem(name, fmt.Errorf("there is no scope %q", kit.Clip(q.Scope)), "name one of: "+strings.Join(servers.Scopes(), ", "))
 	}
 	if errors.Is(err, errThere) {
 		return c, problem(name, errThere, "take it out first: dure mcp remove "+name+" --scope "+q.Scope)
@@ -162,7 +163,7 @@ func (x *Extension) change(ctx context.Context, q query.ChangeServer) (query.Ser
 			err = problem(q.Server, err, "dure mcp get "+q.Server)
 		}
 	default:
-		err = problem(q.Server, fmt.Errorf("nothing is called %q", servers.Clip(q.Do)), "write enable, disable, reconnect or approve")
+		err = problem(q.Server, fmt.Errorf("nothing is called %q", kit.Clip(q.Do)), "write enable, disable, reconnect or approve")
 	}
 	if err != nil {
 		return query.ServerInfo{}, err

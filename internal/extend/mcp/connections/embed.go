@@ -14,6 +14,7 @@ import (
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/tools/catalog"
+	"dure/internal/tools/kit"
 )
 
 // now returns the servers of a session that is open.
@@ -53,7 +54,7 @@ func (x *Extension) join(ctx context.Context, q query.ConnectServer) ([]query.Se
 	case q.Do == query.ServerEnable, q.Do == query.ServerDisable:
 		err = c.toggle(q.Server, q.Do == query.ServerEnable)
 	default:
-		err = fmt.Errorf("nothing is called %q", servers.Clip(q.Do))
+		err = fmt.Errorf("nothing is called %q", kit.Clip(q.Do))
 	}
 	if err != nil {
 		return nil, err

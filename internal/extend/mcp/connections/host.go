@@ -12,6 +12,7 @@ import (
 
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 // A Host is the program that embeds this one, as far as it has servers in itself, and may
@@ -106,7 +107,7 @@ func (x *Extension) HearServer(server string, message []byte) error {
 	way := h.ways[server]
 	h.mu.Unlock()
 	if way == nil {
-		return fmt.Errorf("there is no connection to a server %q inside of this program", servers.Clip(server))
+		return fmt.Errorf("there is no connection to a server %q inside of this program", kit.Clip(server))
 	}
 	return way.Hear(message)
 }

@@ -6,7 +6,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp"
-	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 // Limits of what a person hears of one server while a session is open.
@@ -45,7 +45,7 @@ func (c *Servers) hear(server string, held map[string]string) (notes []agent.Not
 	if !ok || c.over {
 		return nil
 	}
-	n, name := c.newsOf(server), servers.Clip(c.prefix+server)
+	n, name := c.newsOf(server), kit.Clip(c.prefix+server)
 	say := func(level, what string) {
 		if n.notes++; n.notes <= maxNews {
 			notes = append(notes, agent.Note{Level: level, Code: "servers", Text: what})
@@ -66,7 +66,7 @@ func (c *Servers) hear(server string, held map[string]string) (notes []agent.Not
 	}
 	var left []string
 	for tool := range held {
-		left = append(left, servers.Clip(tool))
+		left = append(left, kit.Clip(tool))
 	}
 	slices.Sort(left)
 	if list := strings.Join(left, ", "); list != n.left {
@@ -98,7 +98,7 @@ func (c *Servers) mayPut(server string) bool {
 	}
 	c.mu.Unlock()
 	if !may && first {
-		c.note([]agent.Note{{Level: "warn", Code: "servers", Text: "the server " + servers.Clip(c.prefix+server) + " has asked too often: in this session its questions are declined from now on"}})
+		c.note([]agent.Note{{Level: "warn", Code: "servers", Text: "the server " + kit.Clip(c.prefix+server) + " has asked too often: in this session its questions are declined from now on"}})
 	}
 	return may
 }

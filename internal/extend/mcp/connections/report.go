@@ -17,6 +17,7 @@ import (
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/kit"
 )
 
 // list answers what servers there are.
@@ -83,11 +84,11 @@ func (x *Extension) Findings(context.Context) []query.Finding {
 	for _, k := range known {
 		switch k.State {
 		case servers.Ready:
-			ready = append(ready, servers.Clip(k.Name))
+			ready = append(ready, kit.Clip(k.Name))
 		case servers.Waiting, servers.Changed:
-			waiting = append(waiting, servers.Clip(k.Name))
+			waiting = append(waiting, kit.Clip(k.Name))
 		case servers.Broken:
-			l.Add("mcp", query.Warn, "mcp.broken", "name", servers.Clip(k.Name), "error", k.Why)
+			l.Add("mcp", query.Warn, "mcp.broken", "name", kit.Clip(k.Name), "error", k.Why)
 		}
 	}
 	if len(ready) > 0 {
@@ -144,7 +145,7 @@ func unknown(name string, names []string) error {
 }
 
 func problem(name string, err error, fix string) error {
-	name = servers.Clip(name)
+	name = kit.Clip(name)
 	return &agent.Problem{
 		Code: agent.ProblemServer, Message: fmt.Sprintf("server %s: %v", name, err), Fix: fix, Err: err,
 		Args: map[string]string{"name": name, "error": err.Error(), "fix": fix},

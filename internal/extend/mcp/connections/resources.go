@@ -11,7 +11,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/mcp"
-	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 // resources are what the servers that are connected let be read, templates last.
@@ -43,7 +43,7 @@ func (c *Servers) Barred(pol Policy, server, uri string) string {
 		return ""
 	}
 	if c.deniedFile(pol, uri) {
-		return "a rule denies the file " + servers.Clip(uri)
+		return "a rule denies the file " + kit.Clip(uri)
 	}
 	d := pol.Before(agent.Proposal{
 		Call: agent.Call{Tool: Prefix + c.set.Part(server) + "__*", Input: json.RawMessage(`{}`)}, Class: agent.Unsafe, Group: "mcp", Risk: agent.RiskMedium,

@@ -14,6 +14,7 @@ import (
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/kernel/plug"
 	"dure/internal/tools/catalog"
+	"dure/internal/tools/kit"
 )
 
 // awaitServers is how long a run that nobody watches waits for the first answers of servers.
@@ -156,7 +157,7 @@ func (x *Extension) connectOwn(b plug.Session, kind string, p Place) *Servers {
 	var list []servers.Server
 	known, _ := x.Known(b.Workdir)
 	for _, k := range known {
-		switch name := servers.Clip(k.Name); {
+		switch name := kit.Clip(k.Name); {
 		case !strings.EqualFold(k.Agent, kind) || k.State == servers.Hidden:
 		case k.State == servers.Ready:
 			one := k.Expanded

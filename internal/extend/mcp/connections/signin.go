@@ -9,6 +9,7 @@ import (
 	"dure/agent/query"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
+	"dure/internal/tools/kit"
 )
 
 // signable returns the server of a name, if somebody can sign in to it, and what signs in.
@@ -75,5 +76,5 @@ func signInProblem(name string, err error) error {
 	if p := agent.ProblemOf(err); p != nil {
 		return p
 	}
-	return problem(name, err, "dure mcp login "+servers.Clip(name))
+	return problem(name, err, "dure mcp login "+kit.Clip(name))
 }

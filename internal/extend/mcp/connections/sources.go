@@ -15,6 +15,7 @@ import (
 	"dure/agent"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/kit"
 )
 
 // managed are the files by which an administrator names all servers that there are, ours
@@ -261,7 +262,7 @@ func inline(raw json.RawMessage) (json.RawMessage, error) {
 		case json.Unmarshal(entry, &one) == nil:
 			for name, def := range one {
 				if _, has := all[name]; has {
-					return nil, errors.New("mcpServers defines " + servers.Clip(name) + " twice")
+					return nil, errors.New("mcpServers defines " + kit.Clip(name) + " twice")
 				}
 				all[name] = def
 			}

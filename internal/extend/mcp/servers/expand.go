@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"dure/internal/tools/kit"
 )
 
 // variable is ${NAME} or ${NAME:-what counts where it is not set}.
@@ -106,7 +108,7 @@ func (d Definition) Expand(lookup func(name string) (value string, ok bool)) (Se
 	}
 	for name, v := range s.Headers {
 		if strings.ContainsAny(v, "\r\n\x00") {
-			return s, fmt.Errorf("with its variables, the header %s has more than one line", Clip(name))
+			return s, fmt.Errorf("with its variables, the header %s has more than one line", kit.Clip(name))
 		}
 	}
 	return s, nil

@@ -17,6 +17,7 @@ import (
 
 	"dure/internal/base/jsonc"
 	"dure/internal/base/near"
+	"dure/internal/tools/kit"
 )
 
 // The bounds of what definitions may hold.
@@ -186,7 +187,7 @@ func (r *reader) all() {
 	}
 	for i, m := range servers.Members {
 		if last[m.Key] != i {
-			r.server = Clip(m.Key)
+			r.server = kit.Clip(m.Key)
 			r.fault(m.Start, true, "take one of them out", "it stands there twice, and the last one counts")
 			continue
 		}
@@ -222,7 +223,7 @@ func (r *reader) servers(root jsonc.Value) (jsonc.Value, bool) {
 	}
 	for _, m := range root.Members {
 		if near.Distance(strings.ToLower(m.Key), "mcpservers", 4) < 4 || m.Key == "servers" {
-			r.fault(m.Start, false, "write mcpServers", "the key %s means nothing here", Clip(m.Key))
+			r.fault(m.Start, false, "write mcpServers", "the key %s means nothing here", kit.Clip(m.Key))
 			return jsonc.Value{}, false
 		}
 	}
@@ -240,7 +241,7 @@ var keys = []string{
 
 // one reads a definition.
 func (r *reader) one(m jsonc.Member) {
-	r.server = Clip(m.Key)
+	r.server = kit.Clip(m.Key)
 	defer func() { r.server = "" }()
 	before := len(r.faults)
 	d := Definition{Server: Server{Name: m.Key, Source: r.s.Path, Scope: r.s.Scope}}
@@ -337,7 +338,7 @@ func (r *reader) field(d *Definition, f jsonc.Member) {
 		if like := near.Nearest(f.Key, keys); like != "" {
 			fix = "did you mean " + like + "?"
 		}
-		r.fault(f.Start, true, fix, "the key %s means nothing here", Clip(f.Key))
+		r.fault(f.Start, true, fix, "the key %s means nothing here", kit.Clip(f.Key))
 	}
 }
 
@@ -349,7 +350,7 @@ func (r *reader) kind(f jsonc.Member) string {
 	case "streamable-http", "streamablehttp", "streamable_http":
 		return HTTP
 	}
-	r.fault(f.Value.Start, false, "write stdio, http or sse", "%q is no way to speak with a server", Clip(given))
+	r.fault(f.Value.Start, false, "write stdio, http or sse", "%q is no way to speak with a server", kit.Clip(given))
 	return ""
 }
 
@@ -411,11 +412,11 @@ func (r *reader) text(f jsonc.Member) string {
 
 func (r *reader) textAt(v jsonc.Value, what string) (s string) {
 	if v.Kind != '"' || json.Unmarshal(r.raw(v), &s) != nil {
-		r.fault(v.Start, false, "write it in quotes", "%s has to be a text", Clip(what))
+		r.fault(v.Start, false, "write it in quotes", "%s has to be a text", kit.Clip(what))
 		return ""
 	}
 	if len(s) > maxText || strings.ContainsRune(s, 0) {
-		r.fault(v.Start, false, "", "%s has to be a text of at most %d bytes", Clip(what), maxText)
+		r.fault(v.Start, false, "", "%s has to be a text of at most %d bytes", kit.Clip(what), maxText)
 		return ""
 	}
 	return s
@@ -442,9 +443,9 @@ func (r *reader) pairs(f jsonc.Member) map[string]string {
 		v := r.textAt(m.Value, f.Key+"."+m.Key)
 		switch {
 		case m.Key == "" || strings.ContainsFunc(m.Key, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '=' || c == ':' }):
-			r.fault(m.Start, false, "", "%s has %q, which is no name", f.Key, Clip(m.Key))
+			r.fault(m.Start, false, "", "%s has %q, which is no name", f.Key, kit.Clip(m.Key))
 		case f.Key == "headers" && strings.ContainsAny(v, "\r\n"):
-			r.fault(m.Value.Start, false, "write it in one line", "headers.%s has more than one line", Clip(m.Key))
+			r.fault(m.Value.Start, false, "write it in one line", "headers.%s has more than one line", kit.Clip(m.Key))
 		default:
 			all[m.Key] = v
 		}
@@ -502,7 +503,7 @@ func (r *reader) oauth(f jsonc.Member) *OAuth {
 			if like := near.Nearest(m.Key, []string{"clientId", "clientSecret", "callbackPort", "scopes", "authServerMetadataUrl"}); like != "" {
 				fix = "did you mean " + like + "?"
 			}
-			r.fault(m.Start, true, fix, "the key %s means nothing here", Clip(m.Key))
+			r.fault(m.Start, true, fix, "the key %s means nothing here", kit.Clip(m.Key))
 		}
 	}
 	return o
@@ -523,21 +524,6 @@ func (r *reader) hash(m jsonc.Member) string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// Clip is a piece of a source in one line, cut.
-func Clip(s string) string {
-	const most = 60
-	s = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return '?'
-	}, strings.ToValidUTF8(s, "?"))
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 // Shown is what is started or reached, as people read it. Values of variables and of

@@ -1,6 +1,6 @@
-// Package own keeps the texts of the system prompt that a user has written, one for each kind of
-// work. It starts no goroutines.
-package own
+// Package system writes the system prompts of sessions, and keeps the texts for them that a user
+// has written, one for each kind of work. It starts no goroutines.
+package system
 
 import (
 	"context"
@@ -13,34 +13,53 @@ import (
 	"strings"
 	"syscall"
 
+	"dure/agent"
 	"dure/agent/query"
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/prompt"
+	"dure/internal/safety/workspace"
 )
 
-// Extension has the texts. All fields are required.
+// Extension writes system prompts. All fields are required but Flag and Added.
 type Extension struct {
 	plug.NoSession
-	Dir     string                                        // with a file for each kind of work
-	Work    func(profile string) (name string, err error) // of a kind of work; "" = the usual one
-	Problem func(path string, err error) error            // says what is wrong with a file
+	Dir     string         // of the texts of the user, with a file for each kind of work
+	Workdir string         // absolute
+	Flag    *string        // text of the command line, in the place of what dure says of itself; nil = none
+	Added   string         // ... and behind it
+	Usual   prompt.Context // what all prompts are written from
+
+	Work       func(profile string) (prompt.Work, error) // a kind of work; "" = the usual one
+	Model      func(name string) (agent.ModelInfo, error)
+	UsualModel func(profile string) string // "" = there is none without a key
+	Place      func(*workspace.Workspace) (git bool, shell string)
+
+	// Tools returns the tools that a session in a folder would begin with, and their names for
+	// the model where they differ.
+	Tools func(dir string, work agent.Profile) (tools []agent.Spec, names map[string]string, err error)
+
+	// Count estimates the tokens of a text for a provider, and Fixed those of a tool for a model.
+	Count func(provider string) func(text string) int
+	Fixed func(model string, tool agent.Spec) int
 }
 
 // Name returns the name of the extension.
 func (x *Extension) Name() string { return "prompts" }
 
-// Answers returns the query that the extension answers.
-func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Storeless(x.change)} }
+// Answers returns the queries that the extension answers.
+func (x *Extension) Answers() []plug.Answer {
+	return []plug.Answer{plug.Storeless(x.change), plug.Storeless(x.preview)}
+}
 
-// Path returns the path of the text for a kind of work.
-func (x *Extension) Path(name string) string { return filepath.Join(x.Dir, name+".md") }
+// path returns the path of the text for a kind of work.
+func (x *Extension) path(name string) string { return filepath.Join(x.Dir, name+".md") }
 
 func (x *Extension) change(_ context.Context, q query.ChangePrompt) (f query.PromptFile, err error) {
-	name, err := x.Work(q.Profile)
+	work, err := x.Work(q.Profile)
 	if err != nil {
 		return f, err
 	}
-	f.Path = x.Path(name)
+	f.Path = x.path(work.Name)
 	switch q.Do {
 	case query.PromptBegin:
 		err = begin(f.Path)
@@ -48,7 +67,7 @@ func (x *Extension) change(_ context.Context, q query.ChangePrompt) (f query.Pro
 		if data, err := os.ReadFile(f.Path); err == nil && string(data) == prompt.Template {
 			_ = os.Remove(f.Path) // it says nothing
 		}
-		if _, err := x.Read(name); err != nil {
+		if _, err := x.own(work.Name); err != nil {
 			return f, err
 		}
 		_, err := os.Stat(f.Path)
@@ -60,7 +79,7 @@ func (x *Extension) change(_ context.Context, q query.ChangePrompt) (f query.Pro
 		}
 	}
 	if err != nil {
-		return f, x.Problem(f.Path, err)
+		return f, agent.SettingsProblem(f.Path, err)
 	}
 	return f, nil
 }
@@ -85,11 +104,11 @@ func begin(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Read reads the text for a kind of work; one that is not there says nothing.
-func (x *Extension) Read(name string) (prompt.Own, error) {
-	own, err := read(x.Path(name))
+// own reads the text for a kind of work; one that is not there says nothing.
+func (x *Extension) own(name string) (prompt.Own, error) {
+	own, err := read(x.path(name))
 	if err != nil {
-		return prompt.Own{}, x.Problem(x.Path(name), err)
+		return prompt.Own{}, agent.SettingsProblem(x.path(name), err)
 	}
 	return own, nil
 }
@@ -117,26 +136,26 @@ func read(path string) (prompt.Own, error) {
 	return prompt.ParseOwn(data)
 }
 
-// Text is what a kind of work has instead of what dure says of itself, or behind it: of the
+// text is what a kind of work has instead of what dure says of itself, or behind it: of the
 // texts that replace that, the one of the command line, else of the settings, else of the
 // file; and behind it all those that are added.
-func (x *Extension) Text(name string, flag *string, set string, added ...string) (text string, replace bool, err error) {
-	own, err := x.Read(name)
+func (x *Extension) text(w prompt.Work) (text string, replace bool, err error) {
+	own, err := x.own(w.Name)
 	if err != nil {
 		return "", false, err
 	}
 	var all []string
 	switch {
-	case flag != nil:
-		all, replace = append(all, *flag), true
-	case set != "":
-		all, replace = append(all, set), true
+	case x.Flag != nil:
+		all, replace = append(all, *x.Flag), true
+	case w.Prompt != "":
+		all, replace = append(all, w.Prompt), true
 	case own.Replace:
 		all, replace = append(all, own.Text), true
 	}
 	if !own.Replace {
 		all = append(all, own.Text)
 	}
-	all = append(all, added...)
+	all = append(all, w.Append, x.Added)
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n"), replace, nil
 }

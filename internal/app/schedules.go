@@ -1,25 +1,11 @@
 package app
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"dure/internal/extend/bundle/inbound/schedules"
 	"dure/internal/kernel/session"
 )
-
-const cronTurns = 2 // of scheduled runs, at once
-
-// lanes are the lanes as the settings have them.
-func (a *App) lanes() map[string]session.LaneConfig {
-	all := map[string]session.LaneConfig{session.LaneCron: {Concurrency: cronTurns}}
-	for name, l := range a.cfg.Lanes {
-		c := all[name]
-		c.Concurrency, c.Queue = cmp.Or(l.Turns, c.Concurrency), cmp.Or(l.Queue, c.Queue)
-		all[name] = c
-	}
-	return all
-}
 
 // newSchedules makes what has the schedules.
 func (a *App) newSchedules() *schedules.Extension {
