@@ -24,7 +24,6 @@ import (
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
-	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
 
@@ -139,12 +138,10 @@ func (a *App) guard(b plug.Session) *guard.Guard {
 	})
 }
 
-// The tools that page and search what the guard has stored, and the one that
-// keeps the task list.
+// The tools that page and search what the guard has stored.
 const (
 	readTool = "file-system__read"
 	grepTool = "file-system__grep"
-	todoTool = "todo__write"
 
 	recallTool = "session__recall" // opens what a compaction has put away
 )
@@ -159,19 +156,6 @@ func (a *App) thinks(effort string) int {
 		return *n
 	}
 	return thinking[effort]
-}
-
-// restore sets the task list to what a conversation left it as.
-func restore(t *builtin.Todos, id string, past []agent.Message) {
-	for _, m := range slices.Backward(past) {
-		for _, c := range slices.Backward(m.Calls()) {
-			if c.Tool == todoTool {
-				t.Restore(id, c.Input)
-				return
-			}
-		}
-	}
-	t.Restore(id, nil)
 }
 
 // configHash names the settings that a session was opened with. Secrets hide

@@ -85,7 +85,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	var events func(context.Context, int64) iter.Seq2[agent.Event, error]
 	if c.Log != nil { // the tools are those of a session
 		events = c.Events
-		restore(list, c.ID, c.Past())
+		list.Restore(c.Past())
 	}
 	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), c.offered.Search())
 	if c.pol != nil && c.Child == nil {
@@ -126,7 +126,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	return toolSet{
 		code: code, todos: list, agents: team,
 		tools: plug.Points{
-			Hooks: plug.Hooks{Spoken: check.Reset, Rewound: func(past []agent.Message) { restore(list, c.ID, past) }},
+			Hooks: plug.Hooks{Spoken: check.Reset, Rewound: list.Restore},
 			Close: sh.Close,
 		},
 		servers: plug.Points{

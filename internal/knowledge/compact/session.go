@@ -26,7 +26,7 @@ type Sessions struct {
 
 // Points are what shortens the conversation of a session. todos are what is still to be done
 // in it.
-func (o Sessions) Points(b *plug.Session, todos func(session string) []string) plug.Points {
+func (o Sessions) Points(b *plug.Session, todos func() []string) plug.Points {
 	c := New(Config{Options: o.Options, Recall: o.Recall, Ask: b.AskSmall})
 	return plug.Points{Compactor: plug.Compactor{Full: o.full, Tokens: tokens, Usage: o.usage, Compact: func(ctx context.Context, s plug.Compaction) (*agent.ContextCompacted, error) {
 		return c.Compact(ctx, Conversation{
@@ -34,7 +34,7 @@ func (o Sessions) Points(b *plug.Session, todos func(session string) []string) p
 			Used: s.Context, Counted: s.Counted, Window: s.Model.Window, Provider: s.Model.Provider,
 			Reads: o.Reads(b.Model()), Asides: s.Asides,
 			Trigger: s.Trigger, Focus: s.Focus, Before: s.Before, Through: s.Head, Pinned: s.Pinned, Last: s.Last,
-			Facts: facts(s, todos(b.ID), o.Noted),
+			Facts: facts(s, todos(), o.Noted),
 		})
 	}}}
 }

@@ -38,14 +38,18 @@ func runTool(t *testing.T, ctx context.Context, tool agent.Tool, workdir, input 
 func TestTodo(t *testing.T) {
 	var todos Todos
 	tool := todos.Tool()
-	todos.Restore("s1", json.RawMessage(`{"todos":[{"content":"a","status":"pending"}]}`))
+	past := func(input string) []agent.Message {
+		c := agent.Call{Tool: "todo__write", Input: json.RawMessage(input)}
+		return []agent.Message{{Role: agent.Assistant, Blocks: []agent.Block{{Type: agent.CallBlock, Call: &c}}}, agent.UserText("and?")}
+	}
+	todos.Restore(past(`{"todos":[{"content":"a","status":"pending"}]}`))
 	r := runTool(t, t.Context(), tool, "/", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","activeForm":"Doing b"}]}`)
 	want := agent.OK("The list has 2 tasks: 1 completed, 1 in progress, 0 pending.")
 	want.Output = json.RawMessage(`{"oldTodos":[{"content":"a","status":"pending"}],"newTodos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","activeForm":"Doing b"}]}`)
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("result %+v\nwant   %+v", r, want)
 	}
-	todos.Restore("s1", json.RawMessage(`{"todos":`))
+	todos.Restore(past(`{"todos":`))
 	if r := runTool(t, t.Context(), tool, "/", `{"todos":[]}`); string(r.Output) != `{"oldTodos":[],"newTodos":[]}` {
 		t.Errorf("after restoring what cannot be read: %s", r.Output)
 	}

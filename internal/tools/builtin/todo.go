@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"dure/agent"
@@ -36,23 +37,24 @@ type todoAnswer struct {
 	New []task `json:"newTodos"`
 }
 
-// Todos is the tool that keeps task lists, one for each session. The input of a
-// session's last todo__write is its list; what is kept here only tells the old
-// list from the new one. The zero value has no lists.
+// Todos is the tool that keeps the task list of a session. The input of the last todo__write is
+// the list; what is kept here only tells the old list from the new one. The zero value has none.
 type Todos struct {
-	mu    sync.Mutex
-	lists map[string][]task // by session
+	mu   sync.Mutex
+	list []task
 }
+
+const todoTool = "todo__write"
 
 // Tool returns todo__write.
 func (t *Todos) Tool() agent.Tool {
 	return kit.Tool{
 		About: agent.Spec{
-			Name: "todo__write", Description: kit.Describe(todoText), Input: json.RawMessage(todoSchema),
+			Name: todoTool, Description: kit.Describe(todoText), Input: json.RawMessage(todoSchema),
 			Class: agent.Idempotent, Group: "planning", Risk: agent.RiskLow,
 		},
 		Touches: func(agent.ToolContext, agent.Call) (agent.Effects, error) { return agent.Effects{}, nil },
-		Does: func(_ context.Context, tc agent.ToolContext, c agent.Call) (agent.Result, error) {
+		Does: func(_ context.Context, _ agent.ToolContext, c agent.Call) (agent.Result, error) {
 			in, err := kit.Decode[todoInput](c)
 			if err != nil {
 				return agent.Result{}, err
@@ -61,27 +63,36 @@ func (t *Todos) Tool() agent.Tool {
 				in.Todos = []task{}
 			}
 			r := agent.OK(todoCount(in.Todos))
-			r.Output = kit.Structured(todoAnswer{Old: t.set(tc.InstanceKey, in.Todos), New: in.Todos})
+			r.Output = kit.Structured(todoAnswer{Old: t.set(in.Todos), New: in.Todos})
 			return r, nil
 		},
 	}
 }
 
-// Restore sets a session's list to what its last todo__write was given. An input
-// that cannot be read leaves the list empty.
-func (t *Todos) Restore(session string, input json.RawMessage) {
-	var in todoInput
-	if json.Unmarshal(input, &in) != nil {
-		in.Todos = nil
+// Restore sets the list to what a conversation left it as. An input that cannot be read leaves
+// the list empty.
+func (t *Todos) Restore(past []agent.Message) {
+	for _, m := range slices.Backward(past) {
+		for _, c := range slices.Backward(m.Calls()) {
+			if c.Tool != todoTool {
+				continue
+			}
+			var in todoInput
+			if json.Unmarshal(c.Input, &in) != nil {
+				in.Todos = nil
+			}
+			t.set(in.Todos)
+			return
+		}
 	}
-	t.set(session, in.Todos)
+	t.set(nil)
 }
 
-// Open returns what is still to be done of a session's list.
-func (t *Todos) Open(session string) (open []string) {
+// Open returns what is still to be done.
+func (t *Todos) Open() (open []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, task := range t.lists[session] {
+	for _, task := range t.list {
 		if task.Status != "completed" {
 			open = append(open, task.Status+": "+task.Content)
 		}
@@ -90,14 +101,11 @@ func (t *Todos) Open(session string) (open []string) {
 }
 
 // set returns the list that it replaces, never nil.
-func (t *Todos) set(session string, list []task) []task {
+func (t *Todos) set(list []task) []task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.lists == nil {
-		t.lists = map[string][]task{}
-	}
-	old := t.lists[session]
-	t.lists[session] = list
+	old := t.list
+	t.list = list
 	if old == nil {
 		old = []task{}
 	}
