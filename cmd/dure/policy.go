@@ -14,7 +14,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/app/eval"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -64,7 +63,7 @@ func (p *program) evalCommand() *cobra.Command {
 		if err != nil {
 			return p.usage(p.text.Say(text.BadValue, "flag", "--cwd", "value", cwd, "wanted", p.text.Say(text.WantFolder)), "")
 		}
-		v := app.NewEvaluator(dir, home)
+		v := eval.Evaluator{Dir: dir, Home: home}
 		return v.Run(ctx, p.in, p.out)
 	})
 	cmd.Flags().StringVar(&cwd, "cwd", "", p.text.Say(text.FlagCwd))
@@ -178,7 +177,8 @@ func (p *program) policyTestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := app.TestPolicy(cmd.Context(), strings.Join(args, ""), cases, dir, home)
+			v := eval.Evaluator{Dir: dir, Home: home}
+			r, err := v.Test(cmd.Context(), strings.Join(args, ""), cases)
 			if err != nil {
 				return err
 			}

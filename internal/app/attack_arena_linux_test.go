@@ -68,7 +68,7 @@ func newArena(t *testing.T, base string, p pass, missing []string) *arena {
 	if p.mechanism == "" {
 		return a
 	}
-	a.places = NewEvaluator(a.workspace, a.home)
+	a.places = &eval.Evaluator{Dir: a.workspace, Home: a.home}
 	settings := `{"sandbox":{"limits":{"processes":500,"fileSize":"16MiB","memory":"4GiB"}}}`
 	if p.proxy {
 		settings = `{"sandbox":{"limits":{"processes":500,"fileSize":"16MiB","memory":"4GiB"},"network":{"allow":["allowed.example"]}}}`

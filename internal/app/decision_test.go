@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dure/agent"
+	"dure/internal/app/eval"
 	"dure/internal/safety/policy"
 )
 
@@ -27,7 +28,7 @@ func newDecide(tb testing.TB) func(command string) agent.Decision {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	v := NewEvaluator(dir, home)
+	v := &eval.Evaluator{Dir: dir, Home: home}
 	place, err := v.Place(dir, nil, home)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/app/eval"
 )
 
 // The cases of testdata/policy are decided as they say. On other systems names have
@@ -13,7 +14,7 @@ import (
 func TestPolicyDecides(t *testing.T) {
 	t.Parallel()
 	tree := newPolicyTree(t)
-	evaluator := NewEvaluator(tree.workspace, tree.home)
+	evaluator := &eval.Evaluator{Dir: tree.workspace, Home: tree.home}
 	for _, f := range policyCorpora {
 		unsafe, broken, needless := 0, 0, 0
 		for _, c := range readPolicyCases(t, f.name, tree.place) {

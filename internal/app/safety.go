@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -206,24 +205,8 @@ func (f Flags) trusts() bool {
 	return !f.Elsewhere && (f.Trust || f.Skip || f.Mode == string(agent.ModeBypass))
 }
 
-// TestPolicy decides on the cases of a file by the policy of another one, see [enforce.Test].
-func TestPolicy(ctx context.Context, policyFile, casesFile, dir, home string) (policy.Report, error) {
-	v := NewEvaluator(dir, home)
-	place, err := v.Place(dir, nil, home)
-	if err != nil {
-		return policy.Report{}, err
-	}
-	return enforce.Test(policyFile, casesFile, place.Config(dir, home), func(c policy.Case) (agent.Proposal, error) {
-		return place.Propose(ctx, eval.Case{Tool: c.Tool, Input: c.Input}, cmp.Or(c.Cwd, dir))
-	})
-}
-
 // propose plans a call that nobody makes, in the working folder.
 func (a *App) propose(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
-	v := NewEvaluator(a.opts.Workdir, a.opts.UserHome)
-	place, err := v.Place(a.opts.Workdir, a.cfg.AddDirs, a.opts.UserHome)
-	if err != nil {
-		return agent.Proposal{}, err
-	}
-	return place.Propose(ctx, eval.Case{Tool: tool, Input: input}, a.opts.Workdir)
+	v := eval.Evaluator{Dir: a.opts.Workdir, Home: a.opts.UserHome}
+	return v.Propose(ctx, a.cfg.AddDirs, tool, input)
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"dure/agent"
-	"dure/internal/app/eval"
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
@@ -241,21 +240,4 @@ func (a *App) web(c toolConfig) (*web.Web, error) {
 		return nil, agent.SettingsProblem("network", err)
 	}
 	return web.New(cfg), nil
-}
-
-// NewEvaluator returns what decides on calls that nobody makes.
-func NewEvaluator(dir, home string) *eval.Evaluator {
-	return &eval.Evaluator{Dir: dir, Home: home, Tools: planners}
-}
-
-// planners returns the built-in tools, of which nothing but their plans is used.
-func planners(ws *workspace.Workspace, home string) []agent.Tool {
-	box := sandbox.New(sandbox.Config{})
-	reads := reader(home, "")
-	list := files.Files{Workspace: ws, Home: home}.Tools()
-	list = append(list, shell.New(shell.Config{Box: box, Reads: reads}).Tools()...)
-	list = append(list, code.New(code.Config{Workspace: ws, Box: box, Reads: reads}).Tools()...)
-	list = append(list, git.New(git.Config{Box: box, Root: ws.Root()}).Tools()...)
-	list = append(list, web.New(web.Config{}).Tools()...)
-	return append(list, new(builtin.Todos).Tool(), builtin.Ask())
 }

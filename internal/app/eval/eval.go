@@ -59,9 +59,6 @@ type Evaluator struct {
 	Dir  string // absolute; the folder of cases that name none
 	Home string // "" = none is known
 
-	// Tools returns the built-in tools, of which nothing but their plans is used.
-	Tools func(ws *workspace.Workspace, home string) []agent.Tool
-
 	places map[string]*Place
 }
 
@@ -225,7 +222,7 @@ func (v *Evaluator) Place(dir string, extra []string, home string) (*Place, erro
 		return nil, err
 	}
 	p := &Place{ws: ws, extra: abs, Catalog: catalog.New(catalog.Config{})}
-	for _, t := range v.Tools(ws, home) {
+	for _, t := range planners(ws, home) {
 		if err := p.Catalog.Register(t, catalog.BuiltIn, ""); err != nil {
 			return nil, err
 		}
