@@ -41,6 +41,23 @@ func TestRules(t *testing.T) {
 			},
 		},
 		{
+			name: "tables by session",
+			check: func(t *Tree) []Fault {
+				return CheckTables(t, map[string]string{"App.answers": "name of a query", "App.gone": "key"})
+			},
+			files: map[string]string{
+				"internal/app/a.go":        "package app\ntype App struct {\n\tanswers map[string]int\n\tcounts map[int]int\n\topen sync.Map\n\tof struct{ all, more map[string]*App }\n}",
+				"internal/app/a_test.go":   "package app\ntype rig struct{ all map[string]int }",
+				"internal/app/config/c.go": "package config\ntype C struct{ all map[string]int }",
+			},
+			want: []string{
+				"internal/app/a.go:5: App.open is a table: what is known of a session belongs to its capability",
+				"internal/app/a.go:6: App.all is a table: what is known of a session belongs to its capability",
+				"internal/app/a.go:6: App.more is a table: what is known of a session belongs to its capability",
+				"internal/app: there is no table App.gone: take it off the list",
+			},
+		},
+		{
 			name:  "interfaces are small",
 			check: CheckInterfaces,
 			files: map[string]string{

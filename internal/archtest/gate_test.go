@@ -65,7 +65,7 @@ var ours = map[string]string{
 	"dure/internal/frontend/serve":          "takes requests of front-ends, and makes none",
 	"dure/client/remote":                    "asks a server of this program, for a front-end",
 	"dure/internal/knowledge/memory":        "keeps the notes of agents and what came of past tasks, which are listed and deleted from the command line",
-	"dure/internal/knowledge/prompt/system":    "keeps the prompts that its user writes",
+	"dure/internal/knowledge/prompt/system": "keeps the prompts that its user writes",
 	"dure/internal/extend/skills/shelf":     "makes and copies the skills that its user names",
 	"dure/internal/extend/release":          "asks for newer versions when its user wants it",
 	"dure/internal/extend/mcp/oauth":        "signs in where its user has configured it, keeps grants, and listens for the browser",

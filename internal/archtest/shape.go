@@ -127,6 +127,57 @@ func CheckWiring(t *Tree) []Fault {
 	return faults
 }
 
+// CheckTables finds tables in internal/app, such as by session ID: what a session has of a
+// capability is in what that attaches, or in a table of its own. allowed says of a field what
+// its keys are.
+func CheckTables(t *Tree, allowed map[string]string) []Fault {
+	var faults []Fault
+	used := map[string]bool{}
+	for _, f := range t.Go {
+		if f.Test || f.Dir != "internal/app" {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			ast.Inspect(spec.Type, func(n ast.Node) bool {
+				field, ok := n.(*ast.Field)
+				if !ok || !isTable(field.Type) {
+					return true
+				}
+				for _, name := range field.Names {
+					key := spec.Name.Name + "." + name.Name
+					if used[key] = true; allowed[key] == "" {
+						faults = append(faults, Fault{f.Path, f.line(name.Pos()), key + " is a table: what is known of a session belongs to its capability"})
+					}
+				}
+				return true
+			})
+			return false
+		})
+	}
+	for _, key := range slices.Sorted(maps.Keys(allowed)) {
+		if !used[key] {
+			faults = append(faults, Fault{"internal/app", 0, "there is no table " + key + ": take it off the list"})
+		}
+	}
+	return faults
+}
+
+// isTable reports whether a type is a map by texts, or one of any keys.
+func isTable(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.MapType:
+		key, ok := x.Key.(*ast.Ident)
+		return ok && key.Name == "string"
+	case *ast.SelectorExpr:
+		return fmt.Sprint(x.X) == "sync" && x.Sel.Name == "Map"
+	}
+	return false
+}
+
 // CheckInterfaces finds interfaces with too many methods.
 func CheckInterfaces(t *Tree) []Fault {
 	var faults []Fault
