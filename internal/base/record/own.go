@@ -39,19 +39,40 @@ func regular(info fs.FileInfo, err error) error {
 // Make makes a text file that is not there, with its folder: for everybody, as a repository
 // has its files, or for its owner alone.
 func Make(path, text string, own bool) error {
-	dir, file := fs.FileMode(0o755), fs.FileMode(0o644)
-	if own {
-		dir, file = folder, private
-	}
-	if err := os.MkdirAll(filepath.Dir(path), dir); err != nil {
+	mode, err := inFolder(path, own)
+	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, file)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
+}
+
+// Put replaces a text file that people edit, too, or makes it: a link of theirs stays, and the
+// mode of the file.
+func Put(path string, text []byte, own bool) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode, err := inFolder(path, own)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return replace(path, text, mode)
+}
+
+// inFolder makes the folder of a file, and returns the mode of the file.
+func inFolder(path string, own bool) (fs.FileMode, error) {
+	if own {
+		return private, os.MkdirAll(filepath.Dir(path), folder)
+	}
+	return 0o644, os.MkdirAll(filepath.Dir(path), 0o755)
 }
 
 // LockFlags are how a lock beside such files is opened.

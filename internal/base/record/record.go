@@ -145,10 +145,9 @@ func Lock(path string) (unlock func() error, err error) {
 
 // Write replaces a file at once: after a crash it is the old one or the new one,
 // whole. Its folder has to be there.
-func Write(path string, data []byte) error { return Replace(path, data, private) }
+func Write(path string, data []byte) error { return replace(path, data, private) }
 
-// Replace is Write of a file that others may read.
-func Replace(path string, data []byte, mode fs.FileMode) error {
+func replace(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // for its owner alone
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"unicode/utf8"
@@ -57,40 +56,4 @@ func readFile(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: it is not UTF-8", path)
 	}
 	return string(data), nil
-}
-
-// makeFile makes a file that is not there, and the folder for it.
-func makeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
-}
-
-// replaceFile writes a file anew: whoever reads it meanwhile has the old one or the new.
-func replaceFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link of the user's stays one
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".links-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is of no use
-	}
-	return err
 }

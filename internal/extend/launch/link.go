@@ -15,6 +15,7 @@ import (
 
 	"dure/agent/query"
 	"dure/internal/base/jsonc"
+	"dure/internal/base/record"
 )
 
 // entry is one link of the file: an address, or an object that has it.
@@ -125,7 +126,7 @@ func change(path string, edit func(*jsonc.Text) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, data)
+	return record.Put(path, data, true)
 }
 
 // schemes are those that an address may have: none that runs anything.

@@ -12,6 +12,7 @@ import (
 
 	"dure/agent/query"
 	"dure/internal/base/frontmatter"
+	"dure/internal/base/record"
 )
 
 // Snippets are those of a folder: NAME.md or NAME.txt, with fields before the text if
@@ -195,7 +196,7 @@ func (s Snippets) Make(name, text string) (string, error) {
 		text = "---\n---\n" + text // it is text, and no fields
 	}
 	path := filepath.Join(s.Dir, name+".md")
-	return path, makeFile(path, text)
+	return path, record.Make(path, text, true)
 }
 
 // gap is a variable in a text.

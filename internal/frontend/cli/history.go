@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
+	"dure/internal/base/record"
 	"dure/internal/frontend/text"
 )
 
@@ -85,24 +85,10 @@ func (h *history) add(s string) error {
 }
 
 func (h *history) rewrite() error {
-	f, err := os.CreateTemp(filepath.Dir(h.path), ".history-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
+	var all []byte
 	for _, s := range h.entries {
 		line, _ := json.Marshal(s)
-		w.Write(append(line, '\n'))
+		all = append(append(all, line...), '\n')
 	}
-	err = w.Flush()
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), h.path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return record.Write(h.path, all)
 }

@@ -148,7 +148,7 @@ func (x *Extension) file(ctx context.Context, scope, file string, edit func(befo
 		}
 	}
 	again := x.cfg.Keep(file)
-	if err := replace(file, after, scope == "user"); err != nil {
+	if err := record.Put(file, after, scope == "user"); err != nil {
 		return false, writingProblem(file, err)
 	}
 	again()
@@ -255,24 +255,6 @@ func keepInside(scope, file string) error {
 		}
 	}
 	return nil
-}
-
-// replace puts a text in the place of a file at once; links of the user's own stay.
-func replace(path string, text []byte, private bool) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	folder, mode := fs.FileMode(0o755), fs.FileMode(0o644)
-	if private {
-		folder, mode = 0o700, 0o600
-	}
-	if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	return record.Replace(path, text, mode)
 }
 
 func writingProblem(path string, err error) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"dure/internal/base/keys"
+	disk "dure/internal/base/record"
 )
 
 const (
@@ -220,19 +221,7 @@ func (s *store) write(id string, r record) error {
 	if len(data) > maxRecord {
 		return storeError("keeping a grant", errors.New("it is larger than 1 MiB"))
 	}
-	f, err := os.CreateTemp(s.dir, ".grant-*") // for its owner only
-	if err != nil {
-		return storeError("keeping a grant", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.path(id))
-	}
-	if err != nil {
+	if err := disk.Write(s.path(id), data); err != nil {
 		return storeError("keeping a grant", err)
 	}
 	return nil
