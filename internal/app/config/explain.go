@@ -31,7 +31,7 @@ func Explain(src Sources, path string) (query.ExplainedSetting, error) {
 		return query.ExplainedSetting{}, err
 	}
 	k, _, _ := Find(path)
-	list := judge(k, path, about(k, path, all), c)
+	list := judge(about(k, path, all), c)
 	e := query.ExplainedSetting{Key: path, Value: json.RawMessage("null"), Layers: []query.SettingLayer{}}
 	for _, s := range list {
 		e.Layers = append(e.Layers, s.SettingLayer)
@@ -62,7 +62,7 @@ func All(src Sources, builtIn bool) ([]query.Setting, error) {
 	list := []query.Setting{}
 	for _, path := range slices.Compact(paths) {
 		k, _, _ := Find(path)
-		layers := judge(k, path, about(k, path, said), c)
+		layers := judge(about(k, path, said), c)
 		i := len(layers) - 1
 		for i >= 0 && !layers[i].Counts {
 			i--
@@ -154,7 +154,7 @@ func about(k Key, path string, all []statement) []statement {
 }
 
 // judge says which of what is said about a key counts.
-func judge(k Key, path string, list []statement, c Config) []statement {
+func judge(list []statement, c Config) []statement {
 	for i := range list {
 		s := &list[i]
 		s.Counts = true
@@ -178,30 +178,13 @@ func judge(k Key, path string, list []statement, c Config) []statement {
 			s.Counts, s.Why = false, string(Locked)
 		}
 	}
-	if many(k) {
-		return list
-	}
-	if k.Type == Group {
-		for i := range list {
-			list[i] = within(list, i)
-		}
-		return list
-	}
-	var by *query.SettingOrigin
-	for i := len(list) - 1; i >= 0; i-- {
-		s := &list[i]
-		switch {
-		case !s.Counts || s.Key != path:
-		case by != nil:
-			s.Counts, s.Why, s.By = false, Overridden, by
-		default:
-			by = &s.Origin
-		}
+	for i := range list {
+		list[i] = within(list, i)
 	}
 	return list
 }
 
-// within is a value of a group: those of stronger layers are of the same key.
+// within says whether a stronger layer has set the same key.
 func within(list []statement, i int) statement {
 	s := list[i]
 	if k, _, _ := Find(s.Key); many(k) || !s.Counts {

@@ -61,11 +61,7 @@ func (l *loader) env(e entry) error {
 		case len(l.cfg.Env) >= maxVars:
 			return e.problem(fmt.Sprintf("there are more than %d variables", maxVars), "")
 		}
-		if l.cfg.Env == nil {
-			l.cfg.Env = map[string]keys.Secret{}
-		}
-		l.set(e.ly, "env."+name, string(l.cfg.Env[name]) != value)
-		l.cfg.Env[name] = keys.Secret(value)
+		put(e, &l.cfg.Env, name, keys.Secret(value))
 	}
 	return nil
 }
@@ -99,17 +95,13 @@ func (l *loader) plugins(e entry) error {
 	}
 	to := &l.cfg.Extend
 	for id, on := range all {
-		if to.Plugins == nil {
-			to.Plugins = map[string]bool{}
+		if put(e, &to.Plugins, id, on); e.ly.kind != Managed {
+			continue
 		}
-		l.set(e.ly, e.path+"."+id, to.Plugins[id] != on)
-		to.Plugins[id] = on
-		if e.ly.kind == Managed {
-			if to.ManagedPlugin == nil {
-				to.ManagedPlugin = map[string]bool{}
-			}
-			to.ManagedPlugin[id] = true
+		if to.ManagedPlugin == nil {
+			to.ManagedPlugin = map[string]bool{}
 		}
+		to.ManagedPlugin[id] = true
 	}
 	return nil
 }
@@ -122,11 +114,7 @@ func (l *loader) members(to *map[string]json.RawMessage) func(entry) error {
 			return err
 		}
 		for name, raw := range all {
-			if *to == nil {
-				*to = map[string]json.RawMessage{}
-			}
-			l.set(e.ly, e.path+"."+name, string((*to)[name]) != string(raw))
-			(*to)[name] = raw
+			put(e, to, name, raw)
 		}
 		return nil
 	}
@@ -146,14 +134,17 @@ func (l *loader) onlyMarkets(e entry) error {
 	return nil
 }
 
-func (l *loader) blockedMarkets(e entry) error {
-	var all []json.RawMessage
-	if err := e.decode(&all); err != nil || len(all) == 0 {
-		return err
+// more takes a list to which each layer adds.
+func more(to *[]json.RawMessage) func(entry) error {
+	return func(e entry) error {
+		var all []json.RawMessage
+		if err := e.decode(&all); err != nil || len(all) == 0 {
+			return err
+		}
+		e.set(false)
+		*to = append(slices.Clone(*to), all...)
+		return nil
 	}
-	e.set(false)
-	l.cfg.Extend.BlockMarkets = append(l.cfg.Extend.BlockMarkets, all...)
-	return nil
 }
 
 // skills applies which skills are hidden. A repository may hide more.
@@ -172,11 +163,7 @@ func (l *loader) skills(e entry) error {
 		if !slices.Contains(skillStates, state) {
 			return e.problem(fmt.Sprintf("skillOverrides.%s is %q and has to be one of: %s", clip(name, maxText), clip(state, maxText), strings.Join(skillStates, ", ")), "")
 		}
-		if to.Skills == nil {
-			to.Skills = map[string]string{}
-		}
-		l.set(e.ly, e.path+"."+name, to.Skills[name] != state)
-		to.Skills[name] = state
+		put(e, &to.Skills, name, state)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"slices"
 
 	"dure/internal/base/keys"
 	"dure/internal/extend/mcp/servers"
@@ -46,15 +45,5 @@ func (l *loader) allowedServers(e entry) error {
 	}
 	e.set(false)
 	l.cfg.MCP.Allowed = &all
-	return nil
-}
-
-func (l *loader) deniedServers(e entry) error {
-	var all []json.RawMessage
-	if err := e.decode(&all); err != nil || len(all) == 0 {
-		return err
-	}
-	e.set(false)
-	l.cfg.MCP.Denied = append(slices.Clone(l.cfg.MCP.Denied), all...)
 	return nil
 }

@@ -274,6 +274,15 @@ var answers = []string{"enableAllProjectMcpServers", "enabledMcpjsonServers"}
 
 func (e entry) set(differs bool) { e.l.set(e.ly, e.path, differs) }
 
+// put sets a member of an object.
+func put[V any](e entry, to *map[string]V, name string, v V) {
+	e.l.set(e.ly, e.path+"."+name, !reflect.DeepEqual((*to)[name], v))
+	if *to == nil {
+		*to = map[string]V{}
+	}
+	(*to)[name] = v
+}
+
 func (e entry) invalid(value, want string) error {
 	return e.l.invalid(e.ly, e.path, value, want)
 }

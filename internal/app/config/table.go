@@ -65,9 +65,6 @@ func (k Key) Meaning(language string) string {
 	return k.Means[0]
 }
 
-// IsGroup reports whether it is an object of keys, and no key itself.
-func (k Key) IsGroup() bool { return k.Type == Group }
-
 // Keys returns the table, sorted by paths.
 func Keys() []Key { return slices.Clone(table()) }
 

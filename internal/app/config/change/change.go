@@ -88,7 +88,7 @@ func find(_ context.Context, q query.FindSettings) (found query.FoundSettings, e
 		if path == "" {
 			return query.FoundSettings{Keys: []query.SettingKey{}, Nearest: nearest}, nil
 		}
-		if add(k, path); !k.IsGroup() {
+		if add(k, path); k.Type != config.Group {
 			return found, nil
 		}
 		within = path + "."
@@ -112,7 +112,7 @@ func (x *Extension) explain(_ context.Context, q query.ExplainSetting) (query.Ex
 // known returns the setting that somebody means. A group is none.
 func known(name string) (k config.Key, path string, err error) {
 	k, path, nearest := config.Find(name)
-	if path != "" && !k.IsGroup() {
+	if path != "" && k.Type != config.Group {
 		return k, path, nil
 	}
 	fix := "dure config list --all lists them"
