@@ -24,6 +24,7 @@ import (
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
+	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
 
@@ -60,7 +61,10 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	grd := a.serve(&b, work.Profile, team.As.Name)
 	all := &assembly{
 		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
-		known: known, deciding: deciding, tracker: tracker, grd: grd, plans: a.plans(b, work, deciding), offered: offered,
+		known: known, deciding: deciding, tracker: tracker, grd: grd, offered: offered,
+	}
+	if b.Child == nil {
+		all.plans = builtin.Plans(work.Plan, a.cfg.Plan.Retries, deciding.Policy.Mode, work.Mode, a.cfg.Mode)
 	}
 	team.Cast(served.Brings())
 	who := &team.Role

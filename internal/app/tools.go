@@ -88,7 +88,7 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 	}
 	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), c.offered.Search())
 	if c.pol != nil && c.Child == nil {
-		all = append(all, a.planTools(c)...)
+		all = append(all, builtin.PlanTools(&c.Session, c.pol.Mode)...)
 	}
 	if !a.cfg.NoTaskState {
 		all = append(all, builtin.Note())

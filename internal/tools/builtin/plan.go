@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 	"dure/internal/state/plan"
 	"dure/internal/tools/kit"
 )
@@ -16,30 +17,48 @@ const (
 	enterText  = `Plan first: from then on nothing is changed until the user has agreed to your plan. For work of several steps, or where there is more than one good way.`
 )
 
-// PlanConfig is what plan mode needs of its session. Planning and Agreed are required.
-type PlanConfig struct {
-	Planning func() bool // the session is in plan mode
-	Put      func() bool // a plan was put to the user by a call that has no result yet; nil = none ever
+// planMode is that of a session.
+type planMode struct {
+	of   *plug.Session
+	mode func() agent.Mode // the permission mode that holds
+}
 
-	// Agreed records that the user has agreed to the plan of a call, ends plan mode, and
-	// returns what they have changed in it.
-	Agreed func(ctx context.Context, call, text string) (changes []string, err error)
+func (p planMode) on() bool { return p.mode() == agent.ModePlan }
 
-	// Enter turns plan mode on, and May reports whether the model decides about that.
-	Enter func(context.Context) error
-	May   func() bool
+// PlanTools are how the model of a session ends plan mode, with the user's agreement, and how
+// it begins it, where the settings leave that to it and somebody is there to agree. mode
+// returns the permission mode that holds.
+func PlanTools(b *plug.Session, mode func() agent.Mode) []agent.Tool {
+	p := planMode{b, mode}
+	return []agent.Tool{exitPlan(p), enterPlan(p)}
+}
+
+// Plans is how plans come into a session, by the plan mode and retries of the settings. What
+// holds after a plan is the first of the usual permission modes that asks for anything.
+func Plans(mode agent.PlanMode, retries int, now func() agent.Mode, usual ...agent.Mode) plug.Plans {
+	p := plug.Plans{
+		Of: planOf, With: withPlan, Agree: agreePlan, Another: anotherPlan,
+		Mode: mode, Retries: retries, Now: now, Usual: agent.ModeDefault,
+	}
+	for _, m := range usual {
+		if m != "" && m != agent.ModePlan && m != agent.ModeBypass {
+			p.Usual = m
+			break
+		}
+	}
+	return p
 }
 
 // planning is the tool that puts a plan to the user. The gate asks, because the call says
 // that it cannot do without the user; it runs once they have agreed.
 type planning struct {
 	kit.Tool
-	cfg PlanConfig
+	planMode planMode // not embedded: a tool has no methods of its session
 }
 
-// ExitPlan returns plan__exit, which is listed in plan mode alone.
-func ExitPlan(cfg PlanConfig) agent.Tool {
-	return planning{cfg: cfg, Tool: kit.Tool{
+// exitPlan returns plan__exit, which is listed in plan mode alone.
+func exitPlan(p planMode) agent.Tool {
+	return planning{planMode: p, Tool: kit.Tool{
 		About: agent.Spec{
 			Name: "plan__exit", Description: planText, Input: json.RawMessage(planSchema),
 			Class: agent.Idempotent, Group: "planning", Risk: agent.RiskLow,
@@ -53,7 +72,7 @@ func ExitPlan(cfg PlanConfig) agent.Tool {
 			if err != nil {
 				return agent.Result{}, err
 			}
-			changes, err := cfg.Agreed(ctx, c.ID, text)
+			changes, err := p.of.PlanAgreed(ctx, c.ID, text)
 			if err != nil {
 				return agent.Result{}, err
 			}
@@ -66,7 +85,7 @@ func ExitPlan(cfg PlanConfig) agent.Tool {
 
 // Enabled reports whether there is a plan to be made, or one that was put to the user is
 // not answered.
-func (p planning) Enabled() bool { return p.cfg.Planning() || p.cfg.Put != nil && p.cfg.Put() }
+func (p planning) Enabled() bool { return p.planMode.on() || p.planMode.of.PlanPut() }
 
 // carryOut has the model do what a plan says, and tells it what is not as it wrote it.
 func carryOut(text string, changes []string) string {
@@ -76,16 +95,16 @@ func carryOut(text string, changes []string) string {
 	return "They have changed it first:\n- " + strings.Join(changes, "\n- ") + "\n\nCarry it out as it is now, step by step:\n\n" + text
 }
 
-// AgreePlan is what a person says who agrees to a plan that no call waits with.
-func AgreePlan(text string, changes []string) string {
+// agreePlan is what a person says who agrees to a plan that no call waits with.
+func agreePlan(text string, changes []string) string {
 	if len(changes) == 0 {
 		return "I agree to your plan. Carry it out, step by step:\n\n" + text
 	}
 	return "I agree to your plan, with changes:\n- " + strings.Join(changes, "\n- ") + "\n\nCarry it out as it is now, step by step:\n\n" + text
 }
 
-// AnotherPlan is what a person says who wants another plan.
-func AnotherPlan(why string) string {
+// anotherPlan is what a person says who wants another plan.
+func anotherPlan(why string) string {
 	if why = strings.TrimSpace(why); why == "" {
 		return "Make another plan, and put it to me."
 	}
@@ -96,20 +115,20 @@ func AnotherPlan(why string) string {
 // the model do less.
 type entering struct {
 	kit.Tool
-	cfg PlanConfig
+	planMode planMode // not embedded: a tool has no methods of its session
 }
 
-// EnterPlan returns plan__enter, which is listed where the model decides about plan mode
+// enterPlan returns plan__enter, which is listed where the model decides about plan mode
 // and that is off.
-func EnterPlan(cfg PlanConfig) agent.Tool {
-	return entering{cfg: cfg, Tool: kit.Tool{
+func enterPlan(p planMode) agent.Tool {
+	return entering{planMode: p, Tool: kit.Tool{
 		About: agent.Spec{
 			Name: "plan__enter", Description: enterText, Input: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 			Class: agent.Idempotent, Group: "planning", Risk: agent.RiskLow,
 		},
 		Touches: func(agent.ToolContext, agent.Call) (agent.Effects, error) { return agent.Effects{}, nil },
 		Does: func(ctx context.Context, _ agent.ToolContext, _ agent.Call) (agent.Result, error) {
-			if err := cfg.Enter(ctx); err != nil {
+			if err := p.of.PlanFirst(ctx); err != nil {
 				return agent.Result{}, err
 			}
 			return agent.OK("Plan mode is on. Read what you need, then put your plan to the user."), nil
@@ -118,7 +137,10 @@ func EnterPlan(cfg PlanConfig) agent.Tool {
 }
 
 // Enabled reports whether the model may turn plan mode on.
-func (e entering) Enabled() bool { return e.cfg.May() && !e.cfg.Planning() }
+func (e entering) Enabled() bool {
+	p := e.planMode
+	return p.of.Open.Approver && p.of.Planning() == agent.PlanAuto && p.mode() != agent.ModeBypass && !p.on()
+}
 
 func readPlan(c agent.Call) (string, error) {
 	in, err := kit.Decode[struct {
@@ -136,8 +158,8 @@ func readPlan(c agent.Call) (string, error) {
 	}
 }
 
-// PlanOf returns the plan that a call puts to the user.
-func PlanOf(c agent.Call) (string, bool) {
+// planOf returns the plan that a call puts to the user.
+func planOf(c agent.Call) (string, bool) {
 	if c.Tool != "plan__exit" {
 		return "", false
 	}
@@ -145,8 +167,8 @@ func PlanOf(c agent.Call) (string, bool) {
 	return text, err == nil
 }
 
-// WithPlan is the input of a call with another plan.
-func WithPlan(c agent.Call, text string) json.RawMessage {
+// withPlan is the input of a call with another plan.
+func withPlan(c agent.Call, text string) json.RawMessage {
 	in := map[string]json.RawMessage{}
 	_ = json.Unmarshal(c.Input, &in) // it has been read before
 	in["plan"], _ = json.Marshal(text)
