@@ -24,8 +24,11 @@ func log(_ context.Context, session string) iter.Seq2[agent.Event, error] {
 			return
 		}
 		for i, b := range []agent.Body{
-			agent.SessionOpened{Session: "s"}, agent.InputAdded{Input: "i1", Text: "one"}, agent.Note{Text: "secret"},
-			agent.SettingsChanged{Title: "T", By: "user"}, agent.InputAdded{Input: "i2", Text: "two"},
+			agent.SessionOpened{Session: "s"},
+			agent.InputAdded{Input: "i1", Text: "one"},
+			agent.Note{Text: "secret"},
+			agent.SettingsChanged{Title: "T", By: "user"},
+			agent.InputAdded{Input: "i2", Text: "two"},
 		} {
 			if !yield(agent.Event{Seq: int64(i + 1), Body: b}, nil) {
 				return
