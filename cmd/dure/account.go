@@ -33,6 +33,7 @@ func (p *program) accountCommands() []*cobra.Command {
 	for _, c := range []*cobra.Command{login, logout} {
 		c.ValidArgsFunction = p.first(p.providerNames)
 	}
+	localAs("keys.change", login, logout)
 	local := false
 	models := p.command("models [FILTER]", text.HelpModels, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		return c.Models(ctx, cli.ModelsOptions{Filter: strings.Join(args, ""), Local: local, JSON: asJSON})

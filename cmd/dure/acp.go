@@ -61,6 +61,7 @@ func (p *program) acpCommand() *cobra.Command {
 	complete(cmd, "model", p.modelNames)
 	complete(cmd, "profile", p.profileNames)
 	complete(cmd, "sandbox", values("auto", "off"))
+	local(ownOutput, cmd)
 	return cmd
 }
 
@@ -69,12 +70,12 @@ func (p *program) acpConfig() acp.Config {
 	return acp.Config{
 		Text: p.text, Version: version, Logger: p.opened.Logger(), Login: []string{"--login"},
 		Ready: func(ctx context.Context) error {
-			_, err := client.Query[query.ModelCheck](ctx, p.opened.Client(), query.CheckModel{Unasked: true})
+			_, err := client.Query[query.ModelCheck](ctx, p.client(), query.CheckModel{Unasked: true})
 			return err
 		},
 		Open: func(f acp.Folder) (acp.Place, error) {
 			if f.Dir == "" {
-				return place(p.opened, p.opened.Client(), func() error { return nil }), nil // it is closed with the program
+				return place(p.opened, p.client(), func() error { return nil }), nil // it is closed with the program
 			}
 			if f.Session != "" && p.opened.Runs(f.Session) { // others have it open, and it is as they have said
 				return place(p.opened, p.opened.Shared(), func() error { return nil }), nil

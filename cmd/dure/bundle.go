@@ -54,7 +54,10 @@ func (p *program) bundleCommand() *cobra.Command {
 	for _, sub := range []*cobra.Command{check, graph, lock, login} {
 		sub.ValidArgsFunction = nil // folders and files
 	}
-	cmd.AddCommand(check, graph, lock, login, p.bundleRunCommand())
+	run := p.bundleRunCommand()
+	localAs("servers.login", login)
+	local(ownProgram, run)
+	cmd.AddCommand(check, graph, lock, login, run)
 	return cmd
 }
 
@@ -104,7 +107,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 					return err
 				}
 				if prompt != "" {
-					return p.print(cmd.Context(), p.cli(a), prompt)
+					return p.print(cmd.Context(), p.cli(), prompt)
 				}
 				ctx, done := p.signalled(cmd.Context())
 				defer done()

@@ -13,7 +13,6 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -161,10 +160,10 @@ func (p *program) completeFlags(root *cobra.Command) {
 	}
 }
 
-// quietly runs f on the program, if that can be built.
-func (p *program) quietly(f func(a *app.App)) {
+// quietly runs f on the client of the program, if that can be built.
+func (p *program) quietly(f func(client.Client)) {
 	if a, err := p.open(); err == nil {
-		f(a)
+		f(p.client())
 		_ = a.Close() // nobody is told
 		p.opened = nil
 	}
@@ -173,8 +172,8 @@ func (p *program) quietly(f func(a *app.App)) {
 // named returns a completion for each entry of the answer to a query; "" = none. Nobody is told
 // of errors.
 func named[T any](ctx context.Context, p *program, q agent.Query, name func(T) cobra.Completion) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, _ := client.Query[[]T](ctx, a.Client(), q)
+	p.quietly(func(c client.Client) {
+		all, _ := client.Query[[]T](ctx, c, q)
 		for _, v := range all {
 			if c := name(v); c != "" {
 				list = append(list, c)
@@ -186,8 +185,8 @@ func named[T any](ctx context.Context, p *program, q agent.Query, name func(T) c
 
 // sessionNames are the IDs of the newest sessions, with their titles.
 func (p *program) sessionNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		page, err := client.Query[agent.SessionList](ctx, a.Client(), agent.ListSessions{Limit: maxCompletions})
+	p.quietly(func(c client.Client) {
+		page, err := client.Query[agent.SessionList](ctx, c, agent.ListSessions{Limit: maxCompletions})
 		if err != nil {
 			return
 		}
@@ -201,8 +200,8 @@ func (p *program) sessionNames(ctx context.Context) (list []cobra.Completion) {
 
 // modelNames are the models, as provider/model and by their short names.
 func (p *program) modelNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		infos, err := client.Query[[]agent.ModelInfo](ctx, a.Client(), query.ListModels{})
+	p.quietly(func(c client.Client) {
+		infos, err := client.Query[[]agent.ModelInfo](ctx, c, query.ListModels{})
 		if err != nil {
 			return
 		}
@@ -221,8 +220,8 @@ func (p *program) providerNames(ctx context.Context) []cobra.Completion {
 }
 
 func (p *program) toolNames(ctx context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		r, _ := client.Query[query.ToolReport](ctx, a.Client(), query.ListTools{})
+	p.quietly(func(c client.Client) {
+		r, _ := client.Query[query.ToolReport](ctx, c, query.ListTools{})
 		for _, t := range r.Tools {
 			list = append(list, t.Shown)
 		}

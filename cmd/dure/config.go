@@ -13,7 +13,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/app/config"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -45,8 +44,8 @@ func (p *program) configCommand() *cobra.Command {
 }
 
 func (p *program) settingNames(ctx context.Context) (names []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		all, _ := client.Query[query.FoundSettings](ctx, a.Client(), query.FindSettings{})
+	p.quietly(func(c client.Client) {
+		all, _ := client.Query[query.FoundSettings](ctx, c, query.FindSettings{})
 		for _, k := range all.Keys {
 			names = append(names, k.Path)
 		}
@@ -87,8 +86,8 @@ func (p *program) setCommand() *cobra.Command {
 		from := p.settingNames
 		if len(args) == 1 {
 			from = func(ctx context.Context) (list []cobra.Completion) {
-				p.quietly(func(a *app.App) {
-					if found, _ := p.settingKeys(ctx, a.Client(), args); len(found) > 0 {
+				p.quietly(func(c client.Client) {
+					if found, _ := p.settingKeys(ctx, c, args); len(found) > 0 {
 						list = among(found[0])
 					}
 				})
@@ -436,7 +435,7 @@ func (p *program) editSettingsCommand() *cobra.Command {
 // configLines is /config: all settings, one explained, or one changed for the user.
 func (p *program) configLines(ctx context.Context, arg string) ([]string, error) {
 	name, value, _ := strings.Cut(strings.TrimSpace(arg), " ")
-	c := p.opened.Client()
+	c := p.client()
 	if name == "" {
 		list, err := client.Query[[]query.Setting](ctx, c, query.ListSettings{})
 		return p.settingLines(list), err

@@ -46,6 +46,7 @@ func (p *program) controlCommand() *cobra.Command {
 	f.BoolVar(&v.scratch, "scratch", false, t.Say(text.FlagScratch))
 	f.SortFlags = false
 	complete(cmd, "model", p.modelNames)
+	local(ownOutput, cmd)
 	return cmd
 }
 

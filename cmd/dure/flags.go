@@ -39,6 +39,7 @@ type flags struct {
 	addDirs, pluginDirs, serverless, servers    []string
 	onlyServers                                 bool
 	settings, baseURL, dialect, durability      string
+	server                                      string
 	sandbox                                     string
 	agent, agents                               string
 	code                                        *swarms.Code // not a flag
@@ -123,6 +124,7 @@ func (p *program) define(f *pflag.FlagSet) {
 // shared defines the flags that every command has.
 func (p *program) shared(f *pflag.FlagSet) {
 	f.StringVar(&p.flags.settings, "settings", "", p.text.Say(text.FlagSettings))
+	f.StringVar(&p.flags.server, "server", "", p.text.Say(text.FlagServer))
 	f.BoolVar(&p.flags.debug, "debug", false, p.text.Say(text.FlagDebug))
 	f.BoolP("help", "h", false, p.text.Say(text.FlagHelp))
 	f.SortFlags = false

@@ -54,7 +54,7 @@ func (p *program) hooksCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := client.Query[query.HookTrial](ctx, p.opened.Client(), query.TryHooks{Event: event, Told: string(told), Dry: dry})
+		r, err := client.Query[query.HookTrial](ctx, p.client(), query.TryHooks{Event: event, Told: string(told), Dry: dry})
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -93,8 +92,8 @@ func (p *program) onServer(use string, short text.Key, run func(ctx context.Cont
 
 // serverNames are the names of the servers that some source names.
 func (p *program) serverNames(ctx context.Context) (names []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		r, err := client.Query[query.ServerReport](ctx, a.Client(), query.ListServers{})
+	p.quietly(func(c client.Client) {
+		r, err := client.Query[query.ServerReport](ctx, c, query.ListServers{})
 		if err != nil {
 			return
 		}

@@ -74,6 +74,7 @@ func (p *program) mcpServeCommand() *cobra.Command {
 	complete(cmd, "http", values("127.0.0.1:0"))
 	complete(cmd, "sessions", values(string(mcpserve.None), string(mcpserve.Own), string(mcpserve.Folder)))
 	complete(cmd, "tools", values())
+	local(ownOutput, cmd)
 	return cmd
 }
 
@@ -84,7 +85,7 @@ func (p *program) mcpServer(ctx context.Context, only []string, scope mcpserve.S
 		return nil, err
 	}
 	return mcpserve.New(ctx, mcpserve.Config{
-		Client: p.opened.Client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
+		Client: p.client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Tools: tools, Name: catalog.Dialect(p.opened.Config().Dialect).Name, Read: app.ReadTool, Sessions: scope, Answers: answers,
 		Lend: func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
 			l, err := p.opened.Embedding().Lend(ctx, title, asks)

@@ -92,13 +92,13 @@ func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJ
 
 // makeMemory returns the file for instructions of a scope, and makes one that is missing.
 func (p *program) makeMemory(workdir, scope string) (query.MemoryPlace, error) {
-	return client.Query[query.MemoryPlace](context.Background(), p.opened.Client(), query.MakeMemory{Workdir: workdir, Scope: scope})
+	return client.Query[query.MemoryPlace](context.Background(), p.client(), query.MakeMemory{Workdir: workdir, Scope: scope})
 }
 
 // remember adds a line to the instructions of a scope, and returns their file and what takes
 // the line back.
 func (p *program) remember(workdir, scope, line string) (path string, undo func() error, err error) {
-	ctx, c := context.Background(), p.opened.Client()
+	ctx, c := context.Background(), p.client()
 	added, err := client.Query[query.MemoryAdded](ctx, c, query.AddMemory{Workdir: workdir, Scope: scope, Text: line})
 	return added.Path, func() error {
 		_, err := client.Query[query.MemoryPlace](ctx, c, query.UndoMemory{Workdir: workdir, Added: added})

@@ -13,6 +13,9 @@ import (
 
 // notes says what is odd about the settings.
 func (p *program) notes() {
+	if p.server != nil {
+		return // they are those of another program
+	}
 	if left := leftIn(p.opened); len(left) > 0 {
 		said, changed := text.TrustLeft, []string(nil)
 		if f, err := p.folder(nil); err == nil && f.Stale() != nil {

@@ -260,5 +260,5 @@ func (p *program) simulateCommand() *cobra.Command {
 
 // editRule adds a permission rule to the settings, or takes one away.
 func (p *program) editRule(ctx context.Context, e query.RuleEdit) (query.RuleEdited, error) {
-	return client.Query[query.RuleEdited](ctx, p.opened.Client(), e)
+	return client.Query[query.RuleEdited](ctx, p.client(), e)
 }

@@ -18,6 +18,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
+	"dure/client/remote"
 	"dure/internal/app"
 	"dure/internal/frontend/acp"
 	"dure/internal/frontend/cli"
@@ -37,8 +38,9 @@ type program struct {
 	flags  flags
 	at     *cobra.Command // what runs, or is about to; nil = not known yet
 	opened *app.App
-	embeds *app.Host  // the program that drives this one; nil = none does
-	left   []*app.App // of other working folders, where the program was before
+	server *remote.Remote // that is asked in the place of opened; nil = none is
+	embeds *app.Host      // the program that drives this one; nil = none does
+	left   []*app.App     // of other working folders, where the program was before
 }
 
 // open builds the program from settings and flags, once.
@@ -60,7 +62,20 @@ func (p *program) open() (*app.App, error) {
 	p.text = text.For(a.Config().Language)
 	p.flags.workdir, p.flags.began = workdir, workdir
 	p.opened = a
+	if p.flags.server != "" && p.server == nil {
+		if p.server, err = p.dial(); err != nil {
+			return nil, err
+		}
+	}
 	return a, nil
+}
+
+// client is what commands ask: the server that a flag names, else the program itself.
+func (p *program) client() client.Client {
+	if p.server != nil {
+		return client.New(p.server)
+	}
+	return p.opened.Client()
 }
 
 // build makes what the program is made of, for a working folder.
@@ -87,13 +102,15 @@ func (p *program) logger() *slog.Logger {
 
 // with runs f on the built program and closes that.
 func (p *program) with(f func(*cli.CLI) error) error {
-	a, err := p.open()
-	if err != nil {
+	if _, err := p.open(); err != nil {
 		return err
 	}
-	err = f(p.cli(a))
+	err := f(p.cli())
 	for _, left := range p.left {
 		err = errors.Join(err, left.Close())
+	}
+	if p.server != nil {
+		err = errors.Join(err, p.hangUp())
 	}
 	return errors.Join(err, p.opened.Close())
 }
@@ -135,9 +152,7 @@ func (p *program) move(dir string, more []string) (a *app.App, back func(), err 
 	}, nil
 }
 
-func (p *program) cli(a *app.App) *cli.CLI {
-	return p.cliOf(a.Client())
-}
+func (p *program) cli() *cli.CLI { return p.cliOf(p.client()) }
 
 func (p *program) cliOf(c client.Client) *cli.CLI {
 	return cli.New(cli.Config{

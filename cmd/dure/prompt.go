@@ -15,7 +15,6 @@ import (
 
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -62,7 +61,7 @@ func (p *program) promptCommand() *cobra.Command {
 
 // ownPrompt does something with the file of the user's own text.
 func (p *program) ownPrompt(ctx context.Context, do string) (query.PromptFile, error) {
-	return client.Query[query.PromptFile](ctx, p.opened.Client(), query.ChangePrompt{Do: do})
+	return client.Query[query.PromptFile](ctx, p.client(), query.ChangePrompt{Do: do})
 }
 
 // editPrompt opens the user's own text in the editor, and checks what came of it. A text that
@@ -101,9 +100,7 @@ func (p *program) told(asJSON bool, data map[string]any, line string) error {
 
 // profileNames are the kinds of work that settings know.
 func (p *program) profileNames(context.Context) (list []cobra.Completion) {
-	p.quietly(func(a *app.App) {
-		list = append(list, a.Config().ProfileNames()...)
-	})
+	p.quietly(func(client.Client) { list = append(list, p.opened.Config().ProfileNames()...) })
 	return list
 }
 

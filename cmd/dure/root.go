@@ -25,7 +25,11 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          p.work,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return p.refuseLocal(cmd, cmd.Annotations[localReason])
+		},
 	}
+	local(ownTask, root)
 	p.define(root.Flags())
 	p.shared(root.PersistentFlags())
 	p.completeFlags(root)

@@ -27,6 +27,7 @@ func (p *program) sandboxCommand() *cobra.Command {
 	})
 	run := p.command("run COMMAND [ARGUMENT...]", text.HelpSandboxRun, 1, p.runConfined)
 	run.Args = cobra.ArbitraryArgs
+	localAs("sandbox.run", run)
 	run.Flags().SetInterspersed(false) // what stands behind the command is its own
 	return p.group("sandbox", text.HelpSandbox, explain, run)
 }

@@ -99,6 +99,9 @@ func (p *program) scheduleRunCommand() *cobra.Command {
 
 // waitForTimes runs what is scheduled until a signal comes.
 func (p *program) waitForTimes(ctx context.Context, c *cli.CLI, asJSON bool) error {
+	if err := p.refuseLocal(p.at, ownTimes); err != nil {
+		return err
+	}
 	p.notes()
 	if next := p.nextTime(ctx, c); !next.IsZero() {
 		fmt.Fprintln(p.err, p.text.Say(text.ScheduleWaits, "time", cli.ScheduleTime(next)))
@@ -143,7 +146,7 @@ func (p *program) scheduleEnded(c *cli.CLI, n agent.ScheduleNote, asJSON bool) e
 func (p *program) runSchedules(ctx context.Context, a *app.App, told func(string)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	c := p.cli(a)
+	c := p.cli()
 	all.Go(func() {
 		if err := a.Schedules().Run(ctx, func(n agent.ScheduleNote) { told(c.ScheduleLine(n)) }); err != nil && ctx.Err() == nil {
 			told(text.OneLine(err.Error()))

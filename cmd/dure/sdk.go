@@ -254,7 +254,7 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 		}
 	}
 	a.Logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
-	c := p.cli(a)
+	c := p.cli()
 	out := sdk.Program{
 		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: catalog.Dialect(a.Config().Dialect).Name, Asks: f.asks(), KeySource: "none",
 		Retries: a.Config().Limits.Retries, API: hostAPI{a.Embedding(), hostServers{a.Servers()}}, Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),

@@ -63,6 +63,7 @@ func (p *program) serveCommand() *cobra.Command {
 	cmd.AddCommand(p.userCommand())
 	complete(cmd, "addr", values("127.0.0.1:0"))
 	complete(cmd, "drain", values())
+	local(ownServer, cmd)
 	return cmd
 }
 
@@ -89,7 +90,7 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
 		Guarded: o.guarded, Drain: o.drain,
 		Files: func(ctx context.Context, session string) (serve.Files, error) {
-			info, err := client.Query[agent.SessionInfo](ctx, p.opened.Client(), agent.FindSession{Name: session})
+			info, err := client.Query[agent.SessionInfo](ctx, p.client(), agent.FindSession{Name: session})
 			if err != nil {
 				return nil, err
 			}

@@ -29,6 +29,7 @@ func (p *program) signInCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&answer, "answer", "", p.text.Say(text.FlagAnswer))
 	complete(cmd, "answer", values())
+	localAs("servers.login", cmd)
 	return cmd
 }
 

@@ -87,7 +87,7 @@ const maxSkillPaths = 1000
 func (p *program) checkSkills(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 	list := []query.SkillInfo{}
 	if len(args) == 0 {
-		all, err := client.Query[[]query.SkillInfo](ctx, p.opened.Client(), query.ListSkills{Workdir: p.flags.workdir})
+		all, err := client.Query[[]query.SkillInfo](ctx, p.client(), query.ListSkills{Workdir: p.flags.workdir})
 		if err != nil {
 			return err
 		}

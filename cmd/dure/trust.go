@@ -69,6 +69,7 @@ func (p *program) trustCommand() *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, show, revoke} {
 		c.ValidArgsFunction = nil // folders
 	}
+	localAs("trust.change", cmd, revoke)
 	cmd.AddCommand(show, list, revoke)
 	return cmd
 }
@@ -79,12 +80,12 @@ func (p *program) folder(args []string) (query.FolderTrust, error) {
 	if len(args) == 1 {
 		dir = args[0]
 	}
-	return client.Query[query.FolderTrust](context.Background(), p.opened.Client(), query.LookAtFolder{Dir: dir})
+	return client.Query[query.FolderTrust](context.Background(), p.client(), query.LookAtFolder{Dir: dir})
 }
 
 // decideTrust records what the user has decided on a folder as they have seen it.
 func (p *program) decideTrust(f query.FolderTrust, do, by string) error {
-	_, err := client.Query[bool](context.Background(), p.opened.Client(), query.ChangeTrust{Dir: f.Path, Do: do, By: by, Files: f.Files})
+	_, err := client.Query[bool](context.Background(), p.client(), query.ChangeTrust{Dir: f.Path, Do: do, By: by, Files: f.Files})
 	return err
 }
 
@@ -187,7 +188,7 @@ func (p *program) trustFirst() error {
 	if err != nil || !f.State.Ask() {
 		return nil // the notes say what is wrong
 	}
-	if err := p.askTrust(p.cli(a), f); err != nil {
+	if err := p.askTrust(p.cli(), f); err != nil {
 		return err
 	}
 	p.opened = nil
@@ -195,7 +196,7 @@ func (p *program) trustFirst() error {
 }
 
 func (p *program) listFolders(asJSON bool) error {
-	list, err := client.Query[[]query.DecidedFolder](context.Background(), p.opened.Client(), query.ListTrust{})
+	list, err := client.Query[[]query.DecidedFolder](context.Background(), p.client(), query.ListTrust{})
 	if err != nil {
 		return err
 	}

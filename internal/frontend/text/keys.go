@@ -400,6 +400,7 @@ const (
 	FixInternal
 	FixKey
 	FixLessons
+	FixLocalCommand
 	FixLoginNoKey
 	FixLoginNoName
 	FixMemoryScope
@@ -587,6 +588,7 @@ const (
 	FlagServeScope
 	FlagServeSessions
 	FlagServeTools
+	FlagServer
 	FlagSessionID
 	FlagSettings
 	FlagSince
@@ -913,6 +915,7 @@ const (
 	LinkWhat
 	LinkWhich
 	LinksNone
+	LocalCommand
 	LogDamaged
 	LogMended
 	LogWhole
@@ -1214,6 +1217,7 @@ const (
 	ServerResources
 	ServerState
 	ServerTested
+	ServerToken
 	ServerTools
 	ServerVars
 	ServerWhich
@@ -1373,6 +1377,7 @@ const (
 	WantNone
 	WantNumber
 	WantOneOf
+	WantServer
 	WantSince
 	WantSpeed
 	WantStdio

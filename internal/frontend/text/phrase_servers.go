@@ -3,6 +3,22 @@ package text
 // servings are phrases about servers of the Model Context Protocol: what is wrong with
 // their definitions, and why one is not used.
 var servings = [...][2]string{
+	{"keys are kept in the keychain of the person at the machine", "키는 컴퓨터 앞 사용자의 키체인에 보관됩니다"},
+	{"it runs a program in the terminal of a person", "사람의 터미널에서 프로그램을 실행합니다"},
+	{"only the person at the machine trusts its folders", "폴더 신뢰는 컴퓨터 앞의 사용자만 정합니다"},
+	{"the browser in which somebody signs in comes back to it", "로그인한 브라우저가 이 컴퓨터로 돌아와야 합니다"},
+	{"a task is run with the flags and settings of this machine", "작업은 이 컴퓨터의 플래그와 설정으로 실행합니다"},
+	{"it serves the program that started it", "자신을 시작한 프로그램에 응답합니다"},
+	{"it is a server itself", "그 자체가 서버입니다"},
+	{"the code of the bundle runs in this program", "번들의 코드는 이 프로그램에서 실행됩니다"},
+	{"it waits in this program for the times of its schedules", "예약한 시각을 이 프로그램에서 기다립니다"},
+	{"{query} is answered on the machine itself only: {Reason}", "{query|은/는} 그 컴퓨터에서만 응답합니다: {Reason}"},
+	{"run dure on that machine", "그 컴퓨터에서 dure를 실행하세요"},
+	{"{query} is not answered here", "이 서버는 {query}에 응답하지 않습니다"},
+	{"start the server with --guarded", "서버를 --guarded로 시작하세요"},
+	{"the token is missing, or another one", "토큰이 없거나 다릅니다"},
+	{"send the header Authorization: Bearer TOKEN", "헤더 Authorization: Bearer TOKEN을 보내세요"},
+	{"ask whoever runs the server", "서버를 운영하는 사람에게 문의하세요"},
 	{"{place}: the server {name}: {Why}", "{place}: 서버 {name}: {Why}"},
 	{"the server {name} is not connected: {Why}; {command}", "서버 {name|이/가} 연결되지 않았습니다: {Why}. 자세히: {command}"},
 	{"the server {name} is connected now", "서버 {name|이/가} 연결되었습니다"},

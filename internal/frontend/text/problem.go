@@ -15,7 +15,7 @@ import (
 func (c Catalog) Problem(p *agent.Problem) (message, fix string) {
 	said, known := c.named("problem." + string(p.Code))
 	if !known {
-		return p.Message, p.Fix
+		return c.Phrase(p.Message), c.Phrase(p.Fix)
 	}
 	next, _ := c.named("problem." + string(p.Code) + ".fix")
 	switch {
