@@ -177,7 +177,10 @@ var queries = map[string]asked{
 	"tools":            ask[ListTools, ToolReport](users("Session", "Tool")),
 	"tools.lendable":   ask[ListLendable, []agent.Spec](admins),
 	"tools.switch":     ask[SwitchTool, ToolReport](guarded),
+	"updates":          ask[FindUpdate, Update](admins),
 	"usage":            ask[UsageReport, UsageSummary](admins),
+	"users":            ask[ListUsers, []User](admins),
+	"users.change":     ask[ChangeUser, NewUser](guarded),
 	"verify":           ask[agent.VerifySeals, agent.SealReport](users("Session")),
 	"web.search":       ask[SearchWeb, WebAnswer](admins),
 

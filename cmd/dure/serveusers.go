@@ -9,10 +9,14 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"dure/agent"
+	"dure/agent/query"
+	"dure/client"
 	"dure/internal/frontend/auth"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
@@ -20,40 +24,32 @@ import (
 
 // users are those who may come in with tokens of their own.
 func (p *program) users() *auth.Users {
-	return auth.OpenUsers(filepath.Join(p.opened.Config().Home, "serve-users.json"))
+	return auth.OpenUsers(filepath.Join(p.opened.Config().Home, auth.UsersFile))
 }
 
 // userCommand has what is done with users of the server.
 func (p *program) userCommand() *cobra.Command {
 	user := &cobra.Command{Use: "user", Short: p.text.Say(text.HelpServeUser), Args: p.atMost(0), RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	scope := string(auth.Write)
-	add := p.command("add NAME", text.HelpServeUserAdd, 1, func(_ context.Context, _ *cli.CLI, args []string, asJSON bool) error {
-		if len(args) == 0 {
-			return p.usage(auth.ErrUserName.Error(), "")
-		}
-		token, err := p.users().Add(args[0], auth.Scope(scope), time.Now())
+	add := p.command("add NAME", text.HelpServeUserAdd, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
+		added, err := p.changeUser(ctx, c, query.ChangeUser{Do: query.UserAdd, Name: strings.Join(args, ""), Scope: scope})
 		if err != nil {
-			return p.usage(args[0]+": "+err.Error(), "")
+			return err
 		}
 		if asJSON {
-			return json.NewEncoder(p.out).Encode(map[string]string{"name": args[0], "scope": scope, "token": token})
+			return json.NewEncoder(p.out).Encode(added)
 		}
-		_, err = io.WriteString(p.out, token+"\n")
+		_, err = io.WriteString(p.out, added.Token+"\n")
 		return err
 	})
 	add.Flags().StringVar(&scope, "scope", scope, p.text.Say(text.FlagServeScope))
 	complete(add, "scope", values("metrics", "read", "write", "admin"))
-	remove := p.command("remove NAME", text.HelpServeUserRemove, 1, func(_ context.Context, _ *cli.CLI, args []string, _ bool) error {
-		if len(args) == 0 {
-			return p.usage(auth.ErrUserName.Error(), "")
-		}
-		if err := p.users().Remove(args[0]); err != nil {
-			return p.usage(args[0]+": "+err.Error(), "")
-		}
-		return nil
+	remove := p.command("remove NAME", text.HelpServeUserRemove, 1, func(ctx context.Context, c *cli.CLI, args []string, _ bool) error {
+		_, err := p.changeUser(ctx, c, query.ChangeUser{Do: query.UserRemove, Name: strings.Join(args, "")})
+		return err
 	})
-	list := p.command("list", text.HelpServeUserList, 0, func(_ context.Context, _ *cli.CLI, _ []string, asJSON bool) error {
-		all, err := p.users().List()
+	list := p.command("list", text.HelpServeUserList, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
+		all, err := client.Query[[]query.User](ctx, c.Client, query.ListUsers{})
 		if err != nil {
 			return err
 		}
@@ -69,6 +65,14 @@ func (p *program) userCommand() *cobra.Command {
 	})
 	user.AddCommand(add, list, remove)
 	return user
+}
+
+func (p *program) changeUser(ctx context.Context, c *cli.CLI, q query.ChangeUser) (query.NewUser, error) {
+	changed, err := client.Query[query.NewUser](ctx, c.Client, q)
+	if pr := agent.ProblemOf(err); pr != nil && pr.Code == agent.ProblemUsage {
+		err = p.usage(pr.Message, "")
+	}
+	return changed, err
 }
 
 // certificate is what a server is known by.

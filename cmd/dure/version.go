@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"dure/agent"
-	"dure/internal/extend/release"
+	"dure/agent/query"
+	"dure/client"
+	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
 
@@ -18,7 +19,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Use: "version", Short: p.text.Say(text.HelpVersion), Args: p.atMost(0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
-				return p.checkVersion(cmd.Context())
+				return p.with(func(*cli.CLI) error { return p.checkVersion(cmd.Context()) })
 			}
 			return p.printVersion(p.asJSON)
 		},
@@ -30,33 +31,27 @@ func (p *program) versionCommand() *cobra.Command {
 
 // checkVersion asks for the newest version, and says whether this is it.
 func (p *program) checkVersion(ctx context.Context) error {
-	a, err := p.open()
-	if err != nil {
-		return err
-	}
-	defer a.Close()
 	ctx, done := p.signalled(ctx)
 	defer done()
-	updates := a.Updates()
-	newer, err := updates.Look(ctx, true)
+	u, err := client.Query[query.Update](ctx, p.client(), query.FindUpdate{Now: true})
 	switch {
-	case errors.Is(err, release.ErrOff):
-		return p.usage(p.text.Say(text.UpdateOff), p.text.Say(text.FixUpdateOff))
-	case err != nil && context.Cause(ctx) != nil:
-		return context.Cause(ctx)
 	case err != nil:
+		return err
+	case u.Off:
+		return p.usage(p.text.Say(text.UpdateOff), p.text.Say(text.FixUpdateOff))
+	case u.Error != "":
 		return &agent.Problem{
 			Code:    agent.ProblemEndpoint,
-			Message: p.text.Say(text.UpdateFailed, "url", updates.Address(), "error", p.text.Phrase(err.Error())),
+			Message: p.text.Say(text.UpdateFailed, "url", u.URL, "error", p.text.Phrase(u.Error)),
 			Fix:     p.text.Say(text.FixUpdateFailed),
 		}
 	case p.asJSON:
-		_, err = fmt.Fprintf(p.out, `{"version":%q,"newer":%q}`+"\n", version, newer)
+		_, err = fmt.Fprintf(p.out, `{"version":%q,"newer":%q}`+"\n", u.Version, u.Newer)
 		return err
-	case newer == "":
+	case u.Newer == "":
 		p.say(text.UpdateNone)
 	default:
-		p.say(text.UpdateNewer, "new", newer, "version", version)
+		p.say(text.UpdateNewer, "new", u.Newer, "version", u.Version)
 	}
 	return nil
 }
@@ -64,19 +59,19 @@ func (p *program) checkVersion(ctx context.Context) error {
 // lookForUpdate says what the last look for a newer version has found, and looks
 // again in the background where the settings want it. done ends that and waits.
 func (p *program) lookForUpdate(ctx context.Context) (notice string, done func()) {
-	a := p.opened
-	if !a.Config().Updates.Check {
-		return "", func() {}
+	c := p.client()
+	u, err := client.Query[query.Update](ctx, c, query.FindUpdate{Known: true})
+	if u.Newer != "" {
+		notice = p.text.Say(text.UpdateNewer, "new", u.Newer, "version", u.Version)
 	}
-	updates := a.Updates()
-	if newer := updates.Newer(); newer != "" {
-		notice = p.text.Say(text.UpdateNewer, "new", newer, "version", version)
+	if err != nil || u.Off {
+		return notice, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = updates.Look(ctx, false) // what it finds is told at the next start
+		_, _ = client.Query[query.Update](ctx, c, query.FindUpdate{}) // what it finds is told at the next start
 	}()
 	return notice, func() {
 		cancel()

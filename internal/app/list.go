@@ -15,6 +15,7 @@ import (
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/extend/swarm/house"
+	"dure/internal/frontend/auth"
 	"dure/internal/frontend/doctor"
 	"dure/internal/frontend/text"
 	"dure/internal/kernel/plug"
@@ -101,6 +102,8 @@ func (a *App) extend() error {
 			Data: a.cfg.Data, Home: a.cfg.Home, Workdir: a.opts.Workdir, Version: a.opts.Version, Language: a.cfg.Language, Servers: lsp.Installed(),
 		},
 		a.servers,
+		a.newUpdates(),
+		auth.OpenUsers(filepath.Join(a.cfg.Home, auth.UsersFile)),
 	}, a.archives(), a.opts.More)
 	return a.register(append(all, doctor.New(all)))
 }

@@ -84,8 +84,8 @@ func (a *App) reachOf() hosts.Reach {
 // near reports whether the network mode lets an address be asked.
 func (a *App) near(u *url.URL) bool { return a.reachOf().May(u) }
 
-// Updates looks for newer versions of the program.
-func (a *App) Updates() *release.Checker {
+// newUpdates makes the capability that looks for newer versions of the program.
+func (a *App) newUpdates() *release.Extension {
 	return release.New(release.Config{
 		Check: a.cfg.Updates.Check, URL: a.cfg.Updates.URL, Version: a.opts.Version,
 		Path: filepath.Join(a.cfg.Data, release.File), Scratch: a.opts.Flags.Scratch,

@@ -17,8 +17,10 @@ import (
 	"strings"
 	"time"
 
+	"dure/agent/query"
 	"dure/internal/base/hosts"
 	"dure/internal/base/record"
+	"dure/internal/kernel/plug"
 )
 
 // The limits of looking for a newer version.
@@ -45,11 +47,55 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
-// Checker looks for newer versions. It is safe for concurrent use.
-type Checker struct{ Config }
+// Extension looks for newer versions. It is safe for concurrent use.
+type Extension struct {
+	plug.NoSession
+	cfg Config
+}
 
-// New returns a Checker.
-func New(cfg Config) *Checker { return &Checker{cfg} }
+// New returns the extension.
+func New(cfg Config) *Extension { return &Extension{cfg: cfg} }
+
+// Name returns the name of the extension.
+func (x *Extension) Name() string { return "updates" }
+
+// Answers returns the query that the extension answers.
+func (x *Extension) Answers() []plug.Answer { return []plug.Answer{plug.Storeless(x.find)} }
+
+// find takes three seconds at most.
+func (x *Extension) find(ctx context.Context, q query.FindUpdate) (query.Update, error) {
+	u := query.Update{Version: x.cfg.Version, Off: !x.cfg.Check || x.cfg.URL == "", URL: hosts.Shown(x.cfg.URL)}
+	last := x.last()
+	age := time.Since(last.Checked)
+	switch {
+	case !x.cfg.Check, u.Off && !q.Known:
+		return u, nil
+	case q.Known, !q.Now && age >= 0 && age < every:
+		u.Newer = x.newer(last.Version)
+		return u, nil
+	}
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	version, err := x.ask(asking)
+	now := found{Checked: time.Now(), Version: cmp.Or(version, last.Version)}
+	if !x.cfg.Scratch && asking.Err() == nil {
+		data, werr := json.Marshal(now)
+		if werr == nil {
+			werr = record.Write(x.cfg.Path, data)
+		}
+		if werr != nil {
+			x.cfg.Logger.Debug("keeping the newest version", "error", werr)
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return u, context.Cause(ctx)
+	}
+	if err != nil {
+		u.Error = err.Error()
+	}
+	u.Newer = x.newer(version)
+	return u, nil
+}
 
 // found is what the last look has found.
 type found struct {
@@ -57,61 +103,23 @@ type found struct {
 	Version string    `json:"version"`
 }
 
-// ErrOff says that nobody has asked for looking for newer versions.
-var ErrOff = errors.New("looking for newer versions is off")
-
-// Newer returns the newer version that the last look has found, or "".
-func (c *Checker) Newer() string {
-	if !c.Check {
-		return ""
-	}
-	return c.newer(c.last().Version)
-}
-
-func (c *Checker) newer(version string) string {
-	if compareVersions(version, c.Version) > 0 {
+func (x *Extension) newer(version string) string {
+	if compareVersions(version, x.cfg.Version) > 0 {
 		return version
 	}
 	return ""
 }
 
-// Look asks for the newest version and remembers it, unless it did so
-// less than a day ago and always is false. It returns the newest version if that is
-// newer than this one, else "". It takes three seconds at most.
-func (c *Checker) Look(ctx context.Context, always bool) (string, error) {
-	if !c.Check || c.URL == "" {
-		return "", ErrOff
-	}
-	last := c.last()
-	if age := time.Since(last.Checked); !always && age >= 0 && age < every {
-		return c.newer(last.Version), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	version, err := c.ask(ctx)
-	now := found{Checked: time.Now(), Version: cmp.Or(version, last.Version)}
-	if !c.Scratch && ctx.Err() == nil {
-		data, werr := json.Marshal(now)
-		if werr == nil {
-			werr = record.Write(c.Path, data)
-		}
-		if werr != nil {
-			c.Logger.Debug("keeping the newest version", "error", werr)
-		}
-	}
-	return c.newer(version), err
-}
-
-func (c *Checker) ask(ctx context.Context) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, nil)
+func (x *Extension) ask(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.cfg.URL, nil)
 	if err != nil {
 		return "", errors.New("it is no address")
 	}
-	req.Header.Set("User-Agent", "dure/"+c.Version)
-	if !c.May(req.URL) {
+	req.Header.Set("User-Agent", "dure/"+x.cfg.Version)
+	if !x.cfg.May(req.URL) {
 		return "", hosts.ErrFar
 	}
-	asker := http.Client{Transport: c.Transport, CheckRedirect: hosts.Redirects(c.May)}
+	asker := http.Client{Transport: x.cfg.Transport, CheckRedirect: hosts.Redirects(x.cfg.May)}
 	resp, err := asker.Do(req)
 	if err != nil {
 		return "", errors.New(hosts.Cause(err))
@@ -133,9 +141,9 @@ func (c *Checker) ask(ctx context.Context) (string, error) {
 }
 
 // last is what was remembered; the zero value when that means nothing.
-func (c *Checker) last() found {
+func (x *Extension) last() found {
 	var u found
-	data, err := os.ReadFile(c.Path)
+	data, err := os.ReadFile(x.cfg.Path)
 	if err != nil || json.Unmarshal(data, &u) != nil {
 		return found{}
 	}
@@ -224,6 +232,3 @@ func boolean(b bool) int {
 	}
 	return 0
 }
-
-// Address returns where newer versions are looked for, without what may be a secret.
-func (c *Checker) Address() string { return hosts.Shown(c.URL) }

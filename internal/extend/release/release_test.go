@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"dure/agent/query"
 	"dure/internal/base/hosts"
 )
 
@@ -52,7 +53,7 @@ func FuzzCompareVersions(f *testing.F) {
 }
 
 // updating is a program that looks for updates at a server that answers like this.
-func updating(t *testing.T, check bool, answer string, status int) (*Checker, *atomic.Int32) {
+func updating(t *testing.T, check bool, answer string, status int) (*Extension, *atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -65,6 +66,15 @@ func updating(t *testing.T, check bool, answer string, status int) (*Checker, *a
 		Check: check, URL: srv.URL + "/v", Version: "1.2.3", Path: filepath.Join(t.TempDir(), File),
 		Transport: http.DefaultTransport, May: func(*url.URL) bool { return true }, Logger: slog.New(slog.DiscardHandler),
 	}), &asked
+}
+
+// look asks for a newer version.
+func look(ctx context.Context, a *Extension, now bool) (string, error) {
+	u, err := a.find(ctx, query.FindUpdate{Now: now})
+	if u.Error != "" {
+		err = errors.New(u.Error)
+	}
+	return u.Newer, err
 }
 
 func TestLookForUpdate(t *testing.T) {
@@ -84,17 +94,17 @@ func TestLookForUpdate(t *testing.T) {
 		{"an error", `{"version": "9.0.0"}`, 500, "", true},
 	} {
 		a, asked := updating(t, true, tt.answer, tt.status)
-		got, err := a.Look(t.Context(), false)
+		got, err := look(t.Context(), a, false)
 		if got != tt.want || (err != nil) != tt.bad {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}
-		if again, _ := a.Look(t.Context(), false); again != tt.want || asked.Load() != 1 {
+		if again, _ := look(t.Context(), a, false); again != tt.want || asked.Load() != 1 {
 			t.Errorf("%s: on the same day %q, asked %d times", tt.name, again, asked.Load())
 		}
-		if remembered := a.Newer(); remembered != tt.want {
-			t.Errorf("%s: remembered %q", tt.name, remembered)
+		if u, _ := a.find(t.Context(), query.FindUpdate{Known: true}); u.Newer != tt.want || asked.Load() != 1 {
+			t.Errorf("%s: remembered %q, asked %d times", tt.name, u.Newer, asked.Load())
 		}
-		if _, _ = a.Look(t.Context(), true); asked.Load() != 2 {
+		if _, _ = look(t.Context(), a, true); asked.Load() != 2 {
 			t.Errorf("%s: asked %d times when somebody wanted to know", tt.name, asked.Load())
 		}
 	}
@@ -104,13 +114,13 @@ func TestLookForUpdate(t *testing.T) {
 func TestUpdatesAreOff(t *testing.T) {
 	t.Parallel()
 	a, asked := updating(t, false, `{"version": "9.0.0"}`, 200)
-	if _, err := a.Look(t.Context(), true); !errors.Is(err, ErrOff) || asked.Load() != 0 || a.Newer() != "" {
-		t.Errorf("%v, asked %d times", err, asked.Load())
+	if u, err := a.find(t.Context(), query.FindUpdate{Now: true}); !u.Off || u.Newer != "" || err != nil || asked.Load() != 0 {
+		t.Errorf("%+v, %v, asked %d times", u, err, asked.Load())
 	}
 	a, asked = updating(t, true, `{"version": "9.0.0"}`, 200)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.Look(ctx, false); err == nil || asked.Load() != 0 {
+	if _, err := look(ctx, a, false); err == nil || asked.Load() != 0 {
 		t.Errorf("a program that ends still asks: %v", err)
 	}
 	if !a.last().Checked.IsZero() {
@@ -128,7 +138,7 @@ func TestUpdatesKeepToTheNetworkMode(t *testing.T) {
 			Check: true, URL: at, Transport: http.DefaultTransport, Scratch: true,
 			May: func(u *url.URL) bool { return u.Hostname() == "127.0.0.1" },
 		})
-		if _, err := a.Look(t.Context(), true); err == nil || err.Error() != hosts.ErrFar.Error() {
+		if _, err := look(t.Context(), a, true); err == nil || err.Error() != hosts.ErrFar.Error() {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
@@ -143,10 +153,10 @@ func TestUpdateIsAskedOnceADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(a.Path, kept, 0o600); err != nil {
+		if err := os.WriteFile(a.cfg.Path, kept, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := a.Look(t.Context(), false); got != "1.3.0" || err != nil || asked.Load() != 1 {
+		if got, err := look(t.Context(), a, false); got != "1.3.0" || err != nil || asked.Load() != 1 {
 			t.Errorf("after %v: %q, %v, asked %d times", age, got, err, asked.Load())
 		}
 	}

@@ -15,7 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"dure/agent"
+	"dure/agent/query"
 	"dure/internal/base/record"
+	"dure/internal/kernel/plug"
 )
 
 // The bounds of users.
@@ -63,6 +66,7 @@ var (
 // read again when it has changed: whoever is removed from it has no access from then on. It
 // is safe for concurrent use, by several programs.
 type Users struct {
+	plug.NoSession
 	path string
 
 	mu   sync.Mutex
@@ -82,8 +86,45 @@ type roll struct {
 	Users []entry `json:"users"`
 }
 
+// UsersFile is the usual name of the file.
+const UsersFile = "serve-users.json"
+
 // OpenUsers returns the users of a file, which need not be there.
 func OpenUsers(path string) *Users { return &Users{path: path} }
+
+// Name returns the name of the extension.
+func (u *Users) Name() string { return "users" }
+
+// Answers returns the queries that the extension answers.
+func (u *Users) Answers() []plug.Answer {
+	return []plug.Answer{plug.Storeless(u.listed), plug.Storeless(u.change)}
+}
+
+func (u *Users) listed(context.Context, query.ListUsers) ([]query.User, error) {
+	all, err := u.List()
+	list := make([]query.User, len(all))
+	for i, one := range all {
+		list[i] = query.User{Name: one.Name, Scope: string(one.Scope), Created: one.Created}
+	}
+	return list, err
+}
+
+func (u *Users) change(_ context.Context, q query.ChangeUser) (query.NewUser, error) {
+	changed := query.NewUser{Name: q.Name, Scope: q.Scope}
+	var err error
+	switch q.Do {
+	case query.UserAdd:
+		changed.Token, err = u.Add(q.Name, Scope(q.Scope), time.Now())
+	case query.UserRemove:
+		err = u.Remove(q.Name)
+	default:
+		err = fmt.Errorf("do is %s or %s", query.UserAdd, query.UserRemove)
+	}
+	if err == nil {
+		return changed, nil
+	}
+	return query.NewUser{}, &agent.Problem{Code: agent.ProblemUsage, Message: strings.TrimPrefix(q.Name+": "+err.Error(), ": "), Err: err}
+}
 
 // Add adds a user, and returns the token, which nobody learns again.
 func (u *Users) Add(name string, scope Scope, now time.Time) (token string, err error) {
