@@ -414,7 +414,7 @@ func (p *program) editSettingsCommand() *cobra.Command {
 		if asJSON {
 			return p.encode(map[string]string{"scope": scope, "path": path})
 		}
-		if p.opened.Desktop().Editor() == nil || !p.interactive() {
+		if !p.edits() {
 			if err = p.writeLines([]string{text.ExactLine(path)}); err == nil && p.opened.Desktop().Editor() == nil {
 				_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.ConfigNoEditor))
 			}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,15 +21,7 @@ func (p *program) importCommand() *cobra.Command {
 		if q.From != "" && !slices.Contains(importSources, q.From) {
 			return p.badValue("--from", q.From, text.WantFrom)
 		}
-		q.Path, q.Only = "", ""
-		if len(args) == 1 {
-			path, err := filepath.Abs(args[0])
-			if _, missing := os.Stat(path); err == nil && missing != nil && !strings.ContainsAny(args[0], `/\.`) {
-				q.Only = args[0] // no file is called so: an ID of the list
-			} else {
-				q.Path = path
-			}
-		}
+		q.Path = strings.Join(args, "")
 		return c.Import(ctx, q, asJSON)
 	})
 	f := cmd.Flags()

@@ -35,18 +35,26 @@ func (p *program) calcCommand() *cobra.Command {
 	run := cmd.RunE
 	cmd.DisableFlagParsing = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var words []string
-		for _, a := range args {
-			switch a {
-			case "-h", "--help":
+		var words, flags []string
+		for i := 0; i < len(args); i++ {
+			name, _, whole := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+			switch f := cmd.Flag(name); {
+			case args[i] == "-h" || args[i] == "--help":
 				p.help(cmd)
 				return nil
-			case "--json":
-				p.asJSON = true
-			case "--":
+			case args[i] == "--":
+			case f == nil || !strings.HasPrefix(args[i], "--"):
+				words = append(words, args[i])
+			case whole || f.NoOptDefVal != "":
+				flags = append(flags, args[i])
 			default:
-				words = append(words, a)
+				flags = append(flags, args[i:min(i+2, len(args))]...)
+				i++
 			}
+		}
+		cmd.InheritedFlags() // which are there from then on
+		if err := cmd.Flags().Parse(flags); err != nil {
+			return p.flagError(cmd, err)
 		}
 		return run(cmd, words)
 	}
@@ -95,7 +103,7 @@ func (p *program) snippetCommand() *cobra.Command {
 		if asJSON {
 			return p.encode(map[string]string{"name": args[0], "path": path})
 		}
-		if body == "" && p.opened.Desktop().Editor() != nil && p.interactive() {
+		if body == "" && p.edits() {
 			return p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err)
 		}
 		_, err = fmt.Fprintln(p.out, text.ExactLine(path))

@@ -78,10 +78,10 @@ func (p *program) editMemory(ctx context.Context, _ *cli.CLI, args []string, asJ
 	if err != nil {
 		return err
 	}
-	if asJSON || p.opened.Desktop().Editor() == nil || !p.interactive() {
-		if asJSON {
-			return p.encode(place)
-		}
+	if asJSON {
+		return p.encode(place)
+	}
+	if !p.edits() {
 		if _, err = fmt.Fprintln(p.out, text.ExactLine(place.Path)); err == nil && p.opened.Desktop().Editor() == nil {
 			_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.MemoryNoEditor))
 		}

@@ -63,7 +63,7 @@ func (p *program) open() (*app.App, error) {
 	p.flags.workdir, p.flags.began = workdir, workdir
 	p.opened = a
 	if p.flags.server != "" && p.server == nil {
-		if p.server, err = p.dial(); err != nil {
+		if err := p.dial(); err != nil {
 			return nil, err
 		}
 	}
@@ -198,6 +198,12 @@ func utf8Locale() bool {
 
 // interactive reports whether somebody sits in front of the program.
 func (p *program) interactive() bool { return cli.IsTerminal(p.in) && cli.IsTerminal(p.out) }
+
+// edits reports whether files can be edited here: an editor is named, somebody sits in front of
+// the program, and the files are those of this machine.
+func (p *program) edits() bool {
+	return p.interactive() && p.server == nil && p.opened.Desktop().Editor() != nil
+}
 
 // columns returns the width of the terminal that errors go to.
 func (p *program) columns() int {

@@ -71,7 +71,7 @@ func (p *program) editPrompt(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if !p.interactive() {
+	if !p.interactive() || p.server != nil {
 		return p.usage(p.text.Say(text.NoEditor, "path", text.OneLine(f.Path)), p.text.Say(text.FixNoEditor))
 	}
 	if _, err := p.ownPrompt(ctx, query.PromptBegin); err != nil {

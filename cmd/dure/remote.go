@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dure/agent/query"
+	"dure/client"
 	"dure/client/remote"
 	"dure/internal/frontend/text"
 )
@@ -20,6 +21,9 @@ const (
 	ownProgram = "the code of the bundle runs in this program"
 	ownTimes   = "it waits in this program for the times of its schedules"
 )
+
+// reaching is how long a server may take to say where it works, and to let sessions go.
+const reaching = 10 * time.Second
 
 // localReason is the annotation of a command that a server cannot be asked for.
 const localReason = "local"
@@ -45,25 +49,32 @@ func (p *program) refuseLocal(cmd *cobra.Command, reason string) error {
 	return p.usage(p.text.Say(text.LocalCommand, "command", cmd.CommandPath(), "reason", p.text.Phrase(reason)), p.text.Say(text.FixLocalCommand))
 }
 
-// dial returns the server that a flag names.
-func (p *program) dial() (*remote.Remote, error) {
+// dial has the server asked that a flag names, about the folder that it works in.
+func (p *program) dial() error {
 	if p.flags.settings != "" {
-		return nil, p.usage(p.text.Say(text.Exclusive, "one", "--server", "other", "--settings"), "")
+		return p.usage(p.text.Say(text.Exclusive, "one", "--server", "other", "--settings"), "")
 	}
 	token := os.Getenv(serveVar)
 	if token == "" {
-		return nil, p.usage(p.text.Say(text.ServerToken, "name", serveVar), "")
+		return p.usage(p.text.Say(text.ServerToken, "name", serveVar), "")
 	}
 	r, err := remote.New(remote.Config{URL: p.flags.server, Token: token, Answer: -1})
 	if err != nil {
-		return nil, p.badValue("--server", p.flags.server, text.WantServer)
+		return p.badValue("--server", p.flags.server, text.WantServer)
 	}
-	return r, nil
+	p.server = r
+	ctx, done := context.WithTimeout(context.Background(), reaching)
+	defer done()
+	s, err := client.Query[query.System](ctx, p.client(), query.DescribeSystem{})
+	if err == nil { // else what comes next says what is wrong
+		p.flags.workdir = s.Workdir
+	}
+	return nil
 }
 
 // hangUp leaves the sessions that are still open on the server, such as after an interrupt.
 func (p *program) hangUp() error {
-	ctx, done := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, done := context.WithTimeout(context.Background(), reaching)
 	defer done()
 	return p.server.Shutdown(ctx)
 }

@@ -231,7 +231,7 @@ func (p *program) interact(ctx context.Context, c *cli.CLI, prompt string) error
 // chatOptions are what line mode has of the program as it is now.
 func (p *program) chatOptions() cli.InteractOptions {
 	var edit func(context.Context, string) error
-	if p.interactive() && p.opened.Desktop().Editor() != nil {
+	if p.edits() {
 		edit = func(ctx context.Context, path string) error {
 			return p.opened.Desktop().Edit(ctx, path, p.in, p.out, p.err)
 		}

@@ -35,11 +35,11 @@ func (p *program) searchCommand() *cobra.Command {
 		if q.Limit < 1 || q.Limit > mostHits {
 			return p.usage(p.text.Say(text.BadValue, "flag", "--limit", "value", q.Limit, "wanted", p.text.Say(text.WantHits, "n", mostHits)), "")
 		}
-		if q.Workdir != "" {
-			var err error
-			if o.Query.Workdir, err = filepath.Abs(q.Workdir); err != nil {
-				return err
-			}
+		switch {
+		case filepath.IsAbs(q.Workdir):
+			o.Query.Workdir = filepath.Clean(q.Workdir)
+		case q.Workdir != "":
+			o.Query.Workdir = filepath.Join(p.flags.workdir, q.Workdir)
 		}
 		o.Query.Text = strings.Join(args, " ")
 		o.Home, _ = os.UserHomeDir() // folders are shown in full without it

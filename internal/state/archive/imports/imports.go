@@ -103,6 +103,12 @@ type place struct {
 // importAll looks for sessions and imports those that are asked for.
 func (x *Extension) importAll(ctx context.Context, q query.ImportSessions) (query.ImportReport, error) {
 	report := query.ImportReport{Found: []query.ImportedSession{}}
+	if name := q.Path; name != "" && !filepath.IsAbs(name) {
+		q.Path = filepath.Join(x.cfg.Workdir, name)
+		if _, err := os.Stat(q.Path); err != nil && !strings.ContainsAny(name, `/\.`) {
+			q.Path, q.Only = "", name // no file is called so: an ID of the list
+		}
+	}
 	places, err := x.places(q)
 	defer func() {
 		for _, p := range places {
@@ -323,7 +329,7 @@ func (x *Extension) places(q query.ImportSessions) ([]place, error) {
 		return known
 	}
 	if q.Path != "" {
-		return placesAt(q.Path, from, tool)
+		return placesAt(filepath.Clean(q.Path), from, tool)
 	}
 	getenv, home := x.cfg.Getenv, x.cfg.Home
 	var all []place
