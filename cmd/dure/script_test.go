@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(prooftest.Many{M: m}, map[string]func(){"dure": func() { mortal(); main() }})
+	testscript.Main(prooftest.Many{M: m}, map[string]func(){"dure": func() { mortal(); main() }, "dure-lines": commandLines})
 }
 
 // atOnce is GORACE for programs that are started here: with the race detector in
