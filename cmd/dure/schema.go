@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,7 @@ func (p *program) readSchema(cmd *cobra.Command) error {
 	}
 	schema := json.RawMessage(given)
 	if _, err := builtin.Form(schema); err != nil {
-		return p.noSchema(err)
+		return p.noSchema(errors.Unwrap(err)) // a problem of a session
 	}
 	p.flags.schema = schema
 	return nil
