@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/cli"
 	"dure/internal/frontend/text"
 )
@@ -23,20 +24,11 @@ func (p *program) agentNotesCommand() *cobra.Command {
 		if drop && kind == "" {
 			return p.usage(p.text.Say(text.NotesWhich), "")
 		}
-		var list []query.AgentNotes
-		var err error
+		var q agent.Query = query.ListNotes{Agent: kind}
 		if drop {
-			list, err = client.Query[[]query.AgentNotes](ctx, c.Client, query.DeleteNotes{Agent: kind, Scope: scope})
-		} else {
-			list, err = client.Query[[]query.AgentNotes](ctx, c.Client, query.ListNotes{Agent: kind})
+			q = query.DeleteNotes{Agent: kind, Scope: scope}
 		}
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.encode(list)
-		}
-		return p.writeNotes(list, drop)
+		return tell(ctx, p, c.Client, q, asJSON, func(b *strings.Builder, list []query.AgentNotes) { p.writeNotes(b, list, drop) })
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return p.needs(cmd, []string{"scope"}, "delete") }
 	cmd.Flags().BoolVar(&drop, "delete", false, p.text.Say(text.FlagNotesDelete))
@@ -46,24 +38,16 @@ func (p *program) agentNotesCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) writeNotes(list []query.AgentNotes, gone bool) error {
+func (p *program) writeNotes(b *strings.Builder, list []query.AgentNotes, gone bool) {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(p.out, p.text.Say(text.NotesNone))
-		return err
+		fmt.Fprintln(b, p.text.Say(text.NotesNone))
 	}
 	for _, n := range list {
 		said := text.NotesOf
 		if gone {
 			said = text.NotesGone
 		}
-		if _, err := fmt.Fprintln(p.out, p.text.Say(said, "agent", text.OneLine(n.Agent), "scope", p.text.Word("memory."+n.Scope), "path", text.OneLine(n.Path))); err != nil {
-			return err
-		}
-		if n.Text != "" {
-			if _, err := fmt.Fprint(p.out, text.Clean(n.Text)); err != nil {
-				return err
-			}
-		}
+		fmt.Fprintln(b, p.text.Say(said, "agent", text.OneLine(n.Agent), "scope", p.text.Word("memory."+n.Scope), "path", text.OneLine(n.Path)))
+		b.WriteString(text.Clean(n.Text))
 	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -57,10 +56,7 @@ func (p *program) listShells() error {
 		for _, s := range shells {
 			lines[s.name] = s.line
 		}
-		e := json.NewEncoder(p.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(lines)
+		return p.encode(lines)
 	}
 	for _, s := range shells {
 		if _, err := io.WriteString(p.out, s.name+strings.Repeat(" ", 12-len(s.name))+s.line+"\n"); err != nil {

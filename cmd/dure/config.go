@@ -22,11 +22,7 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	all := false
 	list := func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-		list, err := client.Query[[]query.Setting](ctx, c.Client, query.ListSettings{All: all})
-		if err != nil {
-			return err
-		}
-		return p.showSettings(list, asJSON)
+		return tell(ctx, p, c.Client, query.ListSettings{All: all}, asJSON, lines(p.settingLines))
 	}
 	cmd := p.command("config", text.HelpConfig, 0, list)
 	sub := p.command("list", text.HelpConfigList, 0, list)
@@ -79,7 +75,8 @@ func (p *program) setCommand() *cobra.Command {
 		if len(args) < 2 {
 			return p.usage(p.text.Say(text.ConfigNeedsValue, "name", k.Path), p.text.Say(text.FixConfigValue, "name", k.Path, "value", example(k)))
 		}
-		return p.change(ctx, c, query.ChangeSetting{Do: query.SettingSet, Scope: scope, Key: k.Path, Value: args[1]}, asJSON)
+		q := query.ChangeSetting{Do: query.SettingSet, Scope: scope, Key: k.Path, Value: args[1]}
+		return tell(ctx, p, c.Client, q, asJSON, lines(p.changeLines))
 	})
 	p.scopeFlag(cmd, &scope)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -134,7 +131,7 @@ func (p *program) unsetCommand() *cobra.Command {
 		if len(args) == 2 {
 			q.Value = args[1]
 		}
-		return p.change(ctx, c, q, asJSON)
+		return tell(ctx, p, c.Client, q, asJSON, lines(p.changeLines))
 	})
 	p.scopeFlag(cmd, &scope)
 	cmd.ValidArgsFunction = p.first(p.settingNames)
@@ -183,11 +180,9 @@ func (p *program) oneSetting(ctx context.Context, c client.Client, args []string
 	return k, p.usage(p.text.Say(text.ConfigGroup, "name", k.Path), p.text.Say(text.FixConfigKey, "line", strings.Join(names, ", ")))
 }
 
-func (p *program) showSettings(list []query.Setting, asJSON bool) error {
-	if asJSON {
-		return p.encode(list)
-	}
-	return p.writeLines(p.settingLines(list))
+// lines returns what writes lines.
+func lines[T any](of func(T) []string) func(*strings.Builder, T) {
+	return func(b *strings.Builder, v T) { fmt.Fprintln(b, strings.Join(of(v), "\n")) }
 }
 
 func (p *program) settingLines(list []query.Setting) (lines []string) {
@@ -232,7 +227,11 @@ func (p *program) getSetting(ctx context.Context, c *cli.CLI, args []string, asJ
 		if err != nil {
 			return err
 		}
-		return p.showSettings(slices.DeleteFunc(list, func(s query.Setting) bool { return !strings.HasPrefix(s.Key, path+".") }), asJSON)
+		list = slices.DeleteFunc(list, func(s query.Setting) bool { return !strings.HasPrefix(s.Key, path+".") })
+		if asJSON {
+			return p.encode(list)
+		}
+		return p.writeLines(p.settingLines(list))
 	}
 	e, err := client.Query[query.ExplainedSetting](ctx, c.Client, query.ExplainSetting{Key: path})
 	if err != nil {
@@ -330,18 +329,6 @@ func (p *program) whether(counts bool, why, by string, left []string) string {
 	return said
 }
 
-// change changes a setting, and says what that has done.
-func (p *program) change(ctx context.Context, c *cli.CLI, q query.ChangeSetting, asJSON bool) error {
-	done, err := client.Query[query.SettingChange](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(done)
-	}
-	return p.writeLines(p.changeLines(done))
-}
-
 func (p *program) changeLines(c query.SettingChange) []string {
 	path := text.ExactLine(c.Path)
 	if c.Same {
@@ -363,26 +350,19 @@ func (p *program) changeLines(c query.SettingChange) []string {
 }
 
 func (p *program) settingsFiles(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-	files, err := client.Query[[]query.SettingsFile](ctx, c.Client, query.ListSettingsFiles{})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(files)
-	}
-	var lines []string
-	for _, f := range files {
-		state := text.ConfigMissing
-		if f.Exists {
-			state = text.ConfigThere
+	return tell(ctx, p, c.Client, query.ListSettingsFiles{}, asJSON, func(b *strings.Builder, files []query.SettingsFile) {
+		for _, f := range files {
+			state := text.ConfigMissing
+			if f.Exists {
+				state = text.ConfigThere
+			}
+			said := p.text.Say(state)
+			if !f.Ours {
+				said += ", " + p.text.Say(text.ConfigTheirs)
+			}
+			fmt.Fprintf(b, "%s  %s  (%s)\n", f.Scope, text.ExactLine(f.Path), said)
 		}
-		said := p.text.Say(state)
-		if !f.Ours {
-			said += ", " + p.text.Say(text.ConfigTheirs)
-		}
-		lines = append(lines, fmt.Sprintf("%s  %s  (%s)", f.Scope, text.ExactLine(f.Path), said))
-	}
-	return p.writeLines(lines)
+	})
 }
 
 // schemaCommand writes the schema; it is JSON anyway.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,26 +63,12 @@ func (p *program) lessonsCommand() *cobra.Command {
 	})
 	add.ValidArgsFunction = p.first(values(lessons.Names()...))
 	checklist := p.command("checklist", text.HelpChecklist, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
-		list, err := client.Query[query.Checklist](ctx, c.Client, query.ReadChecklist{})
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			e := json.NewEncoder(p.out)
-			e.SetIndent("", "  ")
-			e.SetEscapeHTML(false)
-			return e.Encode(list)
-		}
-		lines := append([]string{text.Clean(list.Path)}, list.Code...)
-		for i, l := range append(lines, list.Files...) {
-			if i > 0 {
-				l = "  - " + text.OneLine(l)
+		return tell(ctx, p, c.Client, query.ReadChecklist{}, asJSON, func(b *strings.Builder, list query.Checklist) {
+			fmt.Fprintln(b, text.Clean(list.Path))
+			for _, l := range slices.Concat(list.Code, list.Files) {
+				fmt.Fprintln(b, "  - "+text.OneLine(l))
 			}
-			if _, err := fmt.Fprintln(p.out, l); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
 	cmd.AddCommand(add, forget, checklist)
 	return cmd

@@ -50,32 +50,25 @@ func (p *program) serversCommand() *cobra.Command {
 
 // testServer connects a server and shows what it has.
 func (p *program) testServer(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
-	r, err := client.Query[query.ServerTest](ctx, c.Client, query.TestServer{Server: name})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(r)
-	}
-	lines := []string{p.text.Say(text.ServerTested, "name", text.OneLine(r.Name), "title", text.ExactLine(r.Title), "protocol", text.OneLine(r.Protocol), "ms", r.Milliseconds)}
-	for _, part := range []struct {
-		head text.Key
-		list []query.ServerOffer
-	}{{text.ServerTools, r.Tools}, {text.ServerPrompts, r.Prompts}, {text.ServerResources, r.Resources}} {
-		if len(part.list) == 0 {
-			continue
+	return tell(ctx, p, c.Client, query.TestServer{Server: name}, asJSON, func(b *strings.Builder, r query.ServerTest) {
+		fmt.Fprintln(b, p.text.Say(text.ServerTested, "name", text.OneLine(r.Name), "title", text.ExactLine(r.Title), "protocol", text.OneLine(r.Protocol), "ms", r.Milliseconds))
+		for _, part := range []struct {
+			head text.Key
+			list []query.ServerOffer
+		}{{text.ServerTools, r.Tools}, {text.ServerPrompts, r.Prompts}, {text.ServerResources, r.Resources}} {
+			if len(part.list) == 0 {
+				continue
+			}
+			fmt.Fprintln(b, p.text.Say(part.head, "n", len(part.list)))
+			for _, o := range part.list {
+				const longest = 160
+				fmt.Fprintln(b, strings.TrimSuffix("  "+text.ExactLine(o.Name)+": "+text.Cut(text.OneLine(o.Description), longest), ": "))
+			}
 		}
-		lines = append(lines, p.text.Say(part.head, "n", len(part.list)))
-		for _, o := range part.list {
-			const longest = 160
-			lines = append(lines, strings.TrimSuffix("  "+text.ExactLine(o.Name)+": "+text.Cut(text.OneLine(o.Description), longest), ": "))
+		for _, l := range r.Left {
+			fmt.Fprintln(b, "  "+text.ExactLine(l))
 		}
-	}
-	for _, l := range r.Left {
-		lines = append(lines, "  "+text.ExactLine(l))
-	}
-	_, err = fmt.Fprintln(p.out, strings.Join(lines, "\n"))
-	return err
+	})
 }
 
 // onServer makes a command on one server.

@@ -345,30 +345,22 @@ func (p *program) switchPlugin(ctx context.Context, c *cli.CLI, name string, f p
 
 // validatePlugin reads a folder, and installs nothing.
 func (p *program) validatePlugin(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
-	check, err := client.Query[query.PluginCheck](ctx, c.Client, query.ValidatePlugin{Path: strings.Join(args, "")})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(check)
-	}
-	var b strings.Builder
-	if m := check.Marketplace; m != nil {
-		fmt.Fprintln(&b, p.text.Say(text.PluginValidMarket, "path", text.OneLine(check.Path), "name", m.Name, "n", len(m.Plugins)))
-		for _, w := range m.Warnings {
-			fmt.Fprintln(&b, "  "+text.ExactLine(p.text.Phrase(w)))
+	return tell(ctx, p, c.Client, query.ValidatePlugin{Path: strings.Join(args, "")}, asJSON, func(b *strings.Builder, check query.PluginCheck) {
+		if m := check.Marketplace; m != nil {
+			fmt.Fprintln(b, p.text.Say(text.PluginValidMarket, "path", text.OneLine(check.Path), "name", m.Name, "n", len(m.Plugins)))
+			for _, w := range m.Warnings {
+				fmt.Fprintln(b, "  "+text.ExactLine(p.text.Phrase(w)))
+			}
 		}
-	}
-	if one := check.Plugin; one != nil {
-		fmt.Fprintln(&b, strings.TrimSpace(p.text.Say(text.PluginValid, "path", text.OneLine(check.Path), "name", one.Name, "version", text.OneLine(one.Version))))
-		p.capabilities(&b, one.Can, "  ")
-		for _, l := range one.Left {
-			fmt.Fprintf(&b, "  %s: %s\n", text.ExactLine(p.text.Phrase(l.What)), text.ExactLine(p.text.Phrase(l.Why)))
+		if one := check.Plugin; one != nil {
+			fmt.Fprintln(b, strings.TrimSpace(p.text.Say(text.PluginValid, "path", text.OneLine(check.Path), "name", one.Name, "version", text.OneLine(one.Version))))
+			p.capabilities(b, one.Can, "  ")
+			for _, l := range one.Left {
+				fmt.Fprintf(b, "  %s: %s\n", text.ExactLine(p.text.Phrase(l.What)), text.ExactLine(p.text.Phrase(l.Why)))
+			}
+			for _, w := range one.Warnings {
+				fmt.Fprintln(b, "  "+text.ExactLine(p.text.Phrase(w)))
+			}
 		}
-		for _, w := range one.Warnings {
-			fmt.Fprintln(&b, "  "+text.ExactLine(p.text.Phrase(w)))
-		}
-	}
-	_, err = p.out.WriteString(b.String())
-	return err
+	})
 }

@@ -257,39 +257,23 @@ func (p *program) marketNames(ctx context.Context) []cobra.Completion {
 
 // sayMarkets asks for marketplaces, and lists them.
 func (p *program) sayMarkets(ctx context.Context, c *cli.CLI, q agent.Query, asJSON bool) error {
-	all, err := client.Query[[]query.PluginMarket](ctx, c.Client, q)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(all)
-	}
-	var b strings.Builder
-	for _, k := range all {
-		fmt.Fprintln(&b, p.text.Say(text.MarketAdded, "name", k.Name, "n", k.Plugins)+"  "+text.OneLine(plugins.SourceText(k.Source)))
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(&b, p.text.Say(text.MarketNone))
-	}
-	_, err = p.out.WriteString(b.String())
-	return err
+	return tell(ctx, p, c.Client, q, asJSON, func(b *strings.Builder, all []query.PluginMarket) {
+		for _, k := range all {
+			fmt.Fprintln(b, p.text.Say(text.MarketAdded, "name", k.Name, "n", k.Plugins)+"  "+text.OneLine(plugins.SourceText(k.Source)))
+		}
+		if len(all) == 0 {
+			fmt.Fprintln(b, p.text.Say(text.MarketNone))
+		}
+	})
 }
 
 func (p *program) showMarket(ctx context.Context, c *cli.CLI, name string, asJSON bool) error {
-	m, err := client.Query[query.PluginMarketplace](ctx, c.Client, query.ReadMarketplace{Name: name})
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return p.encode(m)
-	}
-	var b strings.Builder
-	for _, e := range m.Plugins {
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s@%s  %s  %s", e.Name, m.Name, text.OneLine(e.Version), text.OneLine(e.Description)), " "))
-	}
-	for _, w := range m.Warnings {
-		fmt.Fprintln(&b, p.text.Say(text.LabelNote)+text.OneLine(w))
-	}
-	_, err = p.out.WriteString(b.String())
-	return err
+	return tell(ctx, p, c.Client, query.ReadMarketplace{Name: name}, asJSON, func(b *strings.Builder, m query.PluginMarketplace) {
+		for _, e := range m.Plugins {
+			fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf("%s@%s  %s  %s", e.Name, m.Name, text.OneLine(e.Version), text.OneLine(e.Description)), " "))
+		}
+		for _, w := range m.Warnings {
+			fmt.Fprintln(b, p.text.Say(text.LabelNote)+text.OneLine(w))
+		}
+	})
 }

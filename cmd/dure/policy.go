@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
 	"dure/internal/app/eval"
@@ -157,14 +157,24 @@ func (p *program) explainRecorded(ctx context.Context, c *cli.CLI, session, call
 
 // encode writes v as JSON.
 func (p *program) encode(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	e := json.NewEncoder(p.out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	return e.Encode(v)
+}
+
+// tell asks a query and writes the answer: as JSON, or what say makes of it.
+func tell[T any](ctx context.Context, p *program, c client.Client, q agent.Query, asJSON bool, say func(*strings.Builder, T)) error {
+	v, err := client.Query[T](ctx, c, q)
+	if err != nil {
 		return err
 	}
-	_, err := p.out.Write(b.Bytes())
+	if asJSON {
+		return p.encode(v)
+	}
+	var b strings.Builder
+	say(&b, v)
+	_, err = p.out.WriteString(b.String())
 	return err
 }
 
@@ -231,27 +241,19 @@ func (p *program) simulateCommand() *cobra.Command {
 		if !ok {
 			return p.badValue("--over", over, text.WantSince)
 		}
-		sim, err := client.Query[query.Simulation](ctx, c.Client, query.SimulatePolicy{File: strings.Join(args, ""), ListDecisions: query.ListDecisions{Since: since}})
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.encode(sim)
-		}
-		var b strings.Builder
-		for _, f := range sim.Flips {
-			fmt.Fprintln(&b, c.Flip(f.Session, f.Proposal, f.Was, f.Now))
-		}
-		if len(sim.Flips) == 0 {
-			fmt.Fprintln(&b, p.text.Say(text.SimulateNone, "n", sim.Decisions))
-		} else {
-			fmt.Fprintln(&b, p.text.Say(text.SimulateSome, "n", len(sim.Flips), "all", sim.Decisions))
-		}
-		if sim.Skipped > 0 {
-			fmt.Fprintln(&b, p.text.Say(text.SimulateSkipped, "n", sim.Skipped))
-		}
-		_, err = p.out.WriteString(b.String())
-		return err
+		return tell(ctx, p, c.Client, query.SimulatePolicy{File: strings.Join(args, ""), ListDecisions: query.ListDecisions{Since: since}}, asJSON, func(b *strings.Builder, sim query.Simulation) {
+			for _, f := range sim.Flips {
+				fmt.Fprintln(b, c.Flip(f.Session, f.Proposal, f.Was, f.Now))
+			}
+			if len(sim.Flips) == 0 {
+				fmt.Fprintln(b, p.text.Say(text.SimulateNone, "n", sim.Decisions))
+			} else {
+				fmt.Fprintln(b, p.text.Say(text.SimulateSome, "n", len(sim.Flips), "all", sim.Decisions))
+			}
+			if sim.Skipped > 0 {
+				fmt.Fprintln(b, p.text.Say(text.SimulateSkipped, "n", sim.Skipped))
+			}
+		})
 	})
 	cmd.ValidArgsFunction = nil
 	cmd.Flags().StringVar(&over, "over", over, p.text.Say(text.FlagOver))

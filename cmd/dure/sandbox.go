@@ -16,14 +16,7 @@ import (
 
 func (p *program) sandboxCommand() *cobra.Command {
 	explain := p.command("explain [COMMAND]", text.HelpSandboxExplain, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
-		r, err := client.Query[query.SandboxReport](ctx, c.Client, query.ExplainSandbox{Command: strings.Join(args, "")})
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return p.encode(r)
-		}
-		return p.showSandbox(r)
+		return tell(ctx, p, c.Client, query.ExplainSandbox{Command: strings.Join(args, "")}, asJSON, p.showSandbox)
 	})
 	run := p.command("run COMMAND [ARGUMENT...]", text.HelpSandboxRun, 1, p.runConfined)
 	run.Args = cobra.ArbitraryArgs
@@ -32,42 +25,39 @@ func (p *program) sandboxCommand() *cobra.Command {
 	return p.group("sandbox", text.HelpSandbox, explain, run)
 }
 
-func (p *program) showSandbox(r query.SandboxReport) error {
-	var b strings.Builder
+func (p *program) showSandbox(b *strings.Builder, r query.SandboxReport) {
 	level := p.text.Word("level." + r.Level)
 	if r.Mechanism != "" {
 		level += " (" + r.Mechanism + ")"
 	}
-	fmt.Fprintln(&b, p.text.Say(text.SandboxLevel, "level", level))
+	fmt.Fprintln(b, p.text.Say(text.SandboxLevel, "level", level))
 	if r.Off {
-		fmt.Fprintln(&b, p.text.Say(text.SandboxOff))
+		fmt.Fprintln(b, p.text.Say(text.SandboxOff))
 	}
 	for _, part := range r.Parts {
 		sign := "-"
 		if part.Used {
 			sign = "+"
 		}
-		fmt.Fprintf(&b, "  %s %s: %s\n", sign, part.Name, p.text.Phrase(text.OneLine(part.Detail)))
+		fmt.Fprintf(b, "  %s %s: %s\n", sign, part.Name, p.text.Phrase(text.OneLine(part.Detail)))
 	}
 	for _, list := range []struct {
 		head  text.Key
 		lines []string
 	}{{text.SandboxEnforced, r.Enforced}, {text.SandboxMissing, r.Missing}, {text.SandboxMend, r.Mend}} {
 		if len(list.lines) > 0 {
-			fmt.Fprintln(&b, p.text.Say(list.head))
+			fmt.Fprintln(b, p.text.Say(list.head))
 		}
 		for _, l := range list.lines {
-			fmt.Fprintln(&b, "  "+p.text.Phrase(text.OneLine(l)))
+			fmt.Fprintln(b, "  "+p.text.Phrase(text.OneLine(l)))
 		}
 	}
 	if len(r.Mounts) > 0 {
-		fmt.Fprintln(&b, p.text.Say(text.SandboxMounts))
+		fmt.Fprintln(b, p.text.Say(text.SandboxMounts))
 	}
 	for _, m := range r.Mounts {
-		fmt.Fprintf(&b, "  %-8s %s\n", m.Access, text.OneLine(m.Path))
+		fmt.Fprintf(b, "  %-8s %s\n", m.Access, text.OneLine(m.Path))
 	}
-	_, err := p.out.WriteString(b.String())
-	return err
 }
 
 // runConfined runs a command confined; its exit code is ours.
