@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -54,7 +53,7 @@ func (a *App) newAgents() error {
 		Modelled: a.opts.Flags.Model != "", Default: cmp.Or(env("DURE_SUBAGENT_MODEL"), env("CLAUDE_CODE_SUBAGENT_MODEL")),
 		Foreground: !slices.Contains([]string{"", "0", "false"}, strings.ToLower(cmp.Or(env("DURE_DISABLE_BACKGROUND_TASKS"), env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")))),
 		Dialect:    catalog.Dialect(a.cfg.Dialect),
-		Model:      a.askable,
+		Model:      a.models.Askable,
 		Clamp:      a.policy.Clamp,
 		Lets:       func(parent string) []string { return a.parent.Lets(parent) },
 		Brings:     a.opts.Flags.Code.Has,
@@ -92,39 +91,6 @@ func (a *App) hire(c toolConfig) *agents.Session {
 	}
 	c.agents.Hire(c.cat, pol, c.skills.Preloaded, a.isolation(c))
 	return c.agents
-}
-
-// askable returns the ID of a model, which a session, if it is given, may have asked.
-func (a *App) askable(name string, of *plug.Session) (id string, err error) {
-	m, err := a.models.Model(name)
-	if err == nil {
-		id = m.Info().ID
-	}
-	if err == nil && of != nil {
-		err = a.mayAsk(of, id, name)
-	}
-	if err != nil {
-		return "", err
-	}
-	return id, nil
-}
-
-// mayAsk is an error unless a model is served by whom the session's own is, or by one that the
-// settings name: what files and models say sends a conversation to nobody else.
-func (a *App) mayAsk(of *plug.Session, id, name string) error {
-	provider, names := a.models.ServedBy(id), append([]string{a.cfg.Model, a.cfg.SmallModel}, a.cfg.Fallback...)
-	if of.Model != nil {
-		names = append(names, of.Model())
-	}
-	for _, p := range a.cfg.Profiles {
-		if p.Model != nil {
-			names = append(names, *p.Model)
-		}
-	}
-	if !slices.ContainsFunc(names, func(n string) bool { return n != "" && a.models.ServedBy(n) == provider }) {
-		return fmt.Errorf("the model %s is served by somebody that the settings do not name; name it there, or leave the model out", name)
-	}
-	return nil
 }
 
 // modelFor returns the models of a session: the one that is asked where nobody names

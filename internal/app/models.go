@@ -20,9 +20,15 @@ import (
 // newModels makes what knows models and providers, by the settings of now.
 func (a *App) newModels() *providers.Extension {
 	c := a.cfg
+	var ofWork []string
+	for _, p := range c.Profiles {
+		if p.Model != nil {
+			ofWork = append(ofWork, *p.Model)
+		}
+	}
 	return providers.New(providers.Config{
 		Models: registry.New(c.Models), Providers: c.Providers, BaseURL: c.BaseURL, AuthToken: string(c.AuthToken),
-		Model: c.Model, Small: c.SmallModel, Fallback: c.Fallback, Profile: c.Profile, NoAI: c.NoAI,
+		Model: c.Model, Small: c.SmallModel, Fallback: c.Fallback, OfWork: ofWork, Profile: c.Profile, NoAI: c.NoAI,
 		Work: func(profile string) string {
 			w, _ := c.Work(profile)
 			return w.Model

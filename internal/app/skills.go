@@ -39,7 +39,7 @@ func (a *App) newSkills() *use.Extension {
 		BuiltIn: func(name string) bool { _, ok := commands.Find(name); return ok }, Split: commands.Split,
 		Korean: a.cfg.Language == "ko", Effort: a.cfg.Effort, NoShell: ext.NoSkillShell, Budget: ext.SkillBudget, Longest: ext.SkillText, Logger: a.opts.Logger,
 		Window: func(model string) int { info, _ := a.models.Info(model); return info.Window }, // without, the usual one
-		MayAsk: func(of *plug.Session, model string) error { return a.mayAsk(of, model, model) },
+		MayAsk: func(of *plug.Session, model string) error { return a.models.MayAsk(of, model, model) },
 		Redact: a.patterns.Redact,
 	})
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"dure/agent"
+	"dure/internal/kernel/plug"
 )
 
 // maxOut is the longest answer of a model of which nothing is known, in tokens.
@@ -208,6 +210,35 @@ func (x *Extension) SmallFor(model string) string {
 		return p.Name + "/" + p.Small
 	}
 	return model
+}
+
+// Askable returns the ID of a model, which a session, if it is given, may have asked.
+func (x *Extension) Askable(name string, of *plug.Session) (id string, err error) {
+	m, err := x.Model(name)
+	if err != nil {
+		return "", err
+	}
+	id = m.Info().ID
+	if of != nil {
+		if err := x.MayAsk(of, id, name); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
+}
+
+// MayAsk is an error unless a model, which somebody has named, is served by whom the session's
+// own is, or by one that the settings name: what files and models say sends a conversation to
+// nobody else.
+func (x *Extension) MayAsk(of *plug.Session, id, name string) error {
+	provider, names := x.ServedBy(id), slices.Concat([]string{x.Config.Model, x.Small}, x.Fallback, x.OfWork)
+	if of.Model != nil {
+		names = append(names, of.Model())
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return n != "" && x.ServedBy(n) == provider }) {
+		return fmt.Errorf("the model %s is served by somebody that the settings do not name; name it there, or leave the model out", name)
+	}
+	return nil
 }
 
 // ServedBy returns the name of the provider whom a model is asked from; "" = it is looked

@@ -38,6 +38,7 @@ type Config struct {
 	Model     string                      // that is asked when none is named
 	Small     string                      // for digests and the like; "" = that of the provider
 	Fallback  []string
+	OfWork    []string                              // the models of kinds of work
 	Profile   string                                // the kind of work when none is named
 	Work      func(profile string) string           // the model of a kind of work; "" = the usual one
 	Origin    func(setting string) Origin           // where the value of a setting comes from
