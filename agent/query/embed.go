@@ -1,5 +1,7 @@
 package query
 
+import "encoding/json"
+
 // What a host asks about servers of an open session, and what it is told.
 type (
 	// ServersNow asks for []ServerNow.
@@ -13,6 +15,22 @@ type (
 		Session string `json:"session"`
 		Server  string `json:"server"`
 		Do      string `json:"do"` // enable, disable or reconnect
+	}
+
+	// SetServers has a session use servers, beside those that it has begun with, in the place
+	// of those that were set before. What the administrator forbids is not used. It asks for
+	// [ServersSet].
+	SetServers struct {
+		Session string          `json:"session"`
+		Servers json.RawMessage `json:"servers"` // their definitions by name
+	}
+
+	// ReadServer reads a resource of a server of a session, if rules permit it. It asks for
+	// [agent.Result].
+	ReadServer struct {
+		Session string `json:"session"`
+		Server  string `json:"server"`
+		URI     string `json:"uri"`
 	}
 
 	// ServerNow is how it stands with a server of an open session.
@@ -53,3 +71,5 @@ type (
 // Query returns the name of the query on the wire.
 func (ServersNow) Query() string    { return "servers.now" }
 func (ConnectServer) Query() string { return "servers.connect" }
+func (SetServers) Query() string    { return "servers.set" }
+func (ReadServer) Query() string    { return "servers.read" }

@@ -257,7 +257,7 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 	c := p.cli()
 	out := sdk.Program{
 		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: catalog.Dialect(a.Config().Dialect).Name, Asks: f.asks(), KeySource: "none",
-		Retries: a.Config().Limits.Retries, API: hostAPI{a.Embedding(), hostServers{a.Servers()}}, Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),
+		Retries: a.Config().Limits.Retries, API: a.Embedding(), Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),
 	}
 	if f.host.stores {
 		out.Mirrored = a.Mirrored

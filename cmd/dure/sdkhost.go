@@ -8,19 +8,10 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/app/config/live"
-	embedding "dure/internal/extend/host"
 	"dure/internal/extend/mcp"
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/frontend/sdk"
 )
-
-// hostAPI is what requests of a host need of the program beside its client.
-type hostAPI struct {
-	*embedding.Extension
-	hostServers
-}
-
-type hostServers struct{ *connections.Extension }
 
 // embedded is what the program sees of the host that drives it over lines.
 func (p *program) embedded(h *sdk.Host, init *sdk.Initialize) (*app.Host, error) {

@@ -53,7 +53,7 @@ func (a *App) Embedding() *host.Extension { return a.host }
 func (a *App) newHost() *host.Extension {
 	return host.New(host.Config{
 		Dirs: a.cfg.AddDirs, Denies: a.policy.Denies, Reach: func(id string) agent.Reach { return a.reg.Reach(id) },
-		Plugins: a.plugins.Reload, Apply: a.permissions.Put, Text: a.commands.Text,
+		Plugins: a.plugins.Reload, Hear: a.servers.HearServer, Apply: a.permissions.Put, Text: a.commands.Text,
 		Skills: func(id string) error {
 			h := a.hooks.Of(id)
 			if h == nil {

@@ -36,7 +36,7 @@ func TestSetServers(t *testing.T) {
 	}
 	set := func(defs string) query.ServersSet {
 		t.Helper()
-		out, err := a.Servers().SetServers(t.Context(), k.Info.ID, json.RawMessage(defs))
+		out, err := client.Query[query.ServersSet](t.Context(), a.Client(), query.SetServers{Session: k.Info.ID, Servers: json.RawMessage(defs)})
 		if err != nil {
 			t.Fatal(err)
 		}

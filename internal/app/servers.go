@@ -107,9 +107,6 @@ func (a *App) pluginVar(p active.Plugin, name string) (string, bool) {
 	return v, ok
 }
 
-// Servers are the servers of the Model Context Protocol.
-func (a *App) Servers() *connections.Extension { return a.servers }
-
 // connect begins to connect the servers of a session, and those that its type of agents defines.
 // Whoever is asked what agents need is in the session that they work for.
 func (a *App) connect(b plug.Session, as swarm.Definition, p connections.Place) *connections.Session {

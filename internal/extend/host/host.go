@@ -34,6 +34,9 @@ type Config struct {
 	Skills  func(session string) error
 	Plugins func()
 
+	// Hear takes a message that a server inside of the host sends by itself.
+	Hear func(server string, message []byte) error
+
 	// Apply puts settings over those of the command line, for as long as the program runs, or
 	// only says whether it would.
 	Apply func(settings json.RawMessage, apply bool) error
@@ -136,6 +139,11 @@ func (x *Extension) Reload(session string, plugins, skills bool) error {
 		return x.cfg.Skills(session)
 	}
 	return nil
+}
+
+// HearServer takes a message that a server inside of the host sends by itself.
+func (x *Extension) HearServer(server string, message []byte) error {
+	return x.cfg.Hear(server, message)
 }
 
 // ApplySettings puts settings over those of the command line, for as long as the program

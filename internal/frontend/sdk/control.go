@@ -20,9 +20,6 @@ type control struct {
 // concurrent use.
 type HostAPI interface {
 	CallTool(ctx context.Context, session, tool string, input json.RawMessage) (agent.Result, error)
-
-	SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error)
-	ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error)
 	HearServer(server string, message []byte) error
 
 	ReadFile(session, path string, most int64) (query.FileText, error)

@@ -210,6 +210,11 @@ func (w *world) Query(_ context.Context, q agent.Query) (any, error) {
 			w.note("toggle %s %v", q.Server, q.Do == query.ServerEnable)
 		}
 		return []query.ServerNow{}, known404(q.Server)
+	case query.SetServers:
+		w.note("set %s", q.Servers)
+		return query.ServersSet{Added: []string{"new"}, Removed: []string{}, Errors: map[string]string{}}, nil
+	case query.ReadServer:
+		return agent.OK("what it says"), nil
 	case query.ListSettings:
 		return []query.Setting{
 			{Key: "model", Value: json.RawMessage(`"small-1"`), Origin: query.SettingOrigin{Layer: "user"}},
@@ -241,20 +246,11 @@ func (w *world) CallTool(_ context.Context, _, tool string, input json.RawMessag
 	return agent.OK("done"), nil
 }
 
-func (w *world) SetServers(_ context.Context, _ string, defs json.RawMessage) (query.ServersSet, error) {
-	w.note("set %s", defs)
-	return query.ServersSet{Added: []string{"new"}, Removed: []string{}, Errors: map[string]string{}}, nil
-}
-
 func known404(name string) error {
 	if name == "nobody" {
 		return errors.New("there is no MCP server \"nobody\"")
 	}
 	return nil
-}
-
-func (w *world) ReadServer(context.Context, string, string, string) (agent.Result, error) {
-	return agent.OK("what it says"), nil
 }
 
 func (w *world) HearServer(server string, message []byte) error {

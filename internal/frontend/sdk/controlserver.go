@@ -155,8 +155,8 @@ func (h *Host) setServers(body json.RawMessage) (any, error) {
 	if len(in.Servers) == 0 {
 		return nil, errors.New("servers is missing: it has to be an object")
 	}
-	p, id := h.prog.API, h.session
-	return slow(func(ctx context.Context) (any, error) { return p.SetServers(ctx, id, in.Servers) }), nil
+	c, q := h.prog.Client, query.SetServers{Session: h.session, Servers: in.Servers}
+	return slow(func(ctx context.Context) (any, error) { return client.Query[query.ServersSet](ctx, c, q) }), nil
 }
 
 // callTool calls a tool of a server, through the gate of the session.
@@ -236,9 +236,9 @@ func (h *Host) readResource(body json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, id := h.prog.API, h.session
+	c, q := h.prog.Client, query.ReadServer{Session: h.session, Server: in.Server, URI: in.URI}
 	return slow(func(ctx context.Context) (any, error) {
-		r, err := p.ReadServer(ctx, id, in.Server, in.URI)
+		r, err := client.Query[agent.Result](ctx, c, q)
 		if err != nil {
 			return nil, err
 		}

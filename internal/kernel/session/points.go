@@ -172,12 +172,7 @@ func mergeTurn(m *plug.TurnHooks, h plug.TurnHooks) {
 			return b(ctx, calls, results) || stop
 		}
 	})
-	join(&m.Denied, h.Denied, func(a, b func(context.Context, agent.Proposal, agent.Decision)) func(context.Context, agent.Proposal, agent.Decision) {
-		return func(ctx context.Context, p agent.Proposal, d agent.Decision) {
-			a(ctx, p, d)
-			b(ctx, p, d)
-		}
-	})
+	join(&m.Denied, h.Denied, told3)
 	join(&m.Stopping, h.Stopping, func(a, b func(context.Context, string) (string, string)) func(context.Context, string) (string, string) {
 		return func(ctx context.Context, said string) (words, by string) {
 			if words, by = a(ctx, said); words != "" || ctx.Err() != nil {
@@ -200,18 +195,8 @@ func mergeTurn(m *plug.TurnHooks, h plug.TurnHooks) {
 
 // mergeAround adds what is told of turns and steps, and what is around them.
 func mergeAround(m *plug.TurnHooks, h plug.TurnHooks) {
-	join(&m.Step, h.Step, func(a, b func(context.Context, int, bool)) func(context.Context, int, bool) {
-		return func(ctx context.Context, number int, begins bool) {
-			a(ctx, number, begins)
-			b(ctx, number, begins)
-		}
-	})
-	join(&m.Turn, h.Turn, func(a, b func(string, int)) func(string, int) {
-		return func(turn string, steps int) {
-			a(turn, steps)
-			b(turn, steps)
-		}
-	})
+	join(&m.Step, h.Step, told3)
+	join(&m.Turn, h.Turn, told2)
 	type aroundTurn = func(context.Context, func(context.Context) error) error
 	join(&m.AroundTurn, h.AroundTurn, func(a, b aroundTurn) aroundTurn {
 		return func(ctx context.Context, run func(context.Context) error) error {
@@ -271,12 +256,7 @@ func mergeHooks(m *plug.Hooks, h plug.Hooks) {
 			return b(ctx, from, to)
 		}
 	})
-	join(&m.Switched, h.Switched, func(a, b func(context.Context, string, string)) func(context.Context, string, string) {
-		return func(ctx context.Context, from, to string) {
-			a(ctx, from, to)
-			b(ctx, from, to)
-		}
-	})
+	join(&m.Switched, h.Switched, told3)
 	join(&m.Compacting, h.Compacting, func(a, b func(context.Context, string, string) (string, error)) func(context.Context, string, string) (string, error) {
 		return func(ctx context.Context, trigger, focus string) (string, error) {
 			more, err := a(ctx, trigger, focus)
@@ -288,22 +268,12 @@ func mergeHooks(m *plug.Hooks, h plug.Hooks) {
 		}
 	})
 	join(&m.Spoken, h.Spoken, func(a, b func()) func() { return func() { a(); b() } })
-	join(&m.Added, h.Added, told[[]agent.ContextAdded])
-	join(&m.Rewound, h.Rewound, told[[]agent.Message])
-	join(&m.Over, h.Over, func(a, b func(agent.TurnEnded, string)) func(agent.TurnEnded, string) {
-		return func(end agent.TurnEnded, answer string) {
-			b(end, answer)
-			a(end, answer)
-		}
-	})
-	join(&m.Compacted, h.Compacted, toldIn[agent.ContextCompacted])
-	join(&m.Ended, h.Ended, toldIn[agent.TurnEnded])
-	join(&m.Closing, h.Closing, func(a, b func(context.Context)) func(context.Context) {
-		return func(ctx context.Context) {
-			a(ctx)
-			b(ctx)
-		}
-	})
+	join(&m.Added, h.Added, told)
+	join(&m.Rewound, h.Rewound, told)
+	join(&m.Over, h.Over, func(a, b func(agent.TurnEnded, string)) func(agent.TurnEnded, string) { return told2(b, a) })
+	join(&m.Compacted, h.Compacted, told2)
+	join(&m.Ended, h.Ended, told2)
+	join(&m.Closing, h.Closing, told)
 }
 
 // told tells two capabilities the same.
@@ -314,9 +284,16 @@ func told[T any](a, b func(T)) func(T) {
 	}
 }
 
-func toldIn[T any](a, b func(context.Context, T)) func(context.Context, T) {
-	return func(ctx context.Context, v T) {
-		a(ctx, v)
-		b(ctx, v)
+func told2[T, U any](a, b func(T, U)) func(T, U) {
+	return func(t T, u U) {
+		a(t, u)
+		b(t, u)
+	}
+}
+
+func told3[T, U, V any](a, b func(T, U, V)) func(T, U, V) {
+	return func(t T, u U, v V) {
+		a(t, u, v)
+		b(t, u, v)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"dure/agent"
 	"dure/internal/extend/bundle/changeset"
 	"dure/internal/tools/files"
 	"dure/internal/tools/kit"
-
-	"github.com/rogpeppe/go-internal/diff"
 )
 
 const (

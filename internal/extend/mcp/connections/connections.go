@@ -104,7 +104,7 @@ func (x *Extension) Answers() []plug.Answer {
 	return []plug.Answer{
 		plug.Storeless(func(_ context.Context, q query.ListServers) (query.ServerReport, error) { return x.list(q), nil }),
 		plug.Storeless(x.change), plug.Storeless(x.add), plug.Storeless(x.remove), plug.Storeless(x.reset),
-		plug.Storeless(x.test), plug.Answers(x.now), plug.Answers(x.join), plug.Storeless(x.signIn), plug.Storeless(x.signOut),
+		plug.Storeless(x.test), plug.Answers(x.now), plug.Answers(x.join), plug.Answers(x.replace), plug.Answers(x.resource), plug.Storeless(x.signIn), plug.Storeless(x.signOut),
 		plug.Answers(func(ctx context.Context, q query.CompletePrompt) (query.PromptValues, error) {
 			return x.Of(q.Session).complete(ctx, q.Text), nil
 		}),

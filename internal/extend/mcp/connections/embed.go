@@ -2,7 +2,6 @@ package connections
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -62,17 +61,16 @@ func (x *Extension) join(ctx context.Context, q query.ConnectServer) ([]query.Se
 	return x.now(ctx, query.ServersNow{Session: q.Session})
 }
 
-// SetServers has a session use servers, beside those that it has begun with, in the place
-// of those that were set before. What the administrator forbids is not used.
-func (x *Extension) SetServers(ctx context.Context, session string, defs json.RawMessage) (query.ServersSet, error) {
+// replace has a session use servers in the place of those that were set before.
+func (x *Extension) replace(ctx context.Context, q query.SetServers) (query.ServersSet, error) {
 	out := query.ServersSet{Added: []string{}, Removed: []string{}, Errors: map[string]string{}}
-	c := x.Of(session)
+	c := x.Of(q.Session)
 	if c == nil {
 		return out, errNone
 	}
 	c.setting.Lock()
 	defer c.setting.Unlock()
-	list, faults := servers.Read(servers.Source{Path: hostSource, Scope: servers.Given, Data: defs, Bare: true})
+	list, faults := servers.Read(servers.Source{Path: hostSource, Scope: servers.Given, Data: q.Servers, Bare: true})
 	for _, f := range faults {
 		if f.Server == "" && !f.Odd {
 			return out, errors.New(f.What)
@@ -121,15 +119,15 @@ func (x *Extension) SetServers(ctx context.Context, session string, defs json.Ra
 	return out, nil
 }
 
-// ReadServer reads a resource of a server of a session, if rules permit it.
-func (x *Extension) ReadServer(ctx context.Context, session, server, uri string) (agent.Result, error) {
-	c := x.Of(session)
+// resource reads a resource of a server of a session, if rules permit it.
+func (x *Extension) resource(ctx context.Context, q query.ReadServer) (agent.Result, error) {
+	c := x.Of(q.Session)
 	if c != nil {
-		if why := c.Barred(c.Policy, server, uri); why != "" {
+		if why := c.Barred(c.Policy, q.Server, q.URI); why != "" {
 			return agent.Result{}, errors.New(why)
 		}
 	}
-	return c.Read(ctx, server, uri)
+	return c.Read(ctx, q.Server, q.URI)
 }
 
 // ServerOf returns the server of a tool, and its scope; "" = it is a tool of none.

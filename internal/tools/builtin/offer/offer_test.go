@@ -45,8 +45,11 @@ func newCatalog(t *testing.T) *catalog.Catalog {
 	t.Helper()
 	cat := catalog.New(catalog.Config{})
 	for _, s := range []agent.Spec{
-		{Name: "file-system__read", Group: "files", Class: agent.Read}, {Name: "file-system__write", Group: "files"},
-		{Name: "bash__exec", Group: "system"}, {Name: "todo__write", Group: "planning"}, {Name: catalog.Search, Group: "planning", Class: agent.Read},
+		{Name: "file-system__read", Group: "files", Class: agent.Read},
+		{Name: "file-system__write", Group: "files"},
+		{Name: "bash__exec", Group: "system"},
+		{Name: "todo__write", Group: "planning"},
+		{Name: catalog.Search, Group: "planning", Class: agent.Read},
 		{Name: agent.FormTool, Group: "planning"},
 	} {
 		s.Input = json.RawMessage(`{"type":"object"}`)
