@@ -100,11 +100,12 @@ func runLines(t *testing.T, w editorWorld, list []commandLine) []commandLine {
 }
 
 // commandRow is a line of the table: words of a command line, with single quotes as in a shell,
-// then perhaps "<" and its input. "local:" in front means that a server cannot be asked.
+// then perhaps "<" and its input. "local:" in front means that a server cannot be asked, and
+// "fails:" that the command ends with an error.
 type commandRow struct {
-	line  string
-	cmd   *cobra.Command
-	local bool
+	line         string
+	cmd          *cobra.Command
+	local, fails bool
 	commandLine
 }
 
@@ -119,6 +120,7 @@ func commandRows(t *testing.T, root *cobra.Command, table string, named map[stri
 		}
 		r := commandRow{line: line}
 		line, r.local = strings.CutPrefix(line, "local: ")
+		line, r.fails = strings.CutPrefix(line, "fails: ")
 		line, in, _ := strings.Cut(line, " < ")
 		r.In = in
 		for _, word := range commandWord.FindAllString(line, -1) {
@@ -212,6 +214,9 @@ func TestCommandsAskServers(t *testing.T) {
 		}
 		want := wanted[0]
 		wanted = wanted[1:]
+		if r.fails != (want.Code != 0) {
+			t.Errorf("%s: exit %d\n%s", r.line, want.Code, want.Err)
+		}
 		if d := cmp.Diff(shownLine(want), shownLine(got)); d != "" {
 			t.Errorf("%s: without and with --server:\n%s", r.line, d)
 		}
