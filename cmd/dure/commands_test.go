@@ -238,10 +238,12 @@ var changing = []struct {
 	mask string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
+	{regexp.MustCompile(`[0-9.]+ [KMG]iB`), "SIZE"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "SESSION"},
 	{regexp.MustCompile(`"(ms|first_ms|milliseconds|bytes|memoryFree|diskFree|cost|cache_read|cache_write)": "?\d+"?`), "NUMBER"},
-	{regexp.MustCompile(`"time": "[0-9 :-]+ UTC"`), "TIME"},
+	{regexp.MustCompile(`"time": "DAY [0-9:]+ UTC"`), "TIME"},
 	{regexp.MustCompile(`in \d+ ms`), "in MS"},
 	{regexp.MustCompile(`dure_[A-Z2-7]{26}`), "TOKEN"},
 	{regexp.MustCompile(`"id": "[0-9a-z]{8,16}"`), "ID"},
