@@ -13,11 +13,11 @@ import (
 
 	"dure/agent"
 	"dure/internal/base/frontmatter"
+	"dure/internal/extend/hooks/run"
 	"dure/internal/extend/swarm"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/extend/swarm/apart"
 	"dure/internal/kernel/plug"
-	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/trust/folders"
 	"dure/internal/state/archive/mirror"
 	"dure/internal/tools/catalog"
@@ -65,42 +65,32 @@ func (a *App) newAgents() error {
 	return nil
 }
 
-// isolation is how the agents of a session get folders of their own.
-func (a *App) isolation(c toolConfig) swarm.Isolation {
-	if c.ws == nil || c.pol == nil {
-		return swarm.Isolation{}
-	}
-	return swarm.Isolation{
-		Trees: a.house.Trees(), Dir: c.ws.Root(), Session: c.ID,
-		From: a.cfg.Worktree.From, Links: a.cfg.Worktree.Links, Only: a.cfg.Worktree.Only,
-		Make: func(ctx context.Context, name string) (string, bool, error) {
-			return a.hooks.Of(c.ID).MakeTree(ctx, name)
-		},
-		Gone: func(ctx context.Context, path string) { a.hooks.Of(c.ID).TreeGone(ctx, path) },
-	}
-}
-
 // hire makes the agents of a session, or of none, whose tools are only shown.
-func (a *App) hire(c toolConfig) *agents.Session {
-	if c.agents == nil {
-		c.agents = a.agents.Shown(c.ws.Root())
+func (s *assembly) hire() *agents.Session {
+	a, ws := s.app, s.ws
+	if s.deciding == nil {
+		shown := a.agents.Shown(ws.Root())
+		shown.Hire(s.offered.Tools, nil, s.known.Preloaded, swarm.Isolation{})
+		return shown
 	}
-	var pol agents.Policy
-	if c.pol != nil {
-		pol = c.pol
-	}
-	c.agents.Hire(c.cat, pol, c.skills.Preloaded, a.isolation(c))
-	return c.agents
+	hooks := func() *run.Session { return a.hooks.Of(s.b.ID) }
+	s.agents.Hire(s.offered.Tools, s.deciding.Policy, s.known.Preloaded, swarm.Isolation{
+		Trees: a.house.Trees(), Dir: ws.Root(), Session: s.b.ID,
+		From: a.cfg.Worktree.From, Links: a.cfg.Worktree.Links, Only: a.cfg.Worktree.Only,
+		Make: func(ctx context.Context, name string) (string, bool, error) { return hooks().MakeTree(ctx, name) },
+		Gone: func(ctx context.Context, path string) { hooks().TreeGone(ctx, path) },
+	})
+	return s.agents
 }
 
-// modelFor returns the models of a session: the one that is asked where nobody names
-// another is that of its type.
-func (a *App) modelFor(work prompt.Work, as swarm.Definition) func(string) (agent.Model, error) {
-	models := a.models.For(work.Name)
-	if as.Name == "" {
+// models returns the models of a session: the one that is asked where nobody names another
+// is that of its type.
+func (s *assembly) models() func(string) (agent.Model, error) {
+	models := s.app.models.For(s.work.Name)
+	if s.agents.As.Name == "" {
 		return models
 	}
-	return func(name string) (agent.Model, error) { return models(cmp.Or(name, work.Model)) }
+	return func(name string) (agent.Model, error) { return models(cmp.Or(name, s.work.Model)) }
 }
 
 // WorkerCommand is the command of the program that is the process of an agent.

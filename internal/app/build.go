@@ -1,13 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -15,97 +15,106 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/extend/mcp/connections"
 	"dure/internal/kernel/loop"
 	"dure/internal/kernel/plug"
 	"dure/internal/kernel/session"
 	"dure/internal/knowledge/prompt/system"
-	"dure/internal/safety/guard"
-	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/workspace"
 	"dure/internal/tools/builtin"
-	"dure/internal/tools/catalog"
 )
 
 // build makes the parts of a session.
 func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) {
-	var deciding *enforce.Decider // nothing is listed before it is there
-	ws, workdir, find, err := a.folder(b, func(path string) bool { return deciding.Policy.DeniesRead(path) })
+	s := &assembly{app: a, b: b}
+	usual, err := s.begin()
 	if err != nil {
 		return session.Parts{}, err
 	}
-	b.Root, b.Workdir = ws.Root(), workdir
-	work, err := a.workOf(b)
+	write, err := s.equip()
 	if err != nil {
+		s.abandon()
 		return session.Parts{}, err
 	}
-	project, usualMode := a.house.Project(workdir), work.Mode
-	team, err := a.agents.Session(b, project, &work.Profile)
-	if err != nil {
-		return session.Parts{}, err
-	}
-	cat := a.catalog()
-	box, confined := a.boxes.Box(ws.Root(), workdir, func() ([]string, []string) { return deciding.Policy.DeniedPaths() })
-	deciding, err = a.decider(b, a.place(cat, ws, workdir, confined), work.Mode)
-	if err != nil {
-		return session.Parts{}, err
-	}
-	offered := a.offer.Session(b, cat, deciding, work.Profile)
-	tracker, known := ws.NewTracker(slices.Collect(maps.Values(b.Files))), a.skillsOf(b, project, work.Name, deciding.Policy)
-	set, err := a.tools(toolConfig{Session: b, cat: cat, ws: ws, tracker: tracker, box: box, profile: work.Name, find: find, agents: team, pol: deciding.Policy, skills: known, offered: offered, left: func() []string { return a.hooks.Of(b.ID).Left() }})
-	if err != nil {
-		return session.Parts{}, err
-	}
-	served := a.connect(b, team.As, connections.Place{Box: box, Workspace: ws, Catalog: cat, Policy: deciding.Policy})
-	grd := a.serve(&b, work.Profile, team.As.Name)
-	all := &assembly{
-		app: a, b: b, agents: team, project: project, ws: ws, box: box, set: set, servers: served,
-		known: known, deciding: deciding, tracker: tracker, grd: grd, offered: offered,
-	}
-	if b.Child == nil {
-		all.plans = builtin.Plans(work.Plan, a.cfg.Plan.Retries, deciding.Policy.Mode, work.Mode, a.cfg.Mode)
-	}
-	team.Cast(served.Brings())
-	who := &team.Role
-	write := func(time.Time, string) []agent.Section { return nil }
-	if who.Has, err = offered.Keep(who.Has); err == nil && !b.Open.Modelless() {
-		write, err = a.prompts.Write(system.Session{Work: work, Dir: workdir, Workspace: ws, Tools: offered.Step().Specs(), Agent: who.System})
-	}
-	if err == nil {
-		all.bounds, err = deciding.Only(who.Parts)
-	}
-	if err == nil {
-		err = deciding.Join(b.Off)
-	}
-	if err != nil {
-		all.abandon()
-		return session.Parts{}, err
-	}
-	deciding.Hold(func(refresh func()) { a.hooks.Of(b.ID).Unheld(refresh) })
-	all.typed = all.commands(find)
-	points, err := all.list(ctx)
+	s.deciding.Hold(func(refresh func()) { a.hooks.Of(b.ID).Unheld(refresh) })
+	s.typed = s.commands()
+	points, err := s.list(ctx)
 	if err != nil {
 		return session.Parts{}, err
 	}
 	if see := a.opts.Points; see != nil {
-		points = see(b, points)
+		points = see(s.b, points)
 	}
-	opened := b.SessionOpened
-	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usualMode, work.Mode), a.cfg.Dialect, a.configHash()
-	opened.Profile, opened.Work = work.Name, snapshot(work, b.Open)
+	opened := s.b.SessionOpened
+	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usual, s.work.Mode), a.cfg.Dialect, a.configHash()
+	opened.Profile, opened.Work = s.work.Name, snapshot(s.work, b.Open)
 	return session.Parts{
 		SessionOpened: opened,
-		Model:         a.modelFor(work, team.As),
-		Fallback:      work.Fallback,
-		Budget:        plug.Amount{Tokens: work.Tokens, Money: agent.Money(work.Dollars * 1e9)},
-		Params:        agent.Params{Thinking: a.thinks(work.Effort)}, Thinking: thinking,
-		Catalog: offered.Catalog,
+		Model:         s.models(),
+		Fallback:      s.work.Fallback,
+		Budget:        plug.Amount{Tokens: s.work.Tokens, Money: agent.Money(s.work.Dollars * 1e9)},
+		Params:        agent.Params{Thinking: a.thinks(s.work.Effort)}, Thinking: thinking,
+		Catalog: s.offered.Catalog,
 		System:  write,
 		Points:  points,
 		Retry:   loop.Retry{Attempts: a.cfg.Limits.Retries},
-		Limits:  loop.Limits{Steps: work.Steps, Closing: true, Grace: a.opts.CallGrace},
+		Limits:  loop.Limits{Steps: s.work.Steps, Closing: true, Grace: a.opts.CallGrace},
 	}, nil
+}
+
+// begin opens the folder of a session, and makes what decides in it, what the model may use,
+// and the tools. It returns the mode of the session's kind of work.
+func (s *assembly) begin() (usual agent.Mode, err error) {
+	a := s.app
+	if err := s.folder(); err != nil {
+		return "", err
+	}
+	if s.work, err = a.workOf(s.b); err != nil {
+		return "", err
+	}
+	s.project, usual = a.house.Project(s.b.Workdir), s.work.Mode
+	if s.agents, err = a.agents.Session(s.b, s.project, &s.work.Profile); err != nil {
+		return "", err
+	}
+	cat := a.catalog()
+	box, confined := a.boxes.Box(s.ws.Root(), s.b.Workdir, func() ([]string, []string) { return s.deciding.Policy.DeniedPaths() })
+	s.box = box
+	whose := s.b
+	whose.Open.Owned = whose.Open.Owned || a.parent.Works(whose.Parent) && a.inherited.Owned
+	if s.deciding, err = a.policy.Open(&whose, a.place(cat, s.ws, s.b.Workdir, confined), s.work.Mode); err != nil {
+		return "", err
+	}
+	s.offered = a.offer.Session(s.b, cat, s.deciding, s.work.Profile)
+	s.tracker = s.ws.NewTracker(slices.Collect(maps.Values(s.b.Files)))
+	if s.b.Stored.ID != "" { // calls that were decided on before may run without another word
+		_ = a.trust.Begin(func(...agent.Body) error { return nil }) // which each file says that has no powers
+	}
+	s.known = a.skills.Session(s.b, s.project, a.models.For(s.work.Name), s.deciding.Policy)
+	return usual, s.tools()
+}
+
+// equip connects the servers of a session, says which tools its type has, and returns what
+// writes its system prompt.
+func (s *assembly) equip() (write func(time.Time, string) []agent.Section, err error) {
+	a := s.app
+	s.connect()
+	s.serve()
+	s.agents.Cast(s.servers.Brings())
+	if s.b.Child == nil {
+		s.plans = builtin.Plans(s.work.Plan, a.cfg.Plan.Retries, s.deciding.Policy.Mode, s.work.Mode, a.cfg.Mode)
+	}
+	who := &s.agents.Role
+	write = func(time.Time, string) []agent.Section { return nil }
+	if who.Has, err = s.offered.Keep(who.Has); err == nil && !s.b.Open.Modelless() {
+		write, err = a.prompts.Write(system.Session{Work: s.work, Dir: s.b.Workdir, Workspace: s.ws, Tools: s.offered.Step().Specs(), Agent: who.System})
+	}
+	if err == nil {
+		s.bounds, err = s.deciding.Only(who.Parts)
+	}
+	if err == nil {
+		err = s.deciding.Join(s.b.Off)
+	}
+	return write, err
 }
 
 // changed is a mode if it is another one than before, else "".
@@ -117,29 +126,19 @@ func changed(before, mode agent.Mode) agent.Mode {
 }
 
 // folder opens the folder of a session, and what finds programs outside of it.
-func (a *App) folder(b plug.Session, hidden func(path string) bool) (ws *workspace.Workspace, dir string, find func(string) string, err error) {
-	if dir = b.Open.Workdir; dir == "" {
-		dir = a.opts.Workdir
-	}
-	if ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs}); err != nil {
-		return nil, dir, nil, workspace.Gone(b.Stored.ID, dir, err)
-	}
-	find = sandbox.Outside(ws.Inside)
-	ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs, Git: find("git"), Hidden: hidden})
+func (s *assembly) folder() error {
+	a, dir := s.app, cmp.Or(s.b.Open.Workdir, s.app.opts.Workdir)
+	ws, err := workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs})
 	if err != nil {
-		return nil, dir, nil, workspace.Problem(dir, err)
+		return workspace.Gone(s.b.Stored.ID, dir, err)
 	}
-	return ws, dir, find, nil
-}
-
-// guard decides what the results of a session may carry back.
-func (a *App) guard(b plug.Session) *guard.Guard {
-	dialect := catalog.Dialect(a.cfg.Dialect)
-	return guard.New(guard.Config{
-		Patterns: a.patterns,
-		PutBlob:  func(ctx context.Context, r io.Reader) (string, int64, error) { return b.PutBlob(ctx, r, 0) },
-		Read:     dialect.Name(readTool), Grep: dialect.Name(grepTool),
-	})
+	s.find = sandbox.Outside(ws.Inside)
+	s.ws, err = workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs, Git: s.find("git"), Hidden: func(path string) bool { return s.deciding.Policy.DeniesRead(path) }})
+	if err != nil {
+		return workspace.Problem(dir, err)
+	}
+	s.b.Root, s.b.Workdir = s.ws.Root(), dir
+	return nil
 }
 
 // The tools that page and search what the guard has stored.

@@ -85,24 +85,24 @@ func (a *App) trustsBundle(dir string) bool {
 }
 
 // bundleCode puts the tools of a bundle into the catalog of a session.
-func (a *App) bundleCode(c toolConfig, kind string) (*swarms.Session, error) {
-	p := swarms.Place{Session: c.Session, Catalog: c.cat, Workspace: c.ws, Box: c.box, Find: c.find}
-	if c.skills != nil {
+func (s *assembly) bundleCode(kind string) (*swarms.Session, error) {
+	p := swarms.Place{Session: s.b, Catalog: s.offered.Tools, Workspace: s.ws, Box: s.box, Find: s.find}
+	if s.known != nil {
 		p.Skills = func() (list []toolkit.Skill) {
-			for _, s := range c.skills.Set.List() {
-				if s.Off != "" || s.NoModel {
+			for _, k := range s.known.Set.List() {
+				if k.Off != "" || k.NoModel {
 					continue
 				}
-				one := toolkit.Skill{Name: s.Name}
-				if !s.Bare {
-					one.Description = s.Described()
+				one := toolkit.Skill{Name: k.Name}
+				if !k.Bare {
+					one.Description = k.Described()
 				}
 				list = append(list, one)
 			}
 			return list
 		}
 	}
-	return a.bundles.Begin(p, kind)
+	return s.app.bundles.Begin(p, kind)
 }
 
 // maxPosted is the most bytes of an answer that a tool behind an address gives.

@@ -21,6 +21,7 @@ import (
 	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/memory/instruct"
 	"dure/internal/knowledge/memory/reflexion"
+	"dure/internal/knowledge/prompt"
 	"dure/internal/safety/guard"
 	"dure/internal/safety/policy/enforce"
 	"dure/internal/safety/sandbox"
@@ -160,14 +161,17 @@ func (a *App) row(ctx context.Context, id string) (row agent.SessionInfo, ok boo
 	return row, ok, nil
 }
 
-// assembly is what the capabilities of a session are, once all of them are there.
+// assembly is what the capabilities of a session are, while it is opened. One without deciding
+// is that of no session: its tools are only shown.
 type assembly struct {
 	app     *App
 	b       plug.Session
+	work    prompt.Work
 	agents  *agents.Session
 	project string
 	ws      *workspace.Workspace
 	box     *sandbox.Box
+	find    func(program string) string // of programs that are started without asking
 
 	set      toolSet
 	servers  *connections.Session
@@ -196,7 +200,7 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 		return plug.Attached{Name: x.Name(), Points: p}
 	}
 	hooks := attach(a.hooks.In(s.forHooks())) // before the skills, which have theirs run
-	a.addToSkills(b.ID, s.known, s.agents)
+	s.addToSkills()
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
 		attach(a.host.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.offered.Tools})),

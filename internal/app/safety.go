@@ -130,12 +130,6 @@ func (a *App) newPolicy() *enforce.Extension {
 	})
 }
 
-// decider returns what decides on the calls of a session that is being opened.
-func (a *App) decider(b plug.Session, in enforce.Place, mode agent.Mode) (*enforce.Decider, error) {
-	b.Open.Owned = b.Open.Owned || a.parent.Works(b.Parent) && a.inherited.Owned
-	return a.policy.Open(&b, in, mode)
-}
-
 // reader reads command lines as the shell will that runs them; "" = the usual one.
 func reader(home, sh string) kit.Reader { return local.Reader(home, sh, workspace.RunsPrograms) }
 

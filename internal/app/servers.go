@@ -13,9 +13,7 @@ import (
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
 	"dure/internal/extend/plugins/active"
-	"dure/internal/extend/swarm"
 	"dure/internal/frontend/text"
-	"dure/internal/kernel/plug"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/sandbox"
 	"dure/internal/safety/trust"
@@ -109,13 +107,14 @@ func (a *App) pluginVar(p active.Plugin, name string) (string, bool) {
 
 // connect begins to connect the servers of a session, and those that its type of agents defines.
 // Whoever is asked what agents need is in the session that they work for.
-func (a *App) connect(b plug.Session, as swarm.Definition, p connections.Place) *connections.Session {
-	p.Person = b
-	if top := a.hooks.Of(b.Parent).Top(); top != nil {
+func (s *assembly) connect() {
+	p := connections.Place{Box: s.box, Workspace: s.ws, Catalog: s.offered.Tools, Policy: s.deciding.Policy, Person: s.b}
+	if top := s.app.hooks.Of(s.b.Parent).Top(); top != nil {
 		p.Person = *top
 	}
+	as := s.agents.As
 	if len(as.Servers) == 0 {
-		return a.servers.Open(b, "", p)
+		as.Name = ""
 	}
-	return a.servers.Open(b, as.Name, p)
+	s.servers = s.app.servers.Open(s.b, as.Name, p)
 }

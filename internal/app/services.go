@@ -3,9 +3,9 @@ package app
 import (
 	"cmp"
 	"context"
+	"io"
 
 	"dure/agent"
-	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
@@ -13,10 +13,16 @@ import (
 	"dure/internal/tools/catalog"
 )
 
-// serve gives a session what its capabilities need of others, and returns its guard.
-func (a *App) serve(b *plug.Session, work agent.Profile, kind string) *guard.Guard {
-	grd := a.guard(*b)
-	b.Work, b.Agent, b.Clean = &work, kind, cleaner(grd)
+// serve gives a session what its capabilities need of others.
+func (s *assembly) serve() {
+	a, b, dialect := s.app, &s.b, catalog.Dialect(s.app.cfg.Dialect)
+	s.grd = guard.New(guard.Config{
+		Patterns: a.patterns,
+		PutBlob:  func(ctx context.Context, r io.Reader) (string, int64, error) { return b.PutBlob(ctx, r, 0) },
+		Read:     dialect.Name(readTool), Grep: dialect.Name(grepTool),
+	})
+	work := s.work.Profile
+	b.Work, b.Agent, b.Clean = &work, s.agents.As.Name, cleaner(s.grd)
 	if b.Child != nil {
 		b.Agent = b.Child.Agent
 	}
@@ -26,7 +32,6 @@ func (a *App) serve(b *plug.Session, work agent.Profile, kind string) *guard.Gua
 			return ask(ctx, q)
 		}
 	}
-	return grd
 }
 
 // folderOf is the folder that a query is about.
@@ -49,12 +54,6 @@ func cleaner(grd *guard.Guard) func(context.Context, string) (string, error) {
 		r, err := grd.Check(ctx, agent.Spec{Name: readTool, Group: "files", Budget: 2 * mention.MaxTotal}, agent.Call{ID: "text", Tool: readTool}, agent.OK(text))
 		return r.Text, err
 	}
-}
-
-// noteTools are those by which an agent of a type reads and adds notes.
-func (a *App) noteTools(dir, kind string) []agent.Tool {
-	n := a.memory.Notebook(dir, kind)
-	return builtin.Memory(builtin.Notebook{Read: n.Read, Path: n.Path, Append: n.Append})
 }
 
 // ownNotes returns the files that memory__append writes, of whatever type of agents.

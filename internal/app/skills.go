@@ -44,25 +44,17 @@ func (a *App) newSkills() *use.Extension {
 	})
 }
 
-// skillsOf returns the skills of a session.
-func (a *App) skillsOf(b plug.Session, workdir, profile string, pol *policy.Policy) *use.Skills {
-	if b.Stored.ID != "" { // calls that were decided on before may run without another word
-		_ = a.trust.Begin(func(...agent.Body) error { return nil }) // which each file says that has no powers
-	}
-	return a.skills.Session(b, workdir, a.models.For(profile), pol)
-}
-
 // addToSkills gives the skills of a session what is made after them: what reads files that
 // texts name, the hooks of the session, which tools it has, and what a
 // session of a type of agents is opened with.
-func (a *App) addToSkills(session string, k *use.Skills, as *agents.Session) {
-	tool := k.Tool().Spec()
-	late := use.Late{Offered: func() bool { return as.Role.Has == nil || as.Role.Has(tool) }, ChildOf: as.SkillChild, Without: agents.NeverChild}
-	if h := a.hooks.Of(session); h != nil {
+func (s *assembly) addToSkills() {
+	a, role, tool := s.app, &s.agents.Role, s.known.Tool().Spec()
+	late := use.Late{Offered: func() bool { return role.Has == nil || role.Has(tool) }, ChildOf: s.agents.SkillChild, Without: agents.NeverChild}
+	if h := a.hooks.Of(s.b.ID); h != nil {
 		late.Hooks = h
 	}
-	late.Named = func(ctx context.Context, text string) string { return a.mentions.Named(ctx, session, text) }
-	k.Add(late)
+	late.Named = func(ctx context.Context, text string) string { return a.mentions.Named(ctx, s.b.ID, text) }
+	s.known.Add(late)
 }
 
 // asSkill is the skill that a command of a file is like.
@@ -95,11 +87,11 @@ func (a *App) newCommands() *typed.Extension {
 }
 
 // commands returns what the typed commands of a session add to it.
-func (s *assembly) commands(find func(string) string) plug.Points {
+func (s *assembly) commands() plug.Points {
 	a, b, known, pol := s.app, s.b, s.known, s.deciding.Policy
 	prompts := &served{app: a, session: b.ID, grd: s.grd}
 	p := a.commands.Session(b, b.Workdir, typed.Services{
-		Workspace: s.ws, Find: find, Decide: pol.Decide, Allowing: s.allowing,
+		Workspace: s.ws, Find: s.find, Decide: pol.Decide, Allowing: s.allowing,
 		Expanding: func(ctx context.Context, kind, command, arguments, source, typed string) error {
 			return a.hooks.Of(b.ID).Expanding(ctx, kind, command, arguments, source, typed)
 		},

@@ -11,7 +11,6 @@ import (
 
 	"dure/agent"
 	"dure/internal/extend/bundle/swarms"
-	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/kernel/plug"
 	"dure/internal/safety/guard"
@@ -31,22 +30,6 @@ import (
 	"dure/internal/tools/web"
 )
 
-// toolConfig is what the built-in tools of a session are made from.
-type toolConfig struct {
-	plug.Session
-	cat     *catalog.Catalog
-	ws      *workspace.Workspace
-	tracker *workspace.Tracker
-	box     *sandbox.Box
-	profile string
-	find    func(program string) string // of programs that are started without asking
-	left    func() []string             // what hooks have left for commands
-	agents  *agents.Session             // nil = their tools are only shown
-	pol     *policy.Policy
-	skills  *use.Skills // nil = their tool is only shown
-	offered *offer.Session
-}
-
 // toolSet is what comes with the tools of a session.
 type toolSet struct {
 	tools   plug.Points
@@ -57,72 +40,79 @@ type toolSet struct {
 }
 
 // tools fills the catalog with the built-in tools.
-func (a *App) tools(c toolConfig) (toolSet, error) {
+func (s *assembly) tools() error {
+	a, b := s.app, &s.b
 	dialect := catalog.Dialect(a.cfg.Dialect)
-	env, reads := a.commandEnv(), reader(a.opts.UserHome, sandbox.Shell(c.find))
-	team := a.hire(c)
+	env, reads := a.commandEnv(), reader(a.opts.UserHome, sandbox.Shell(s.find))
+	team := s.hire()
+	notes := a.memory.Notebook(s.ws.Root(), team.Kind())
+	var pol *policy.Policy
+	var left func() []string // what hooks have left for commands
+	if s.deciding != nil {
+		pol, left = s.deciding.Policy, func() []string { return a.hooks.Of(b.ID).Left() }
+	}
 	commands := shell.Config{
 		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
-		Box: c.box, Env: a.plugins.Programs(env, c.ws.Root()), More: c.left, Path: sandbox.Shell(c.find), Reads: reads, Settle: c.Reach.Settle, Past: c.Reach.Outcome,
+		Box: s.box, Env: a.plugins.Programs(env, s.ws.Root()), More: left, Path: sandbox.Shell(s.find), Reads: reads, Settle: b.Reach.Settle, Past: b.Reach.Outcome,
 		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
 	}
 	// A front-end's terminal is outside of every box, so that it takes the place of one that
 	// confines nothing alone: its user has turned the sandbox off.
-	if t := a.opts.Terminal; t != nil && a.cfg.Sandbox.Off && c.Child == nil && unsaved.Own(c.ws, a.opts.Workdir) {
+	if t := a.opts.Terminal; t != nil && a.cfg.Sandbox.Off && b.Child == nil && unsaved.Own(s.ws, a.opts.Workdir) {
 		commands.Terminal = shell.Beside(t, a.opts.Environ)
 	}
 	sh := shell.New(commands)
 	all := files.Files{
-		Workspace: c.ws, FS: unsaved.Files(c.ws, a.opts.Editor, a.opts.Workdir), Tracker: c.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
+		Workspace: s.ws, FS: unsaved.Files(s.ws, a.opts.Editor, a.opts.Workdir), Tracker: s.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
 		Blob: func(handle string) (string, bool) {
-			path := a.store.BlobPath(c.ID, strings.TrimPrefix(handle, "output:"))
+			path := a.store.BlobPath(b.ID, strings.TrimPrefix(handle, "output:"))
 			return path, path != ""
 		},
 	}.Tools()
 	all = append(all, sh.Tools()...)
 	list := new(builtin.Todos)
 	var events func(context.Context, int64) iter.Seq2[agent.Event, error]
-	if c.Log != nil { // the tools are those of a session
-		events = c.Events
-		list.Restore(c.Past())
+	if b.Log != nil { // the tools are those of a session
+		events = b.Events
+		list.Restore(b.Past())
 	}
-	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), c.skills.Tool(), c.offered.Search())
-	if c.pol != nil && c.Child == nil {
-		all = append(all, builtin.PlanTools(&c.Session, c.pol.Mode)...)
+	all = append(all, list.Tool(), builtin.Ask(), builtin.Recall(events), s.known.Tool(), s.offered.Search())
+	if pol != nil && b.Child == nil {
+		all = append(all, builtin.PlanTools(b, pol.Mode)...)
 	}
 	if !a.cfg.NoTaskState {
 		all = append(all, builtin.Note())
 	}
-	check := code.New(code.Config{Workspace: c.ws, Box: c.box, Env: env, Reads: reads, Shell: sandbox.Shell(c.find)})
+	check := code.New(code.Config{Workspace: s.ws, Box: s.box, Env: env, Reads: reads, Shell: sandbox.Shell(s.find)})
 	all = append(all, check.Tools()...)
-	all = append(all, git.New(git.Config{Box: c.box, Git: c.find("git"), Env: env, Root: c.ws.Root()}).Tools()...)
-	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: lsp.Starter(c.box, sandbox.PathOutside(env, c.ws.Inside)), Find: c.find, Root: c.ws.Root(), FS: c.ws})
+	all = append(all, git.New(git.Config{Box: s.box, Git: s.find("git"), Env: env, Root: s.ws.Root()}).Tools()...)
+	servers := lsp.New(lsp.Config{Trusted: func() bool { return a.cfg.Trusted }, Start: lsp.Starter(s.box, sandbox.PathOutside(env, s.ws.Inside)), Find: s.find, Root: s.ws.Root(), FS: s.ws})
 	all = append(all, servers.Tools()...)
-	all = append(all, a.noteTools(c.ws.Root(), team.Kind())...)
+	all = append(all, builtin.Memory(builtin.Notebook{Read: notes.Read, Path: notes.Path, Append: notes.Append})...)
 	all = append(all, team.Tools()...)
-	all = append(all, a.servers.Tools(c.ID, c.pol)...)
-	pages, err := a.web(c)
+	all = append(all, a.servers.Tools(b.ID, pol)...)
+	pages, err := s.web()
 	if err != nil {
-		return toolSet{}, err
+		return err
 	}
 	all = append(all, pages.Tools()...)
-	if len(c.Open.Schema) > 0 {
-		form, err := builtin.Form(c.Open.Schema)
+	if len(b.Open.Schema) > 0 {
+		form, err := builtin.Form(b.Open.Schema)
 		if err != nil {
-			return toolSet{}, err
+			return err
 		}
 		all = append(all, form)
 	}
 	for _, t := range all {
-		if err := c.cat.Register(t, catalog.BuiltIn, ""); err != nil {
-			return toolSet{}, err
+		if err := s.offered.Tools.Register(t, catalog.BuiltIn, ""); err != nil {
+			return err
 		}
 	}
-	code, err := a.bundleCode(c, team.Kind())
+	code, err := s.bundleCode(team.Kind())
 	if err != nil {
-		return toolSet{}, err
+		return err
 	}
-	return toolSet{
+	s.set = toolSet{
 		code: code, todos: list, agents: team,
 		tools: plug.Points{
 			Hooks: plug.Hooks{Spoken: check.Reset, Rewound: list.Restore},
@@ -134,7 +124,8 @@ func (a *App) tools(c toolConfig) (toolSet, error) {
 			}},
 			Close: func() { _ = servers.Close() }, // they are ended, whatever they say
 		},
-	}, nil
+	}
+	return nil
 }
 
 // shown returns the built-in tools that a session in a folder would have, and the folder.
@@ -144,12 +135,13 @@ func (a *App) shown(dir, profile string, settle agent.Settle) (*catalog.Catalog,
 		return nil, nil, workspace.Problem(dir, err)
 	}
 	cat, box := a.catalog(), sandbox.New(sandbox.Config{})
-	set, err := a.tools(toolConfig{
-		Session: plug.Session{Reach: agent.Reach{Settle: settle}}, cat: cat, ws: ws, tracker: ws.NewTracker(nil), box: box,
-		profile: profile, find: sandbox.Outside(ws.Inside), offered: &offer.Session{Tools: cat},
-	})
-	if err == nil {
-		set.close()
+	of := assembly{
+		app: a, b: plug.Session{Reach: agent.Reach{Settle: settle}}, ws: ws, tracker: ws.NewTracker(nil), box: box,
+		find: sandbox.Outside(ws.Inside), offered: &offer.Session{Tools: cat},
+	}
+	of.work.Name = profile
+	if err = of.tools(); err == nil {
+		of.set.close()
 	}
 	return cat, ws, errors.Join(err, box.Close())
 }
@@ -222,18 +214,19 @@ func (a *App) outside(program string) string {
 }
 
 // web makes the tools that speak HTTP.
-func (a *App) web(c toolConfig) (*web.Web, error) {
+func (s *assembly) web() (*web.Web, error) {
+	a, b := s.app, &s.b
 	cfg := web.Config{
 		Transport: a.transport, UserAgent: "dure/" + a.opts.Version,
 		Mode: web.Mode(a.cfg.Network.Mode), AllowHosts: a.cfg.Network.AllowHosts,
 	}
-	if s := a.cfg.Search; s.Kind != "" {
-		cfg.Search = web.SearchConfig{Kind: s.Kind, URL: s.URL, Key: strings.TrimSpace(getenv(a.opts.Environ)(s.KeyEnv))}
+	if e := a.cfg.Search; e.Kind != "" {
+		cfg.Search = web.SearchConfig{Kind: e.Kind, URL: e.URL, Key: strings.TrimSpace(getenv(a.opts.Environ)(e.KeyEnv))}
 	}
 	if !a.cfg.NoAI {
 		cfg.Ask = func(ctx context.Context, q agent.Question) (agent.Answer, error) {
-			q.Model = a.models.SmallFor(c.Model()) // a page is for nobody but the session's provider
-			return c.Reach.Ask(ctx, q)
+			q.Model = a.models.SmallFor(b.Model()) // a page is for nobody but the session's provider
+			return b.Reach.Ask(ctx, q)
 		}
 	}
 	if err := cfg.Check(); err != nil {
