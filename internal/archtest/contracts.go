@@ -28,20 +28,19 @@ func CheckContracts(t *Tree, contracts []string) []Fault {
 		if f.Test {
 			continue
 		}
-		for _, d := range f.AST.Decls {
-			switch d := d.(type) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			switch n := n.(type) {
 			case *ast.FuncDecl:
-				named(f, d.Type, func(name string) { users[name] = append(users[name], d.Name.Name+"()") })
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					if s, ok := s.(*ast.TypeSpec); ok {
-						self := f.Dir + "." + s.Name.Name
-						types[self] = declared{f, s}
-						named(f, s.Type, func(name string) { users[name] = append(users[name], self) })
-					}
-				}
+				named(f, n.Type, func(name string) { users[name] = append(users[name], n.Name.Name+"()") })
+				return false
+			case *ast.TypeSpec:
+				self := f.Dir + "." + n.Name.Name
+				types[self] = declared{f, n}
+				named(f, n.Type, func(name string) { users[name] = append(users[name], self) })
+				return false
 			}
-		}
+			return true
+		})
 	}
 	var faults []Fault
 	for _, contract := range contracts {
