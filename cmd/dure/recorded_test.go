@@ -75,15 +75,15 @@ func editionOf(t *testing.T, program, sessions string) edition {
 
 // compare runs both builds on a session, and reports whether it could be continued, which is
 // done to copies.
-func (old edition) compare(t *testing.T, now edition, session string) (continued bool) {
+func (e edition) compare(t *testing.T, now edition, session string) (continued bool) {
 	t.Helper()
 	for _, args := range [][]string{{"show", session, "--json"}, {"verify", session, "--json"}, {"replay", "--verify", session, "--json"}, {"export", session}} {
-		want, code := old.run(args...)
+		want, code := e.run(args...)
 		if got, c := now.run(args...); got != want || c != code {
 			t.Errorf("dure %s exits %d, before %d:\n%s\nbefore:\n%s", strings.Join(args, " "), c, code, got, want)
 		}
 	}
-	for _, b := range []*edition{&old, &now} {
+	for _, b := range []*edition{&e, &now} {
 		home := filepath.Join(t.TempDir(), "home")
 		if err := os.CopyFS(home, os.DirFS(b.home)); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func (old edition) compare(t *testing.T, now edition, session string) (continued
 		b.home = home
 	}
 	goOn := []string{"-p", "--resume", session, "go on"}
-	want, code := old.run(goOn...)
+	want, code := e.run(goOn...)
 	got, c := now.run(goOn...)
 	continued = strings.Contains(got, "I go on.")
 	if c != code || continued != strings.Contains(want, "I go on.") {
@@ -104,12 +104,12 @@ func (old edition) compare(t *testing.T, now edition, session string) (continued
 }
 
 // run returns what a command prints, and its exit code.
-func (b edition) run(args ...string) (string, int) {
-	cmd := exec.Command(b.program, args...)
-	cmd.Dir = filepath.Dir(b.home)
+func (e edition) run(args ...string) (string, int) {
+	cmd := exec.Command(e.program, args...)
+	cmd.Dir = filepath.Dir(e.home)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "DURE_HOME=" + b.home, "LANG=C.UTF-8",
-		"ANTHROPIC_BASE_URL=" + b.model.URL(), "ANTHROPIC_API_KEY=scripted", "DURE_MODEL=script",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "DURE_HOME=" + e.home, "LANG=C.UTF-8",
+		"ANTHROPIC_BASE_URL=" + e.model.URL(), "ANTHROPIC_API_KEY=scripted", "DURE_MODEL=script",
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
