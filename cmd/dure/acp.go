@@ -68,7 +68,7 @@ func (p *program) acpCommand() *cobra.Command {
 // acpConfig is what editors are served with.
 func (p *program) acpConfig() acp.Config {
 	return acp.Config{
-		Text: p.text, Version: version, Logger: p.opened.Logger(), Login: []string{"--login"},
+		Text: p.text, Version: version, Logger: p.logger(), Login: []string{"--login"},
 		Ready: func(ctx context.Context) error {
 			_, err := client.Query[query.ModelCheck](ctx, p.client(), query.CheckModel{Unasked: true})
 			return err

@@ -48,7 +48,7 @@ func (p *program) bundleCommand() *cobra.Command {
 	})
 	login := p.command("login [PATH] [NAME]", text.HelpBundleLogin, 2, func(ctx context.Context, _ *cli.CLI, args []string, asJSON bool) error {
 		name := strings.Join(args[min(len(args), 1):], "")
-		err := p.opened.Bundles().SignIn(ctx, bundlePath(args), name, func(q query.SignInState) error { return p.showSignIn(name, q, asJSON) })
+		err := p.opened.Bundles.SignIn(ctx, bundlePath(args), name, func(q query.SignInState) error { return p.showSignIn(name, q, asJSON) })
 		return p.pluginDone(err, asJSON, map[string]string{"status": "ready", "name": name}, text.SignInDone, "name", text.OneLine(cmp.Or(name, bundlePath(args))))
 	})
 	for _, sub := range []*cobra.Command{check, graph, lock, login} {
@@ -83,7 +83,7 @@ func (p *program) bundleRunCommand() *cobra.Command {
 		Use: "run [PATH] [PROMPT]", Short: p.text.Say(text.HelpBundleRun), Args: p.atMost(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(func(c *cli.CLI) error {
-				run, err := p.opened.Bundles().Prepare(bundlePath(args), swarm)
+				run, err := p.opened.Bundles.Prepare(bundlePath(args), swarm)
 				if err != nil {
 					return err
 				}
@@ -130,7 +130,7 @@ func (p *program) serveBundle(ctx context.Context, a *app.App, path, swarm strin
 		defer mu.Unlock()
 		fmt.Fprintln(p.err, line)
 	})()
-	return a.Bundles().Serve(ctx, path, swarm, run, swarms.IO{
+	return a.Bundles.Serve(ctx, path, swarm, run, swarms.IO{
 		In: p.in, Out: p.out, Clean: text.Clean,
 		SignIn: func(s inbound.SignIn) string {
 			if s.UserCode != "" {

@@ -89,5 +89,5 @@ func (p *program) historyFile() string {
 	if p.flags.scratch {
 		return ""
 	}
-	return filepath.Join(p.opened.DataDir(), "history")
+	return filepath.Join(p.opened.Config().Data, "history")
 }

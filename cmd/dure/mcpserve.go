@@ -85,10 +85,10 @@ func (p *program) mcpServer(ctx context.Context, only []string, scope mcpserve.S
 		return nil, err
 	}
 	return mcpserve.New(ctx, mcpserve.Config{
-		Client: p.client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
+		Client: p.client(), Text: p.text, Version: version, Workdir: p.flags.workdir, Logger: p.logger(),
 		Tools: tools, Name: catalog.Dialect(p.opened.Config().Dialect).Name, Read: app.ReadTool, Sessions: scope, Answers: answers,
 		Lend: func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
-			l, err := p.opened.Embedding().Lend(ctx, title, asks)
+			l, err := p.opened.Embedding.Lend(ctx, title, asks)
 			if err != nil {
 				return nil, err // and no Lent, which would not be nil
 			}

@@ -107,7 +107,7 @@ func (p *program) waitForTimes(ctx context.Context, c *cli.CLI, asJSON bool) err
 		fmt.Fprintln(p.err, p.text.Say(text.ScheduleWaits, "time", cli.ScheduleTime(next)))
 	}
 	var mu sync.Mutex
-	return p.opened.Schedules().Run(ctx, func(n agent.ScheduleNote) {
+	return p.opened.Schedules.Run(ctx, func(n agent.ScheduleNote) {
 		mu.Lock()
 		defer mu.Unlock()
 		_ = p.scheduleEnded(c, n, asJSON) // who reads it may be gone; the list keeps it
@@ -148,7 +148,7 @@ func (p *program) runSchedules(ctx context.Context, a *app.App, told func(string
 	var all sync.WaitGroup
 	c := p.cli()
 	all.Go(func() {
-		if err := a.Schedules().Run(ctx, func(n agent.ScheduleNote) { told(c.ScheduleLine(n)) }); err != nil && ctx.Err() == nil {
+		if err := a.Schedules.Run(ctx, func(n agent.ScheduleNote) { told(c.ScheduleLine(n)) }); err != nil && ctx.Err() == nil {
 			told(text.OneLine(err.Error()))
 		}
 	})

@@ -253,11 +253,11 @@ func (p *program) hostProgram(ctx context.Context, h *sdk.Host, init *sdk.Initia
 			Fix: "set transcripts.mirror to sdk, or give no sessionStore",
 		}
 	}
-	a.Logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
+	p.logger().Debug("a host drives this program", "workdir", f.workdir, "asks", f.asks(), "said", init != nil)
 	c := p.cli()
 	out := sdk.Program{
 		Client: a.Shared(), Version: sdkVersion, Workdir: f.workdir, Name: catalog.Dialect(a.Config().Dialect).Name, Asks: f.asks(), KeySource: "none",
-		Retries: a.Config().Limits.Retries, API: a.Embedding(), Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),
+		Retries: a.Config().Limits.Retries, API: a.Embedding, Protocol: mcp.EmbeddedProtocol, Bypass: f.mayBypass(),
 	}
 	if f.host.stores {
 		out.Mirrored = a.Mirrored

@@ -77,17 +77,17 @@ func (p *program) serveSessions(ctx context.Context, o serving, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	figures := p.opened.Telemetry().Metrics()
+	figures := p.opened.Telemetry.Metrics()
 	figures.Process()
-	p.opened.Telemetry().Begin()
+	p.opened.Telemetry.Begin()
 	var s *serve.Server
 	desk := completions.New(completions.Config{
 		Tags: serve.Tags, Still: serve.Still, Find: func(ctx context.Context, id string) (agent.SessionInfo, error) { return s.Find(ctx, id) },
-		Client: p.opened.Shared(), Workdir: p.flags.workdir, Logger: p.opened.Logger(),
+		Client: p.opened.Shared(), Workdir: p.flags.workdir, Logger: p.logger(),
 	})
 	s, err = serve.New(serve.Config{
 		Routes: append(desk.Routes(), p.sockets()), Meter: figures, Users: p.users(), Hosts: e.hosts, TLS: e.hosts != nil,
-		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.opened.Logger(),
+		Client: p.opened.Shared(), Token: e.token, Version: version, Workdir: p.flags.workdir, Logger: p.logger(),
 		Guarded: o.guarded, Drain: o.drain,
 		Files: func(ctx context.Context, session string) (serve.Files, error) {
 			info, err := client.Query[agent.SessionInfo](ctx, p.client(), agent.FindSession{Name: session})
@@ -124,7 +124,7 @@ func (p *program) sockets() serve.Route {
 	all := socket.New(socket.Config{
 		Ending: serve.Ending, Full: serve.Full, Still: serve.Still,
 		Control: control.Config{
-			Version: version, Logger: p.opened.Logger(), Text: p.text,
+			Version: version, Logger: p.logger(), Text: p.text,
 			Start: func(context.Context, control.Begin) (control.Program, error) {
 				return control.Program{Client: p.opened.Shared(), Workdir: p.flags.workdir, Mode: p.mode(), Text: p.text}, nil
 			},

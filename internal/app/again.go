@@ -12,12 +12,17 @@ import (
 	"dure/internal/safety/policy"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/archive"
+	"dure/internal/state/journal"
 )
+
+// policyOf makes the policy that a session of a record's folder would have now, with what had
+// been allowed for that session until then.
+type policyOf func(r agent.DecisionRecord, granted []string) (*policy.Policy, error)
 
 // verifyReplay executes a session again from its log. What is stored now is read; the
 // session may go on.
-func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, error) {
-	snaps, err := a.store.Snapshots(ctx, id)
+func verifyReplay(ctx context.Context, store *journal.Local, policyOf policyOf, id string) (agent.ReplayReport, error) {
+	snaps, err := store.Snapshots(ctx, id)
 	if err != nil {
 		return agent.ReplayReport{Session: id}, archive.Missing(id, err)
 	}
@@ -26,13 +31,15 @@ func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, 
 	var dir string
 	var rules []string
 	return replay.Verify(ctx, replay.Config{
-		Session: id, Events: archive.Events(ctx, a.store, id), Snapshots: snaps,
-		Blob: func(ctx context.Context, sha string) (io.ReadCloser, error) { return a.store.Blob(ctx, id, sha) },
+		Session: id, Events: archive.Events(ctx, store, id), Snapshots: snaps,
+		Blob: func(ctx context.Context, sha string) (io.ReadCloser, error) {
+			return store.Blob(ctx, id, sha)
+		},
 		Decide: func(r agent.DecisionRecord, granted []string) (was agent.Verdict, now agent.Decision, err error) {
 			// The policy is made again only for another folder, or other grants.
 			if pol == nil && lost == nil || r.Workdir != dir || !slices.Equal(granted, rules) {
 				dir, rules = r.Workdir, slices.Clone(granted)
-				pol, lost = a.policyWith(r, granted)
+				pol, lost = policyOf(r, granted)
 			}
 			if lost != nil {
 				return was, now, lost
@@ -44,8 +51,8 @@ func (a *App) verifyReplay(ctx context.Context, id string) (agent.ReplayReport, 
 }
 
 // again decides on a recorded call by the rules of now.
-func (a *App) again(r agent.DecisionRecord, granted []string) (pieces []query.DecisionPiece, was agent.Verdict, now agent.Decision, err error) {
-	pol, err := a.policyWith(r, granted)
+func (of policyOf) again(r agent.DecisionRecord, granted []string) (pieces []query.DecisionPiece, was agent.Verdict, now agent.Decision, err error) {
+	pol, err := of(r, granted)
 	if err != nil {
 		return nil, "", now, err
 	}

@@ -57,8 +57,10 @@ func (a *App) newAgents() error {
 		Clamp:      a.policy.Clamp,
 		Lets:       func(parent string) []string { return a.parent.Lets(parent) },
 		Brings:     a.opts.Flags.Code.Has,
-		Follow:     func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.reg.Events(ctx, id, 0) },
-		Apart:      a.processes, Redact: a.patterns.Redact,
+		Follow: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+			return a.sessions.reg.Events(ctx, id, 0)
+		},
+		Apart: a.processes, Redact: a.patterns.Redact,
 		Home: a.cfg.Home, Workdir: a.opts.Workdir, Project: a.trust.Project,
 		About: func(name, about string) string { return ownAbout(a.cfg.Language, name, about) },
 	})
@@ -147,15 +149,17 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 		a.parent, a.inherited = parent, from
 		return apart.Program{
 			Run: func(ctx context.Context, child plug.Apart, opened func(string)) (agent.Outcome, error) {
-				reg, err := a.open()
+				reg, err := a.sessions.open()
 				if err != nil {
 					return agent.Outcome{}, err
 				}
 				return reg.RunApart(ctx, child, opened)
 			},
-			Follow: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.reg.Events(ctx, id, 0) },
-			Park:   func() { a.reg.Park(func(string) bool { return true }) },
-			Tell:   a.agents.Tell, Close: a.Close,
+			Follow: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+				return a.sessions.reg.Events(ctx, id, 0)
+			},
+			Park: func() { a.sessions.reg.Park(func(string) bool { return true }) },
+			Tell: a.agents.Tell, Close: a.Close,
 		}, nil
 	})
 }

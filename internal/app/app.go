@@ -166,6 +166,12 @@ type Options struct {
 
 // App is the program, built. It is safe for concurrent use.
 type App struct {
+	// The capabilities that front-ends of this program drive themselves.
+	Bundles   *swarms.Extension
+	Schedules *schedules.Extension
+	Telemetry *telemetry.Program // counts and tells what sessions do
+	Embedding *host.Extension    // what the program that embeds this one does in sessions
+
 	opts Options
 	cfg  config.Config
 
@@ -180,18 +186,17 @@ type App struct {
 	http        *http.Client
 
 	transport *http.Transport // of http; web tools clone it
-	ring      keys.Ring
+	keys      keys.Store      // of providers and sign-ins
+	reach     hosts.Reach     // whom the network mode lets be asked
 
-	shared    func() client.Transport           // of several front-ends, made once
-	desk      func() (*oauth.Desk, error)       // signs in, made once
-	desked    *oauth.Desk                       // that, once it is there
-	open      func() (*session.Registry, error) // opens the store, once
+	shared    func() client.Transport     // of several front-ends, made once
+	desk      func() (*oauth.Desk, error) // signs in, made once
+	desked    *oauth.Desk                 // that, once it is there
 	mirror    *mirror.Extension
 	undo      *undo.Extension
 	audit     *audit.Extension
 	removal   *removal.Extension
 	imports   *imports.Extension
-	schedules *schedules.Extension
 	hooks     *run.Extension
 	mentions  *read.Extension
 	verify    *verify.Extension
@@ -202,7 +207,6 @@ type App struct {
 	offer     *offer.Extension
 	answers   map[string]plug.Answer // by the name of the query
 	plugins   *active.Extension
-	bundles   *swarms.Extension
 	servers   *connections.Extension
 	agents    *agents.Extension
 	processes *apart.Processes // of agents
@@ -211,13 +215,9 @@ type App struct {
 	inherited inherited     // of that
 	skills    *use.Extension
 	commands  *typed.Extension
-	telemetry *telemetry.Program
-	host      *host.Extension
 
-	mu     sync.Mutex
-	store  *journal.Local // nil until it is opened
-	reg    *session.Registry
-	queues *session.Lanes
+	sessions sessionStore
+	mu       sync.Mutex
 }
 
 // New reads the settings and returns the program. Its errors are
@@ -252,9 +252,11 @@ func New(o Options) (*App, error) {
 		opts: o, cfg: cfg, secrets: secrets, patterns: patterns.With(secrets), permissions: settings,
 		http: &http.Client{Transport: t}, transport: t,
 	}
+	a.keys.Path = filepath.Join(cfg.Home, "credentials.json")
 	if o.Keychain {
-		a.ring = keys.System()
+		a.keys.Ring = keys.System()
 	}
+	a.reach = hosts.Reach{Mode: string(cfg.Network.Mode), Also: cfg.Network.AllowHosts}
 	a.models = a.newModels()
 	if err := choices.Limit(&a.cfg, src, a.models); err != nil {
 		return nil, err
@@ -263,7 +265,7 @@ func New(o Options) (*App, error) {
 	if err := a.extend(); err != nil {
 		return nil, err
 	}
-	a.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
+	a.sessions.open, a.desk = sync.OnceValues(a.openStore), sync.OnceValues(a.newDesk)
 	a.shared = sync.OnceValue(func() client.Transport { return client.Share(wire{a}) })
 	return a, nil
 }
@@ -281,26 +283,10 @@ func (a *App) Notes() []agent.Note {
 func (a *App) Shared() client.Client { return client.New(a.shared()) }
 
 // Runs reports whether a session is open here.
-func (a *App) Runs(session string) bool {
-	a.mu.Lock()
-	reg := a.reg
-	a.mu.Unlock()
-	return reg != nil && reg.Workdir(session) != ""
-}
+func (a *App) Runs(session string) bool { return a.sessions.folder(session, "") != "" }
 
 // Config returns the settings.
 func (a *App) Config() config.Config { return a.cfg }
-
-// keys returns where keys are kept.
-func (a *App) keys() keys.Store {
-	return keys.Store{Path: filepath.Join(a.cfg.Home, "credentials.json"), Ring: a.ring}
-}
-
-// Telemetry returns what counts and tells what sessions do.
-func (a *App) Telemetry() *telemetry.Program { return a.telemetry }
-
-// DataDir returns the folder in which sessions are kept.
-func (a *App) DataDir() string { return a.cfg.Data }
 
 func (a *App) openStore() (*session.Registry, error) {
 	host, _ := os.Hostname() // for messages only
@@ -322,9 +308,9 @@ func (a *App) openStore() (*session.Registry, error) {
 		Version: a.opts.Version, Host: host, PID: os.Getpid(),
 		Lanes: queues,
 	})
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.store, a.reg, a.queues = store, reg, queues
+	a.sessions.mu.Lock()
+	defer a.sessions.mu.Unlock()
+	a.sessions.store, a.sessions.reg, a.sessions.queues = store, reg, queues
 	a.house.Mend()
 	return reg, nil
 }
@@ -332,8 +318,9 @@ func (a *App) openStore() (*session.Registry, error) {
 // Close ends all sessions and waits for them.
 func (a *App) Close() error {
 	a.mu.Lock()
-	store, reg, desk := a.store, a.reg, a.desked
+	desk := a.desked
 	a.mu.Unlock()
+	reg := a.sessions.registry()
 	if desk != nil {
 		desk.Close()
 	}
@@ -343,11 +330,11 @@ func (a *App) Close() error {
 		return nil
 	}
 	reg.Shutdown()
-	if err := a.telemetry.End(); err != nil {
+	if err := a.Telemetry.End(); err != nil {
 		a.opts.Logger.Debug("telemetry", "error", err)
 	}
 	a.http.CloseIdleConnections()
-	return store.Close()
+	return a.sessions.store.Close()
 }
 
 // temp is the private folder for output that does not fit into memory.

@@ -28,31 +28,43 @@ import (
 
 // archives makes the extensions that look through the logs of all sessions.
 func (a *App) archives() []plug.Extension {
-	logs := func() archive.Logs { return a.store }
+	path := func(name string) string { // of what is kept beside the sessions; "" when nothing is
+		if a.opts.Flags.Scratch {
+			return ""
+		}
+		return filepath.Join(a.cfg.Data, name)
+	}
+	replayed := func(ctx context.Context, id string) replay.Config { // how its log is read again
+		return replay.Config{Session: id, Events: archive.Events(ctx, a.sessions.store, id)}
+	}
+	logs := func() archive.Logs { return a.sessions.store }
 	canonical := func(name string) (string, bool) { return catalog.New(catalog.Config{}).Canonical(name) }
 	a.audit = audit.New(audit.Config{
 		Logs: logs, Mask: guard.MaskValue[[]agent.DecisionRecord],
-		MaskOne: guard.MaskValue[query.ExplainedDecision], Again: a.again, Canonical: canonical,
+		MaskOne: guard.MaskValue[query.ExplainedDecision], Again: policyOf(a.policyWith).again, Canonical: canonical,
 	})
 	replays := compare.New(compare.Config{
 		Compare: func(ctx context.Context, x, y string) (agent.Comparison, [2]map[string]agent.FileState, error) {
-			return replay.Compare(ctx, a.replayed(ctx, x), a.replayed(ctx, y))
+			return replay.Compare(ctx, replayed(ctx, x), replayed(ctx, y))
 		},
 		At: func(ctx context.Context, id string, seq int64) (agent.SessionStand, bool, error) {
-			return replay.At(ctx, a.replayed(ctx, id), seq)
+			return replay.At(ctx, replayed(ctx, id), seq)
 		},
-		Verify: a.verifyReplay, Look: a.undo.Look,
+		Verify: func(ctx context.Context, id string) (agent.ReplayReport, error) {
+			return verifyReplay(ctx, a.sessions.store, a.policyWith, id)
+		},
+		Look:           a.undo.Look,
 		MaskComparison: guard.MaskValue[agent.Comparison], MaskStand: guard.MaskValue[agent.SessionStand],
 	})
-	mirrors, _ := a.projects()
+	mirrors, _ := a.opts.projects()
 	redact := func(s string) string { return a.patterns.Redact(s) }
 	a.removal = removal.New(removal.Config{
-		Store: func() removal.Store { return a.store }, Checkpoints: a.checkpointsOf, Mirrors: mirrors,
-		Days: a.cfg.Retention.Days, Auto: a.cfg.Retention.Auto, Stamp: a.dataPath("retention"),
-		List: a.listSessions, Logger: a.opts.Logger,
+		Store: func() removal.Store { return a.sessions.store }, Checkpoints: a.cfg.Checkpoints, Mirrors: mirrors,
+		Days: a.cfg.Retention.Days, Auto: a.cfg.Retention.Auto, Stamp: path("retention"),
+		List: a.sessions.list, Logger: a.opts.Logger,
 	})
 	a.imports = imports.New(imports.Config{
-		Store: func() imports.Store { return a.store }, Getenv: getenv(a.opts.Environ), Home: a.opts.UserHome, Workdir: a.opts.Workdir,
+		Store: func() imports.Store { return a.sessions.store }, Getenv: getenv(a.opts.Environ), Home: a.opts.UserHome, Workdir: a.opts.Workdir,
 		Opened: func() agent.SessionOpened {
 			host, _ := os.Hostname() // for messages only
 			return agent.SessionOpened{
@@ -64,33 +76,20 @@ func (a *App) archives() []plug.Extension {
 	})
 	return []plug.Extension{
 		a.audit, a.removal, a.imports, replays,
-		repair.New(func() repair.Logs { return a.store }),
+		repair.New(func() repair.Logs { return a.sessions.store }),
 		export.New(export.Source{
-			Logs: func() export.Logs { return a.store }, Find: a.findSession, Redact: redact, Text: text.For(a.cfg.Language),
+			Logs: func() export.Logs { return a.sessions.store }, Find: a.sessions.find, Redact: redact, Text: text.For(a.cfg.Language),
 		}),
 		&stored.Extension{
 			Events: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
-				return archive.Events(ctx, a.store, id)
+				return archive.Events(ctx, a.sessions.store, id)
 			},
 			Mask: guard.MaskValue[json.RawMessage],
 		},
-		usage.New(usage.Config{Logs: logs, Path: a.dataPath(usage.File), Logger: a.opts.Logger}),
+		usage.New(usage.Config{Logs: logs, Path: path(usage.File), Logger: a.opts.Logger}),
 		index.New(index.Config{
-			Options: index.Options{Dir: a.dataPath("index"), Mask: guard.MaskJSON},
-			Source:  func() index.Source { return a.store },
+			Options: index.Options{Dir: path("index"), Mask: guard.MaskJSON},
+			Source:  func() index.Source { return a.sessions.store },
 		}),
 	}
-}
-
-// dataPath returns the path of what is kept beside the sessions; "" when nothing is.
-func (a *App) dataPath(name string) string {
-	if a.opts.Flags.Scratch {
-		return ""
-	}
-	return filepath.Join(a.cfg.Data, name)
-}
-
-// replayed says how the log of a session is read again.
-func (a *App) replayed(ctx context.Context, id string) replay.Config {
-	return replay.Config{Session: id, Events: archive.Events(ctx, a.store, id)}
 }

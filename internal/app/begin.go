@@ -33,8 +33,7 @@ func (a *App) draft(ctx context.Context) (p query.ProjectInit, err error) {
 }
 
 // drafted says that a file has instructions.
-func (a *App) drafted(path string) error {
-	t := text.For(a.cfg.Language)
+func drafted(t text.Catalog, path string) error {
 	return &agent.Problem{
 		Code: agent.ProblemUsage, Message: t.Say(text.InitThere, "path", text.OneLine(path)), Fix: t.Say(text.FixInitThere), Err: fs.ErrExist,
 	}

@@ -3,9 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,15 +42,19 @@ func (a *App) build(ctx context.Context, b plug.Session) (session.Parts, error) 
 	if see := a.opts.Points; see != nil {
 		points = see(s.b, points)
 	}
+	thinks := thinking[s.work.Effort]
+	if n := a.opts.Flags.Thinking; n != nil {
+		thinks = *n
+	}
 	opened := s.b.SessionOpened
-	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usual, s.work.Mode), a.cfg.Dialect, a.configHash()
+	opened.Lane, opened.Mode, opened.Dialect, opened.Config = b.Open.Lane, changed(usual, s.work.Mode), a.cfg.Dialect, a.cfg.Hash()
 	opened.Profile, opened.Work = s.work.Name, snapshot(s.work, b.Open)
 	return session.Parts{
 		SessionOpened: opened,
 		Model:         s.models(),
 		Fallback:      s.work.Fallback,
 		Budget:        plug.Amount{Tokens: s.work.Tokens, Money: agent.Money(s.work.Dollars * 1e9)},
-		Params:        agent.Params{Thinking: a.thinks(s.work.Effort)}, Thinking: thinking,
+		Params:        agent.Params{Thinking: thinks}, Thinking: thinking,
 		Catalog: s.offered.Catalog,
 		System:  write,
 		Points:  points,
@@ -69,7 +70,7 @@ func (s *assembly) begin() (usual agent.Mode, err error) {
 	if err := s.folder(); err != nil {
 		return "", err
 	}
-	if s.work, err = a.workOf(s.b); err != nil {
+	if s.work, err = s.workOf(); err != nil {
 		return "", err
 	}
 	s.project, usual = a.house.Project(s.b.Workdir), s.work.Mode
@@ -152,25 +153,6 @@ const (
 // thinking is the budget that stands for an effort, in tokens. Adapters turn it
 // into what their provider calls it.
 var thinking = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
-
-// thinks is how many tokens an answer may think for.
-func (a *App) thinks(effort string) int {
-	if n := a.opts.Flags.Thinking; n != nil {
-		return *n
-	}
-	return thinking[effort]
-}
-
-// configHash names the settings that a session was opened with. Secrets hide
-// themselves from it.
-func (a *App) configHash() string {
-	data, err := json.Marshal(a.cfg)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 // storeProblem is a store that cannot be opened.
 func storeProblem(err error, dir string) error {

@@ -119,7 +119,7 @@ func (w *world) swarm(dir string, f app.Flags) (*app.App, swarms.Run) {
 	w.t.Helper()
 	first := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	trustFolder(w.t, first, dir)
-	run, err := first.Bundles().Prepare(dir, "")
+	run, err := first.Bundles.Prepare(dir, "")
 	if err != nil || !run.Info.OK {
 		w.t.Fatalf("%v: %+v", err, run.Info.Problems)
 	}
@@ -279,7 +279,7 @@ func TestBundleTerminalSignsIn(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.Bundles().Serve(ctx, dir, "", run, swarms.IO{
+		ended <- a.Bundles.Serve(ctx, dir, "", run, swarms.IO{
 			In: in, Out: out, Note: func(query.BundleNote) {},
 			SignIn: func(s inbound.SignIn) string { return "OPEN " + s.URL },
 		})
@@ -314,15 +314,15 @@ func TestSignInForABundle(t *testing.T) {
 		agree(t, q.URL)
 		return nil
 	}
-	if err := a.Bundles().SignIn(t.Context(), dir, "", agreeing); err == nil || !strings.Contains(err.Error(), "not trusted") {
+	if err := a.Bundles.SignIn(t.Context(), dir, "", agreeing); err == nil || !strings.Contains(err.Error(), "not trusted") {
 		t.Error(err)
 	}
 	trustFolder(t, a, dir)
-	if err := a.Bundles().SignIn(t.Context(), dir, "other", agreeing); err == nil || shown > 0 {
+	if err := a.Bundles.SignIn(t.Context(), dir, "other", agreeing); err == nil || shown > 0 {
 		t.Error(err, shown)
 	}
 	for range 2 { // the second time there is nothing to do
-		if err := a.Bundles().SignIn(t.Context(), dir, "box", agreeing); err != nil {
+		if err := a.Bundles.SignIn(t.Context(), dir, "box", agreeing); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -360,7 +360,7 @@ func TestBundleSignInsThatCannotBe(t *testing.T) {
 			}
 			a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 			trustFolder(t, a, dir)
-			run, err := a.Bundles().Prepare(dir, "")
+			run, err := a.Bundles.Prepare(dir, "")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v: %+v", err, run.Info.Problems)
 			}

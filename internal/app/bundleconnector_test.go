@@ -66,7 +66,7 @@ spec: { connectorRef: Connector/line, swarmRef: Swarm/desk, secrets: { token: { 
 	defer cancel()
 	notes, ended := make(chan query.BundleNote, 64), make(chan error, 1)
 	go func() {
-		ended <- a.Bundles().Serve(ctx, dir, "", run, swarms.IO{Note: func(n query.BundleNote) { notes <- n }})
+		ended <- a.Bundles.Serve(ctx, dir, "", run, swarms.IO{Note: func(n query.BundleNote) { notes <- n }})
 	}()
 	for failed := 0; failed < 2; {
 		select {

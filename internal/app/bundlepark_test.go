@@ -73,7 +73,7 @@ func TestBundleGoesOnAfterItsEnd(t *testing.T) {
 	serve := func(ctx context.Context, in string) (string, []query.BundleNote) {
 		var out bytes.Buffer
 		var notes []query.BundleNote
-		err := a.Bundles().Serve(ctx, dir, "", run, swarms.IO{
+		err := a.Bundles.Serve(ctx, dir, "", run, swarms.IO{
 			In: strings.NewReader(in), Out: &out, Note: func(n query.BundleNote) { notes = append(notes, n) },
 		})
 		if err != nil && ctx.Err() == nil {

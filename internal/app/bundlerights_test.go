@@ -217,7 +217,7 @@ func TestTornCommitOfABundle(t *testing.T) {
 	w.write("desk/goondan.yaml", next)
 	w.write("desk/new.md", "New.")
 	again := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	if _, err := again.Bundles().Prepare(dir, ""); err != nil {
+	if _, err := again.Bundles.Prepare(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	if w.read("desk/goondan.yaml") != mighty || w.read("desk/new.md") != "" || w.read("desk/old.md") != "Old." {
@@ -226,7 +226,7 @@ func TestTornCommitOfABundle(t *testing.T) {
 	if err := os.WriteFile(at, journal[1:], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.Bundles().Prepare(dir, ""); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if _, err := again.Bundles.Prepare(dir, ""); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("it was started: %v", err)
 	}
 }

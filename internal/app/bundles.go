@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -29,40 +30,42 @@ func (a *App) newBundles() *swarms.Extension {
 	return swarms.New(swarms.Config{
 		Workdir: a.opts.Workdir, Home: a.opts.UserHome, Changesets: filepath.Join(a.cfg.Data, "changesets"), Code: a.opts.Flags.Code, Compiled: a.opts.Extensions,
 		Getenv: getenv(a.opts.Environ), Env: a.commandEnv, Redact: a.patterns.Redact, Masked: guard.Masked, Logger: a.opts.Logger,
-		Trusts: a.trustsBundle, Box: a.ownBox, Post: a.post, Desk: func() (*oauth.Desk, error) { return a.desk() }, Client: a.Client, Reminder: hooks.ReminderOf,
+		Trusts: a.trust.Within, Box: a.ownBox, Post: a.post, Desk: func() (*oauth.Desk, error) { return a.desk() }, Client: a.Client, Reminder: hooks.ReminderOf,
 		Builtin:    func(name string) bool { _, ok := known()(name); return ok },
 		IsName:     func(name string) bool { return swarm.BadName(name) == "" },
 		EntryTools: []string{swarm.HandoffTool, swarm.CoordinateTool, "task__output", "task__stop"},
 
-		UsableServer: a.usableServer, Invoke: a.invokeServer, Asks: a.serverAsks,
+		UsableServer: func(dir, tool, name string) error { return a.servers.ForBundle(dir, tool, name) },
+		Invoke: func(ctx context.Context, p swarms.Place, server, tool string, input json.RawMessage) (agent.Result, error) {
+			return a.servers.Of(p.ID).InvokeFor(ctx, p.Catalog, server, tool, input)
+		},
+		Asks: func(ctx context.Context, p swarms.Place, server, tool string) (bool, error) {
+			return a.servers.Of(p.ID).AsksFor(ctx, p.Catalog, server, tool)
+		},
 
 		Sessions: func(ctx context.Context, prefix string) iter.Seq2[agent.SessionInfo, error] {
 			return func(yield func(agent.SessionInfo, error) bool) {
-				if _, err := a.open(); err != nil {
+				if _, err := a.sessions.open(); err != nil {
 					yield(agent.SessionInfo{}, err)
 					return
 				}
-				for m, err := range a.store.List(ctx, journal.Query{Prefix: prefix, Workdir: a.opts.Workdir, Unarchived: true}) {
+				for m, err := range a.sessions.store.List(ctx, journal.Query{Prefix: prefix, Workdir: a.opts.Workdir, Unarchived: true}) {
 					if !yield(m.SessionInfo, err) {
 						return
 					}
 				}
 			}
 		},
-		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
+		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+			return a.sessions.store.Read(ctx, id, 0)
+		},
 		Park: func(meant func(string) bool) {
-			a.mu.Lock()
-			reg := a.reg
-			a.mu.Unlock()
-			if reg != nil {
+			if reg := a.sessions.registry(); reg != nil {
 				reg.Park(meant)
 			}
 		},
 	})
 }
-
-// Bundles returns what has the bundles.
-func (a *App) Bundles() *swarms.Extension { return a.bundles }
 
 // ownBox returns what confines programs that no session starts, in the folder of the program,
 // that folder without links, and what finds programs outside of it.
@@ -73,15 +76,6 @@ func (a *App) ownBox() (box *sandbox.Box, root string, find func(string) string,
 	}
 	box, _ = a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 	return box, ws.Root(), sandbox.Outside(ws.Inside), nil
-}
-
-// trustsBundle reports whether a folder, or one that it lies in, is trusted.
-func (a *App) trustsBundle(dir string) bool {
-	if _, ok := a.trust.Project(dir); ok {
-		return true
-	}
-	rel, err := filepath.Rel(a.opts.Workdir, dir)
-	return err == nil && filepath.IsLocal(rel) && a.trust.Trusts(a.opts.Workdir)
 }
 
 // bundleCode puts the tools of a bundle into the catalog of a session.
@@ -102,7 +96,7 @@ func (s *assembly) bundleCode(kind string) (*swarms.Session, error) {
 			return list
 		}
 	}
-	return s.app.bundles.Begin(p, kind)
+	return s.app.Bundles.Begin(p, kind)
 }
 
 // maxPosted is the most bytes of an answer that a tool behind an address gives.

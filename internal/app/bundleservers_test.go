@@ -64,7 +64,7 @@ func TestBundleToolOfAServer(t *testing.T) {
 	write("goondan.yaml", servedBundle)
 	first := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
 	trustFolder(t, first, dir)
-	_, err := first.Bundles().Prepare(dir, "")
+	_, err := first.Bundles.Prepare(dir, "")
 	if err == nil || !strings.Contains(err.Error(), "there is no such server") {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestBundleToolOfAServer(t *testing.T) {
 	there := w.program(options(dir, w.home, w.model.URL(), app.Flags{}))
 	trustFolder(t, there, dir)
 	first = w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	_, err = first.Bundles().Prepare(dir, "")
+	_, err = first.Bundles.Prepare(dir, "")
 	if p := agent.ProblemOf(err); p == nil || !strings.Contains(p.Message, "waiting") || !strings.Contains(p.Fix, "dure mcp approve sh (in "+dir) {
 		t.Fatalf("%+v", err)
 	}

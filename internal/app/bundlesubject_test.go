@@ -62,7 +62,7 @@ func TestBundleGrantsOfConversations(t *testing.T) {
 	defer cancel()
 	where, ended := make(chan string, 8), make(chan error, 1)
 	go func() {
-		ended <- a.Bundles().Serve(ctx, dir, "", run, swarms.IO{Note: func(n query.BundleNote) { where <- n.Where + n.Error }})
+		ended <- a.Bundles.Serve(ctx, dir, "", run, swarms.IO{Note: func(n query.BundleNote) { where <- n.Where + n.Error }})
 	}()
 	at := <-where
 	type reply struct {

@@ -14,22 +14,22 @@ import (
 // Watch lets a test see what sessions are built from. It comes before the first
 // session is opened.
 func (a *App) Watch(see func(plug.Session)) {
-	a.open = sync.OnceValues(func() (*session.Registry, error) {
+	a.sessions.open = sync.OnceValues(func() (*session.Registry, error) {
 		store, err := journal.NewLocal(journal.LocalOptions{Dir: a.cfg.Data, Durability: a.cfg.Durability})
 		if err != nil {
 			return nil, err
 		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.store = store
-		a.reg = session.New(session.Config{
+		a.sessions.mu.Lock()
+		defer a.sessions.mu.Unlock()
+		a.sessions.store = store
+		a.sessions.reg = session.New(session.Config{
 			Store: store, Query: a.query, Logger: a.opts.Logger, PID: os.Getpid(),
 			Build: func(ctx context.Context, b plug.Session) (session.Parts, error) {
 				see(b)
 				return a.build(ctx, b)
 			},
 		})
-		return a.reg, nil
+		return a.sessions.reg, nil
 	})
 }
 
@@ -39,10 +39,10 @@ func (a *App) Masked(text string) string { return a.patterns.Redact(text) }
 // MendTrees looks after the work trees as a start of the program does, and returns how
 // many it found that nobody works in.
 func (a *App) MendTrees(ctx context.Context) (int, error) {
-	if _, err := a.open(); err != nil {
+	if _, err := a.sessions.open(); err != nil {
 		return 0, err
 	}
-	list := a.house.Trees().Mend(ctx, a.store.Owned)
+	list := a.house.Trees().Mend(ctx, a.sessions.store.Owned)
 	for _, m := range list {
 		if m.Err != nil {
 			return len(list), m.Err

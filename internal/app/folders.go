@@ -9,17 +9,16 @@ import (
 )
 
 // memoryFiles are the instruction files of any folder.
-func (a *App) memoryFiles() memory.Config {
-	m := a.cfg.Memory
+func (o Options) memoryFiles(m config.Memory, home string) memory.Config {
 	c := memory.Config{
-		Disk: memory.OS(), Managed: m.Managed, User: []string{a.cfg.Home}, Own: m.User, Home: a.opts.UserHome,
+		Disk: memory.OS(), Managed: m.Managed, User: []string{home}, Own: m.User, Home: o.UserHome,
 		Outside: m.Outside, Excludes: m.Excludes, Depth: m.Depth, Chars: m.Chars,
 	}
-	if a.opts.UserHome != "" {
-		c.User = []string{filepath.Join(a.opts.UserHome, ".claude"), a.cfg.Home}
+	if o.UserHome != "" {
+		c.User = []string{filepath.Join(o.UserHome, ".claude"), home}
 	}
 	for scope, layer := range map[memory.Scope]config.Layer{memory.User: config.User, memory.Project: config.Project, memory.Local: config.Local} {
-		if !a.opts.Flags.reads(layer) {
+		if !o.Flags.reads(layer) {
 			c.Without = append(c.Without, scope)
 		}
 	}

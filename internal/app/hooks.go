@@ -22,7 +22,7 @@ func (a *App) newHooks() *run.Extension {
 	return run.New(run.Config{
 		Settings: cfg.Hooks, More: a.moreHooks, Off: a.hooksOff, Place: config.PlaceOf, ReadFile: config.ReadFile,
 		Current: func() (hooks.Settings, int) { now, version := a.permissions.Now(); return now.Hooks, version },
-		Changes: a.settingsChanges,
+		Changes: func() func() ([]run.Change, func()) { return settingsChanges(a.permissions.Source) },
 		Workdir: a.opts.Workdir, Home: cfg.Home, UserHome: a.opts.UserHome, Managed: cfg.Memory.Managed,
 		Mode: cfg.Mode, Effort: cfg.Effort, Version: a.opts.Version, Dialect: dialect, Logger: a.opts.Logger,
 		Env: a.commandEnv, Getenv: getenv(a.opts.Environ), Temp: a.temp, Transport: a.transport, Network: string(cfg.Network.Mode), Hosts: cfg.Network.AllowHosts,
@@ -30,7 +30,7 @@ func (a *App) newHooks() *run.Extension {
 			root := a.house.Project(workdir)
 			return cmp.Or(trust.Repository(root), root)
 		},
-		LogPath: func(session string) string { return a.store.LogPath(session) },
+		LogPath: func(session string) string { return a.sessions.store.LogPath(session) },
 		Redact:  a.patterns.Redact, Elsewhere: func(session string) bool { return a.parent.Works(session) }, Call: a.opts.Host.callback(),
 		Fits: func(workdir string) func(string, agent.Proposal) bool {
 			return policy.Fits(workdir, a.opts.UserHome, catalog.New(catalog.Config{Dialect: dialect}).Canonical)
@@ -39,7 +39,7 @@ func (a *App) newHooks() *run.Extension {
 		Server: func(session, tool string) (name, source string) { return a.servers.Of(session).ServerOf(tool) },
 		Loads:  map[string]string{instruct.FromMemory: "session_start", instruct.FromRules: "path_glob_match"},
 		Asks:   func(tool string) string { return say.Say(text.HookAsks, "tool", tool) }, Idle: func() string { return say.Say(text.HookIdle) },
-		Explain: a.propose,
+		Explain: a.opts.proposer(cfg.AddDirs),
 		Confine: func() (*sandbox.Box, func(string) string, error) {
 			box, _, find, err := a.ownBox()
 			return box, find, err
@@ -74,10 +74,10 @@ func (a *App) hooksOff() (off []query.HooksOff) {
 }
 
 // settingsChanges begins to look at the files of the settings, see [run.Config.Changes].
-func (a *App) settingsChanges() func() ([]run.Change, func()) {
-	last, _ := config.Changed(a.permissions.Source(), config.Stamp{})
+func settingsChanges(source func() config.Sources) func() ([]run.Change, func()) {
+	last, _ := config.Changed(source(), config.Stamp{})
 	return func() (changed []run.Change, take func()) {
-		now, different := config.Changed(a.permissions.Source(), last)
+		now, different := config.Changed(source(), last)
 		if !different {
 			return nil, nil
 		}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 
 	"dure/agent"
 	"dure/internal/extend/hooks"
@@ -46,13 +45,10 @@ func (h *Host) callback() func(context.Context, string, []byte, string) ([]byte,
 	return h.Call
 }
 
-// Embedding returns what the program that embeds this one does in sessions.
-func (a *App) Embedding() *host.Extension { return a.host }
-
 // newHost makes what the program that embeds this one does in sessions.
 func (a *App) newHost() *host.Extension {
 	return host.New(host.Config{
-		Dirs: a.cfg.AddDirs, Denies: a.policy.Denies, Reach: func(id string) agent.Reach { return a.reg.Reach(id) },
+		Dirs: a.cfg.AddDirs, Denies: a.policy.Denies, Reach: func(id string) agent.Reach { return a.sessions.reg.Reach(id) },
 		Plugins: a.plugins.Reload, Hear: a.servers.HearServer, Apply: a.permissions.Put, Text: a.commands.Text,
 		Skills: func(id string) error {
 			h := a.hooks.Of(id)
@@ -63,19 +59,16 @@ func (a *App) newHost() *host.Extension {
 			return nil
 		},
 		Open: func(ctx context.Context, o agent.Open) (agent.SessionInfo, error) {
-			reg, err := a.open()
+			reg, err := a.sessions.open()
 			if err != nil {
 				return agent.SessionInfo{}, err
 			}
 			o.Workdir, o.Mode = a.opts.Workdir, a.cfg.Mode
-			return a.telemetry.Open(ctx, reg.Open, o)
+			return a.Telemetry.Open(ctx, reg.Open, o)
 		},
-		Close: func(ctx context.Context, id string) error { return a.reg.Close(ctx, id) },
+		Close: func(ctx context.Context, id string) error { return a.sessions.reg.Close(ctx, id) },
 	})
 }
 
 // ReadTool is the tool that reads files.
 const ReadTool = readTool
-
-// Logger is where the program logs.
-func (a *App) Logger() *slog.Logger { return a.opts.Logger }

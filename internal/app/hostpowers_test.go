@@ -52,7 +52,7 @@ func TestSetServers(t *testing.T) {
 	if now, err := client.Query[[]query.ServerNow](t.Context(), a.Client(), query.ServersNow{Session: k.Info.ID}); err != nil || !strings.Contains(fmt.Sprint(now), "{late connected") {
 		t.Error(now, err)
 	}
-	if r, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
+	if r, err := a.Embedding.CallTool(t.Context(), k.Info.ID, "mcp__late__echo", json.RawMessage(`{"text":"x"}`)); err != nil || !r.Failed() {
 		t.Errorf("a call without a rule: %+v, %v", r, err)
 	}
 	if got = set(`{}`); !slices.Equal(got.Removed, []string{"late"}) || len(got.Added) != 0 {
@@ -71,7 +71,7 @@ func TestHostCalls(t *testing.T) {
 	a := w.embedded(in.host("", connections.HostServer{Name: "in"}), app.Flags{Allow: []string{"mcp__in__echo"}})
 	k := w.talkTo(a, agent.Open{})
 	k.turn("Hello")
-	r, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))
+	r, err := a.Embedding.CallTool(t.Context(), k.Info.ID, "mcp__in__echo", json.RawMessage(`{"text":"x"}`))
 	if err != nil || !strings.Contains(r.Text, "inside: x") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -79,7 +79,7 @@ func TestHostCalls(t *testing.T) {
 	if d.Proposal.Origin != "host" || d.Decision.Verdict != agent.Allow {
 		t.Errorf("%+v", d)
 	}
-	if _, err := a.Embedding().CallTool(t.Context(), k.Info.ID, "mcp__nobody__t", nil); err == nil {
+	if _, err := a.Embedding.CallTool(t.Context(), k.Info.ID, "mcp__nobody__t", nil); err == nil {
 		t.Error("a tool was called that there is not")
 	}
 }
@@ -96,16 +96,16 @@ func TestHostHasRead(t *testing.T) {
 	a := w.embedded(&app.Host{}, app.Flags{Skip: true, Deny: []string{"Read(secret.txt)"}})
 	k := w.talkTo(a, agent.Open{})
 	w.write("secret.txt", "hidden")
-	if _, err := a.Embedding().ReadFile(k.Info.ID, "secret.txt", 0); err == nil {
+	if _, err := a.Embedding.ReadFile(k.Info.ID, "secret.txt", 0); err == nil {
 		t.Error("a file was read that a rule denies reading")
 	}
-	if f, err := a.Embedding().ReadFile(k.Info.ID, "a.txt", 0); err != nil || string(f.Data) != "one\n" {
+	if f, err := a.Embedding.ReadFile(k.Info.ID, "a.txt", 0); err != nil || string(f.Data) != "one\n" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if err := a.Embedding().SawFile(k.Info.ID, "a.txt", time.Now().Add(time.Minute)); err != nil {
+	if err := a.Embedding.SawFile(k.Info.ID, "a.txt", time.Now().Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
-	if err := a.Embedding().SawFile(k.Info.ID, "b.txt", time.UnixMilli(1)); err == nil {
+	if err := a.Embedding.SawFile(k.Info.ID, "b.txt", time.UnixMilli(1)); err == nil {
 		t.Error("a file counts as read that has changed since")
 	}
 	k.turn("Edit")
@@ -133,21 +133,21 @@ func TestApplySettings(t *testing.T) {
 	if failed() {
 		t.Error("it is not done at first")
 	}
-	if err := a.Embedding().ApplySettings(json.RawMessage(`{"permissions":{"deny":["Write"]}}`), false); err != nil {
+	if err := a.Embedding.ApplySettings(json.RawMessage(`{"permissions":{"deny":["Write"]}}`), false); err != nil {
 		t.Fatal(err)
 	}
 	if !failed() {
 		t.Error("it is done although a rule denies it")
 	}
 	for _, bad := range []string{`{"cleanupPeriodDays":1,"permissions":{"deny":[]}}`, `{"permissions":{"deny":["("]}}`, `[]`, `null`, `{"permissions":7}`} {
-		if err := a.Embedding().ApplySettings(json.RawMessage(bad), false); err == nil {
+		if err := a.Embedding.ApplySettings(json.RawMessage(bad), false); err == nil {
 			t.Errorf("%s was applied", bad)
 		}
-		if err := a.Embedding().ApplySettings(json.RawMessage(bad), true); err == nil {
+		if err := a.Embedding.ApplySettings(json.RawMessage(bad), true); err == nil {
 			t.Errorf("%s would be applied", bad)
 		}
 	}
-	if err := a.Embedding().ApplySettings(json.RawMessage(`{"permissions":{"deny":[]}}`), true); err != nil {
+	if err := a.Embedding.ApplySettings(json.RawMessage(`{"permissions":{"deny":[]}}`), true); err != nil {
 		t.Error(err)
 	}
 	if !failed() {
@@ -166,11 +166,11 @@ func TestSetThinking(t *testing.T) {
 	a := w.embedded(&app.Host{}, app.Flags{})
 	k := w.talkTo(a, agent.Open{})
 	n := 3000
-	if err := a.Embedding().SetThinking(k.Info.ID, &n); err != nil {
+	if err := a.Embedding.SetThinking(k.Info.ID, &n); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("One")
-	if err := a.Embedding().SetThinking(k.Info.ID, nil); err != nil {
+	if err := a.Embedding.SetThinking(k.Info.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	k.turn("Two")

@@ -20,7 +20,7 @@ func (a *App) newLauncher() *launch.Extension {
 		Home: a.cfg.Home, Workdir: a.opts.Workdir, User: cmp.Or(a.cfg.User.Name, env("USER"), env("USERNAME")), Language: a.cfg.Language,
 		NoAI: a.cfg.NoAI, Search: a.cfg.Search.Kind != "", Mode: a.cfg.Mode,
 		Open: wire{a}.Open, Close: wire{a}.Close, Small: a.models.SmallFor,
-		Reach: func(session string) agent.Reach { return a.reg.Reach(session) },
+		Reach: func(session string) agent.Reach { return a.sessions.reg.Reach(session) },
 		Typed: a.commands.List,
 		Skills: func() []frontmatter.Embedded {
 			if a.cfg.Extend.NoBundledSkills {

@@ -54,7 +54,7 @@ func (w *world) borrow(o app.Options, version string, c mcpserve.Config, person 
 	c.Client, c.Text, c.Version, c.Workdir, c.Logger = a.Client(), text.For("en"), "test", w.work, slog.New(slog.DiscardHandler)
 	c.Tools, c.Name, c.Read = tools, catalog.Claude.Name, app.ReadTool
 	c.Lend = func(ctx context.Context, title string, asks bool) (mcpserve.Lent, error) {
-		return a.Embedding().Lend(ctx, title, asks)
+		return a.Embedding.Lend(ctx, title, asks)
 	}
 	if c.Sessions == "" {
 		c.Sessions = mcpserve.Own
@@ -239,7 +239,7 @@ func TestLentSessionsAreSealed(t *testing.T) {
 	if err != nil || len(tools) != 1 {
 		t.Fatalf("tools: %v, %v", tools, err)
 	}
-	l, err := a.Embedding().Lend(t.Context(), "lent", false)
+	l, err := a.Embedding.Lend(t.Context(), "lent", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"dure/internal/app/config/change"
 	"dure/internal/extend/host"
 	"dure/internal/extend/mcp/connections"
+	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/skills/use"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/extend/swarm/house"
@@ -29,7 +30,6 @@ import (
 	"dure/internal/safety/trust"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/checkpoint/undo"
-	"dure/internal/state/journal"
 	"dure/internal/tools/builtin/offer"
 	"dure/internal/tools/lsp"
 	"dure/internal/tools/verify"
@@ -45,16 +45,18 @@ func (a *App) extend() error {
 	}
 	a.house = house.New(house.Config{
 		Off: a.opts.Flags.Scratch, Data: a.cfg.Data, Temp: a.temp, Git: func() string { return a.outside("git") }, Env: a.commandEnv,
-		Open:    func(session string) bool { return a.store.Owned(session) },
-		Workdir: func(session string) string { return a.reg.Workdir(session) },
+		Open:    func(session string) bool { return a.sessions.store.Owned(session) },
+		Workdir: func(session string) string { return a.sessions.reg.Workdir(session) },
 		Top:     trust.Repository, Dirs: a.cfg.AddDirs, Logger: a.opts.Logger,
 	})
 	a.undo = undo.New(undo.Config{
-		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.checkpointsOf, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
+		Off: a.cfg.NoCheckpoints || a.opts.Flags.Scratch, Dir: a.cfg.Checkpoints, Roots: a.cfg.AddDirs, Leave: []string{a.cfg.Data, a.cfg.Home},
 		NoSync: a.cfg.Durability == "os", Logger: a.opts.Logger, Fault: a.opts.Fault,
 		Tree: func(root string) bool { return root != a.house.Project(root) }, Elsewhere: func(id string) bool { return a.parent.Works(id) },
-		Find: a.findSession, Row: a.row,
-		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] { return a.store.Read(ctx, id, 0) },
+		Find: a.sessions.find, Row: a.sessions.row,
+		Read: func(ctx context.Context, id string) iter.Seq2[agent.Event, error] {
+			return a.sessions.store.Read(ctx, id, 0)
+		},
 	})
 	a.lessons = reflexion.New(reflexion.Config{
 		Off: !a.cfg.Reflexion.Enabled, Data: a.cfg.Data, Forget: a.opts.Flags.Scratch, Tasks: a.cfg.Reflexion.MaxEntries, Failed: !a.cfg.Reflexion.EvaluateOnSuccess,
@@ -63,21 +65,21 @@ func (a *App) extend() error {
 	a.compact = a.compactions()
 	a.offer, a.prompts = a.newOffer(), a.newPrompts()
 	a.memory = instruct.New(instruct.Config{
-		Files: a.memoryFiles(), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
+		Files: a.opts.memoryFiles(a.cfg.Memory, a.cfg.Home), Off: a.cfg.Memory.Off, Where: a.cfg.From("memory.enabled"), Home: a.cfg.Home, Workdir: a.opts.Workdir,
 		Main: a.house.Project, Hidden: a.policy.Hides, Project: a.trust.Project, Top: trust.Repository, Redact: a.patterns.Redact, Clean: guard.Clean,
 		Explain: func(f query.Finding) (detail, fix string) {
 			_, detail, fix = text.For("en").Finding(f)
 			return detail, fix
 		},
-		Draft: a.draft, There: a.drafted,
+		Draft: a.draft, There: func(path string) error { return drafted(text.For(a.cfg.Language), path) },
 	})
 	a.verify = verify.New(verify.Options{Roots: a.cfg.AddDirs, Checklist: reflexion.Checklist, Checks: a.lessons.Checks})
-	a.mirror, a.telemetry = a.newMirror(), a.newTelemetry()
+	a.mirror, a.Telemetry = a.newMirror(), a.newTelemetry()
 	a.hooks, a.mentions = a.newHooks(), a.newMentions()
-	a.schedules, a.plugins, a.bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
+	a.Schedules, a.plugins, a.Bundles, a.servers = a.newSchedules(), a.newPlugins(), a.newBundles(), a.newServers()
 	a.skills = a.newSkills()
 	a.commands = a.newCommands() // which has functions of the skills
-	a.host = a.newHost()         // likewise, and of the commands
+	a.Embedding = a.newHost()    // likewise, and of the commands
 	all := slices.Concat([]plug.Extension{
 		a.trust,
 		a.settings,
@@ -90,12 +92,12 @@ func (a *App) extend() error {
 		a.undo,
 		a.lessons,
 		a.memory,
-		a.schedules,
+		a.Schedules,
 		a.hooks,
 		a.mentions,
 		a.models,
 		a.plugins,
-		a.bundles,
+		a.Bundles,
 		a.prompts,
 		a.newLauncher(),
 		a.offer,
@@ -106,12 +108,14 @@ func (a *App) extend() error {
 		a.newUpdates(),
 		auth.OpenUsers(filepath.Join(a.cfg.Home, auth.UsersFile)),
 	}, a.archives(), a.opts.More)
-	return a.register(append(all, doctor.New(all)))
+	var err error
+	a.answers, err = answersOf(append(all, doctor.New(all)))
+	return err
 }
 
-// register takes over what extensions answer.
-func (a *App) register(all []plug.Extension) error {
-	a.answers = map[string]plug.Answer{}
+// answersOf returns what extensions answer, by the name of the query.
+func answersOf(all []plug.Extension) (map[string]plug.Answer, error) {
+	answers := map[string]plug.Answer{}
 	for _, x := range all {
 		answerer, ok := x.(plug.Answerer)
 		if !ok {
@@ -119,46 +123,13 @@ func (a *App) register(all []plug.Extension) error {
 		}
 		for _, one := range answerer.Answers() {
 			name := one.Query.Query()
-			if _, ok := a.answers[name]; ok {
-				return fmt.Errorf("the query %s is answered by %s, and by another extension before it", name, x.Name())
+			if _, ok := answers[name]; ok {
+				return nil, fmt.Errorf("the query %s is answered by %s, and by another extension before it", name, x.Name())
 			}
-			a.answers[name] = one
+			answers[name] = one
 		}
 	}
-	return nil
-}
-
-// findSession returns a session's row in the list, by its ID or a part of it.
-func (a *App) findSession(ctx context.Context, name string) (row agent.SessionInfo, err error) {
-	found, err := a.reg.Query(ctx, agent.FindSession{Name: name})
-	if err == nil {
-		row, _ = found.(agent.SessionInfo)
-	}
-	return row, err
-}
-
-func (a *App) listSessions(ctx context.Context, q agent.ListSessions) (list agent.SessionList, err error) {
-	found, err := a.reg.Query(ctx, q)
-	if err == nil {
-		list, _ = found.(agent.SessionList)
-	}
-	return list, err
-}
-
-// checkpointsOf is where the snapshots of a session are kept.
-func (a *App) checkpointsOf(id string) string { return filepath.Join(a.cfg.Data, "checkpoints", id) }
-
-// row returns the session of an ID as the list has it.
-func (a *App) row(ctx context.Context, id string) (row agent.SessionInfo, ok bool, err error) {
-	for m, err := range a.store.List(ctx, journal.Query{Prefix: id}) {
-		if err != nil {
-			return row, ok, err
-		}
-		if m.ID == id {
-			row, ok = m.SessionInfo, true
-		}
-	}
-	return row, ok, nil
+	return answers, nil
 }
 
 // assembly is what the capabilities of a session are, while it is opened. One without deciding
@@ -203,16 +174,16 @@ func (s *assembly) list(ctx context.Context) (list []plug.Attached, err error) {
 	s.addToSkills()
 	list = []plug.Attached{
 		{Name: "session", Points: plug.Points{Close: s.close}},
-		attach(a.host.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.offered.Tools})),
+		attach(a.Embedding.In(&host.Place{Workspace: s.ws, Tracker: s.tracker, Catalog: s.offered.Tools})),
 		{Name: "guard", Points: s.grd.Points()},
 		{Name: "compaction", Points: a.compact.Points(&b, s.set.todos.Open)},
 		{Name: "plans", Points: plug.Points{Plans: s.plans}},
-		{Name: "sign-in", Points: plug.Points{Awaits: a.awaits(b.Reach.Settle)}},
+		{Name: "sign-in", Points: plug.Points{Awaits: oauth.Awaits(a.desk, b.Reach.Settle)}},
 		attach(a.mirror),
 		{Name: "extensions", Points: s.set.code.Points(s.offered.Catalog)},
 		{Name: "language servers", Points: s.set.servers},
 		attach(a.undo),
-		attach(a.telemetry),
+		attach(a.Telemetry),
 		{Name: "tools", Points: s.set.tools},
 		attach(a.memory),
 		attach(a.lessons),

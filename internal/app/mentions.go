@@ -19,7 +19,7 @@ import (
 )
 
 func (a *App) newMentions() *read.Extension {
-	sessions := visible.Sessions{Store: func() *journal.Local { return a.store }, Find: a.findSession}
+	sessions := visible.Sessions{Store: func() *journal.Local { return a.sessions.store }, Find: a.sessions.find}
 	return read.New(read.Config{
 		Plain: a.cfg.Context.Auto, Typed: commands.Typed, Verbatim: func(session, input string) bool { return a.commands.Verbatim(session, input) },
 		Model:  func(name string) agent.ModelInfo { info, _ := a.models.Info(name); return info },

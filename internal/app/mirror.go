@@ -15,36 +15,37 @@ import (
 
 // projects is the folder where programs for agent sessions look for conversations, and the
 // name of the folder in it, if that is set.
-func (a *App) projects() (dir, name string) {
-	getenv := getenv(a.opts.Environ)
+func (o Options) projects() (dir, name string) {
+	getenv := getenv(o.Environ)
 	if dir = getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		name = getenv("CLAUDE_CODE_PROJECT_DIR_NAME")
 		if filepath.Base(name) != name || name == "." || name == ".." || len(name) > 64 {
 			name = ""
 		}
 	}
-	return filepath.Join(cmp.Or(dir, filepath.Join(a.opts.UserHome, ".claude")), "projects"), name
-}
-
-// mirrors reports whether the sessions of this program are written where programs for agent
-// sessions look for them.
-func (a *App) mirrors() bool {
-	on := a.cfg.Mirror == config.MirrorAll || a.cfg.Mirror == config.MirrorSDK && a.opts.Flags.Hosted
-	return on && !a.opts.Flags.Scratch
+	return filepath.Join(cmp.Or(dir, filepath.Join(o.UserHome, ".claude")), "projects"), name
 }
 
 // newMirror makes what writes them.
 func (a *App) newMirror() *mirror.Extension {
-	dir, name := a.projects()
+	dir, name := a.opts.projects()
+	on := a.cfg.Mirror == config.MirrorAll || a.cfg.Mirror == config.MirrorSDK && a.opts.Flags.Hosted
 	return mirror.Extend(mirror.Settings{
-		Off: !a.mirrors(), Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imports.Code, Logger: a.opts.Logger,
+		Off: !on || a.opts.Flags.Scratch, Projects: dir, Name: name, Version: a.opts.Version, Shown: catalog.Claude.Name, Adopted: imports.Code, Logger: a.opts.Logger,
 		Above: func(id string) (mirror.Root, bool) {
 			if a.parent.Works(id) {
 				return a.inherited.Mirror, true
 			}
 			return mirror.Root{}, false
 		},
-		Find: a.findSession, Hears: a.tells, Told: a.mirroredOf,
+		Find: a.sessions.find, Hears: a.tells,
+		Told: func(c mirror.Config, lines []byte, err error) {
+			if a.parent != nil {
+				a.parent.Mirrored(c.Agent, lines, err)
+				return
+			}
+			a.opts.Host.Mirrored(c.Path(), lines, err)
+		},
 	})
 }
 
@@ -55,10 +56,10 @@ func (a *App) AdoptTranscript(ctx context.Context, id string) (bool, error) {
 	if !transcript.IsUUID(id) {
 		return false, nil
 	}
-	if _, err := a.open(); err != nil {
+	if _, err := a.sessions.open(); err != nil {
 		return false, err
 	}
-	dir, name := a.projects()
+	dir, name := a.opts.projects()
 	real, err := filepath.EvalSymlinks(a.opts.Workdir)
 	if err != nil {
 		real = a.opts.Workdir

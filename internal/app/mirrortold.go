@@ -2,23 +2,12 @@ package app
 
 import (
 	"context"
-
-	"dure/internal/state/archive/mirror"
 )
 
 // tells reports whether somebody is told what is written of sessions: the program that embeds
 // this one, or the one that this is the process of an agent of.
 func (a *App) tells() bool {
 	return a.opts.Host != nil && a.opts.Host.Mirrored != nil || a.inherited.Tells
-}
-
-// mirroredOf tells what was added to a file, or why nothing more will be.
-func (a *App) mirroredOf(c mirror.Config, lines []byte, err error) {
-	if a.parent != nil {
-		a.parent.Mirrored(c.Agent, lines, err)
-		return
-	}
-	a.opts.Host.Mirrored(c.Path(), lines, err)
 }
 
 // Mirrored returns once an event of a session has been written where programs for agent

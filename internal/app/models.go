@@ -3,11 +3,11 @@ package app
 import (
 	"context"
 	"iter"
-	"net/url"
+	"net/http"
 	"path/filepath"
 
 	"dure/agent"
-	"dure/internal/base/hosts"
+	"dure/internal/app/config"
 	"dure/internal/extend/release"
 	"dure/internal/models/anthropic"
 	"dure/internal/models/chat"
@@ -37,8 +37,8 @@ func (a *App) newModels() *providers.Extension {
 			o := c.Origins[key]
 			return providers.Origin{Where: c.From(key), BuiltIn: o.BuiltIn(), Explicit: o.Explicit()}
 		},
-		Reach: a.reachOf(), OwnProxy: c.Network.Proxy != "",
-		Getenv: getenv(a.opts.Environ), Keys: a.keys(), Transport: a.transport, Dialects: a.dialects(),
+		Reach: a.reach, OwnProxy: c.Network.Proxy != "",
+		Getenv: getenv(a.opts.Environ), Keys: a.keys, Transport: a.transport, Dialects: dialects(a.http, "dure/"+a.opts.Version, a.cfg.Limits),
 		Servers: func(ctx context.Context, bases []string) iter.Seq2[string, []agent.ModelInfo] {
 			return func(yield func(string, []agent.ModelInfo) bool) {
 				for _, f := range chat.Discover(ctx, a.http, bases) {
@@ -52,49 +52,40 @@ func (a *App) newModels() *providers.Extension {
 }
 
 // dialects are the protocols that providers speak.
-func (a *App) dialects() map[string]func(providers.Endpoint) agent.Model {
-	agentName, limits := "dure/"+a.opts.Version, a.cfg.Limits
+func dialects(by *http.Client, userAgent string, limits config.Limits) map[string]func(providers.Endpoint) agent.Model {
 	return map[string]func(providers.Endpoint) agent.Model{
 		"anthropic": func(e providers.Endpoint) agent.Model {
 			return anthropic.New(anthropic.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, AuthToken: e.AuthToken, HTTP: a.http, UserAgent: agentName, Header: e.Header,
+				Info: e.Info, BaseURL: e.URL, Key: e.Key, AuthToken: e.AuthToken, HTTP: by, UserAgent: userAgent, Header: e.Header,
 				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
 			})
 		},
 		"responses": func(e providers.Endpoint) agent.Model {
 			return responses.New(responses.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: a.http, UserAgent: agentName, Header: e.Header,
+				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header,
 				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
 			})
 		},
 		"gemini": func(e providers.Endpoint) agent.Model {
 			return gemini.New(gemini.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: a.http, UserAgent: agentName, Header: e.Header,
+				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header,
 				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
 			})
 		},
 		"chat": func(e providers.Endpoint) agent.Model {
 			return chat.New(chat.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: a.http, UserAgent: agentName, Header: e.Header, Compat: chat.CompatFor(e.URL),
+				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header, Compat: chat.CompatFor(e.URL),
 				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
 			})
 		},
 	}
 }
 
-// reachOf is whom the network mode lets be asked.
-func (a *App) reachOf() hosts.Reach {
-	return hosts.Reach{Mode: string(a.cfg.Network.Mode), Also: a.cfg.Network.AllowHosts}
-}
-
-// near reports whether the network mode lets an address be asked.
-func (a *App) near(u *url.URL) bool { return a.reachOf().May(u) }
-
 // newUpdates makes the capability that looks for newer versions of the program.
 func (a *App) newUpdates() *release.Extension {
 	return release.New(release.Config{
 		Check: a.cfg.Updates.Check, URL: a.cfg.Updates.URL, Version: a.opts.Version,
 		Path: filepath.Join(a.cfg.Data, release.File), Scratch: a.opts.Flags.Scratch,
-		Transport: a.http.Transport, May: a.near, Logger: a.opts.Logger,
+		Transport: a.http.Transport, May: a.reach.May, Logger: a.opts.Logger,
 	})
 }

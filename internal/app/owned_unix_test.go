@@ -39,7 +39,7 @@ func TestOwnedSessionsReadNoOthers(t *testing.T) {
 	if err := ann.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	logs, err := filepath.Glob(filepath.Join(a.DataDir(), "sessions", "*", ann.Info.ID, "*"))
+	logs, err := filepath.Glob(filepath.Join(a.Config().Data, "sessions", "*", ann.Info.ID, "*"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("%q %v", logs, err)
 	}
@@ -49,18 +49,18 @@ func TestOwnedSessionsReadNoOthers(t *testing.T) {
 			log = path
 		}
 	}
-	tree, users := filepath.Join(a.DataDir(), "worktrees", "own", "f.txt"), filepath.Join(w.work, "state", "serve-users.json")
+	tree, users := filepath.Join(a.Config().Data, "worktrees", "own", "f.txt"), filepath.Join(w.work, "state", "serve-users.json")
 	link, around := filepath.Join(w.work, "link"), w.work+"/../"+strings.TrimPrefix(log, filepath.Dir(w.work)+"/")
-	for _, err := range []error{os.MkdirAll(filepath.Dir(tree), 0o700), os.WriteFile(tree, []byte("of the tree\n"), 0o600), os.WriteFile(users, []byte("Canary of ann sings.\n"), 0o600), os.Symlink(a.DataDir(), link)} {
+	for _, err := range []error{os.MkdirAll(filepath.Dir(tree), 0o700), os.WriteFile(tree, []byte("of the tree\n"), 0o600), os.WriteFile(users, []byte("Canary of ann sings.\n"), 0o600), os.Symlink(a.Config().Data, link)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	linked := filepath.Join(link, strings.TrimPrefix(log, a.DataDir()))
+	linked := filepath.Join(link, strings.TrimPrefix(log, a.Config().Data))
 	reads = []script.Call{
 		tool("Read", fields{"file_path": log}), tool("Read", fields{"file_path": around}), tool("Read", fields{"file_path": linked}),
 		tool("Grep", fields{"pattern": "Canary", "path": dir, "output_mode": "content"}),
-		tool("Grep", fields{"pattern": "Canary", "path": a.DataDir(), "output_mode": "content"}),
+		tool("Grep", fields{"pattern": "Canary", "path": a.Config().Data, "output_mode": "content"}),
 		tool("Read", fields{"file_path": users}), tool("Write", fields{"file_path": filepath.Join(dir, "new.txt"), "content": "x"}),
 		tool("Read", fields{"file_path": tree}),
 	}

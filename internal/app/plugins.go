@@ -24,7 +24,7 @@ func (a *App) newPlugins() *active.Extension {
 		Store: sync.OnceValue(func() *plugins.Store {
 			return &plugins.Store{
 				Dir: filepath.Join(a.cfg.Data, "plugins"), Version: a.opts.Version, Allow: a.cfg.Extend.Settings.Allow(),
-				Get: plugins.Web{Transport: a.http.Transport, Version: a.opts.Version, May: a.reachOf().Check}.Get,
+				Get: plugins.Web{Transport: a.http.Transport, Version: a.opts.Version, May: a.reach.Check}.Get,
 				Git: func() string {
 					return sandbox.Outside(func(path string) bool {
 						rel, err := filepath.Rel(a.opts.Workdir, path)
@@ -34,7 +34,7 @@ func (a *App) newPlugins() *active.Extension {
 				Env: a.commandEnv(), Box: a.pluginBox,
 			}
 		}),
-		Keys: a.keys(), Logger: a.opts.Logger, Now: time.Now,
+		Keys: a.keys, Logger: a.opts.Logger, Now: time.Now,
 		Skills:  func(workdir string) []frontmatter.Place { return a.trust.Places(workdir, folders.Skills) },
 		Trusted: func() string { return a.trust.Mark() }, SetSetting: a.settings.Set, SetOption: a.settings.Option,
 	})
@@ -44,7 +44,7 @@ func (a *App) newPlugins() *active.Extension {
 // are named.
 func (a *App) pluginBox(dir string, hosts []string) (*sandbox.Box, error) {
 	for _, host := range hosts {
-		if err := a.reachOf().Check(&url.URL{Scheme: "https", Host: host}); err != nil {
+		if err := a.reach.Check(&url.URL{Scheme: "https", Host: host}); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +53,7 @@ func (a *App) pluginBox(dir string, hosts []string) (*sandbox.Box, error) {
 	}
 	c := sandbox.Confinement{
 		Roots: []string{dir}, Read: []string{dir}, Net: sandbox.NetOff,
-		Hide: a.Hidden(),
+		Hide: a.boxes.Hidden(),
 	}
 	if len(hosts) > 0 {
 		c.Net, c.Egress = sandbox.NetProxy, a.boxes.Egress()

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"dure/agent"
-	"dure/internal/kernel/plug"
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/prompt"
 	"dure/internal/knowledge/prompt/system"
@@ -50,7 +49,8 @@ func (a *App) newPrompts() *system.Extension {
 
 // workOf is what holds for the work of a session, with the model and the mode that it
 // is opened with. A session that is only edited, or whose tools are lent, needs no model.
-func (a *App) workOf(b plug.Session) (prompt.Work, error) {
+func (s *assembly) workOf() (prompt.Work, error) {
+	a, b := s.app, &s.b
 	name := cmp.Or(b.Open.Profile, a.cfg.Profile)
 	w, err := a.cfg.Work(name)
 	if err != nil {

@@ -28,6 +28,7 @@ import (
 	"dure/internal/safety/trust/grants"
 	"dure/internal/safety/workspace"
 	"dure/internal/state/transcript"
+	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 	"dure/internal/tools/files"
 	"dure/internal/tools/kit"
@@ -121,9 +122,9 @@ func (a *App) newPolicy() *enforce.Extension {
 		Writable: a.settings.Writable,
 		Ready:    func(s *plug.Session) error { return a.trust.Begin(s.Record) },
 		Parent:   func(s *plug.Session) plug.Stage { return a.parent.Stage(*s) },
-		Private:  a.private(), Row: a.row, Owner: transcript.OwnerTag,
+		Private:  private(a.cfg, a.opts), Row: a.sessions.row, Owner: transcript.OwnerTag,
 		Canonical: catalog.New(catalog.Config{}).Canonical, Mask: guard.MaskValue[query.Simulation], Logger: a.opts.Logger,
-		Propose: a.propose,
+		Propose: a.opts.proposer(a.cfg.AddDirs),
 		Decisions: func(ctx context.Context, q query.ListDecisions) ([]agent.DecisionRecord, error) {
 			return a.audit.Decisions(ctx, q)
 		},
@@ -150,10 +151,11 @@ func (a *App) catalog() *catalog.Catalog {
 // place is where the calls of a session are decided on. confine says how far commands are
 // confined; nil = fully.
 func (a *App) place(cat *catalog.Catalog, ws *workspace.Workspace, workdir string, confine func() string) enforce.Place {
+	own := a.memory.OwnNotes(workdir)
 	return enforce.Place{
 		Config: policy.Config{
 			Canonical: cat.Canonical, Shown: catalog.Claude.Name, Resolve: ws.Resolve, Inside: ws.Inside, Key: ws.Key,
-			Dir: workdir, Home: a.opts.UserHome, PowerShell: runtime.GOOS == "windows", Confined: confine, Own: a.ownNotes(workdir),
+			Dir: workdir, Home: a.opts.UserHome, PowerShell: runtime.GOOS == "windows", Confined: confine, Own: func(tool, path string) bool { return tool == builtin.MemoryAppend && own(path) },
 		},
 		Preview: func(c agent.Call) string {
 			e, _ := cat.Get(c.Tool)
@@ -178,7 +180,7 @@ func (a *App) ownPlaces(spaces []string) []string {
 
 // private are the files and folders in which the program keeps sessions, and what they and the
 // user have said and shown. The work trees of agents lie beside them.
-func (a *App) private() (paths []string) {
+func private(cfg config.Config, o Options) (paths []string) {
 	add := func(dir string, names ...string) {
 		if !filepath.IsAbs(dir) {
 			return
@@ -187,9 +189,9 @@ func (a *App) private() (paths []string) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	add(a.cfg.Data, "sessions", "trash", "queue", "outbox", "index", "checkpoints", "changesets", "grants", "mcp", "history", "trust.json")
-	add(a.cfg.Home, "credentials.json", "serve-users.json")
-	dir, _ := a.projects()
+	add(cfg.Data, "sessions", "trash", "queue", "outbox", "index", "checkpoints", "changesets", "grants", "mcp", "history", "trust.json")
+	add(cfg.Home, "credentials.json", "serve-users.json")
+	dir, _ := o.projects()
 	add(filepath.Dir(dir), filepath.Base(dir))
 	return paths
 }
@@ -199,8 +201,10 @@ func (f Flags) trusts() bool {
 	return !f.Elsewhere && (f.Trust || f.Skip || f.Mode == string(agent.ModeBypass))
 }
 
-// propose plans a call that nobody makes, in the working folder.
-func (a *App) propose(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
-	v := eval.Evaluator{Dir: a.opts.Workdir, Home: a.opts.UserHome}
-	return v.Propose(ctx, a.cfg.AddDirs, tool, input)
+// proposer returns what plans calls that nobody makes, in the working folder.
+func (o Options) proposer(dirs []string) func(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
+	v := eval.Evaluator{Dir: o.Workdir, Home: o.UserHome}
+	return func(ctx context.Context, tool string, input json.RawMessage) (agent.Proposal, error) {
+		return v.Propose(ctx, dirs, tool, input)
+	}
 }

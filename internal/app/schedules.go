@@ -15,6 +15,3 @@ func (a *App) newSchedules() *schedules.Extension {
 		Problem: func(err error) error { return storeProblem(err, a.cfg.Data) },
 	})
 }
-
-// Schedules returns what has the schedules.
-func (a *App) Schedules() *schedules.Extension { return a.schedules }

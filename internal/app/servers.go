@@ -12,7 +12,6 @@ import (
 	"dure/internal/extend/mcp/connections"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/extend/mcp/servers"
-	"dure/internal/extend/plugins/active"
 	"dure/internal/frontend/text"
 	"dure/internal/models/registry/providers"
 	"dure/internal/safety/sandbox"
@@ -25,18 +24,21 @@ func (a *App) newServers() *connections.Extension {
 	f, say := a.opts.Flags, text.For(a.cfg.Language)
 	c := connections.Config{
 		Settings: a.cfg.MCP.Settings, Workdir: a.opts.Workdir, Home: a.opts.UserHome, Dir: filepath.Join(a.cfg.Data, "mcp"), AddDirs: a.cfg.AddDirs,
-		Environ: a.environ(), Version: a.opts.Version, Logger: a.opts.Logger,
+		Environ: environ(a.opts, a.cfg), Version: a.opts.Version, Logger: a.opts.Logger,
 		Given: f.Servers, OnlyGiven: f.OnlyServers, NoLocal: !f.reads(config.Local), NoProject: !f.reads(config.Project), Await: f.AwaitServers, NoAI: a.cfg.NoAI,
 		Sources: a.serverSources, Read: config.ReadFile, Covered: a.trust.Covers, Top: trust.Repository,
-		Folder: func(session string) string { return a.folderOf(session, "") },
-		Secret: a.isKey, Clean: a.patterns.Redact,
+		Folder: func(session string) string { return a.sessions.folder(session, a.opts.Workdir) },
+		Secret: func(name string) bool {
+			return strings.HasPrefix(name, "DURE_") || slices.ContainsFunc(a.models.All(), func(p providers.Provider) bool { return slices.Contains(p.Keys, name) })
+		},
+		Clean: a.patterns.Redact,
 		Say:   func(w connections.Word, args ...any) string { return say.Named(string(w), args...) },
 		Hooks: func(session string) connections.Hooks { return a.hooks.Of(session) },
 		Box: func(ws *workspace.Workspace) *sandbox.Box {
 			box, _ := a.boxes.Box(ws.Root(), a.opts.Workdir, nil)
 			return box
 		},
-		Env: a.commandEnv, Desk: func() (*oauth.Desk, error) { return a.desk() }, Reach: a.reachOf(), Web: a.transport,
+		Env: a.commandEnv, Desk: func() (*oauth.Desk, error) { return a.desk() }, Reach: a.reach, Web: a.transport,
 		Change: a.settings.Servers, OwnFile: filepath.Join(a.cfg.Home, "settings.json"),
 	}
 	if f.Code != nil {
@@ -46,11 +48,6 @@ func (a *App) newServers() *connections.Extension {
 		c.Host = &h.Host
 	}
 	return connections.New(c)
-}
-
-// isKey reports whether a variable is one of our own, or has the key of a provider.
-func (a *App) isKey(name string) bool {
-	return strings.HasPrefix(name, "DURE_") || slices.ContainsFunc(a.models.All(), func(p providers.Provider) bool { return slices.Contains(p.Keys, name) })
 }
 
 // serverSources are the servers that settings, plugins and types of agents name for a folder.
@@ -76,7 +73,7 @@ func (a *App) serverSources(workdir string) (all []servers.Source, faults []serv
 			faults = append(faults, servers.Fault{Path: p.ID, What: err.Error()})
 		}
 		all = append(all, servers.Source{
-			Path: p.ID, Scope: servers.Plugin, Data: data, Bare: true, Prefix: "plugin:" + p.Name + ":", Lookup: func(name string) (string, bool) { return a.pluginVar(p, name) },
+			Path: p.ID, Scope: servers.Plugin, Data: data, Bare: true, Prefix: "plugin:" + p.Name + ":", Lookup: func(name string) (string, bool) { return a.plugins.Variable(p, name) },
 		})
 	}
 	for _, d := range a.agents.Types(a.house.Project(workdir)).Usable() {
@@ -87,22 +84,6 @@ func (a *App) serverSources(workdir string) (all []servers.Source, faults []serv
 		all = append(all, from)
 	}
 	return all, faults
-}
-
-// pluginVar returns a variable that the servers of a plugin may name.
-func (a *App) pluginVar(p active.Plugin, name string) (string, bool) {
-	switch name {
-	case "CLAUDE_PLUGIN_ROOT":
-		return p.Root, true
-	case "CLAUDE_PLUGIN_DATA":
-		return p.Data, true
-	}
-	key, ok := strings.CutPrefix(name, "user_config.")
-	if !ok {
-		return "", false
-	}
-	v, ok := a.plugins.Values(p)[key]
-	return v, ok
 }
 
 // connect begins to connect the servers of a session, and those that its type of agents defines.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"io"
 
@@ -9,7 +8,6 @@ import (
 	"dure/internal/knowledge/compact"
 	"dure/internal/knowledge/mention"
 	"dure/internal/safety/guard"
-	"dure/internal/tools/builtin"
 	"dure/internal/tools/catalog"
 )
 
@@ -34,17 +32,6 @@ func (s *assembly) serve() {
 	}
 }
 
-// folderOf is the folder that a query is about.
-func (a *App) folderOf(session, workdir string) string {
-	a.mu.Lock()
-	reg := a.reg
-	a.mu.Unlock()
-	if reg != nil && session != "" {
-		workdir = cmp.Or(reg.Workdir(session), workdir)
-	}
-	return cmp.Or(workdir, a.opts.Workdir)
-}
-
 // cleaner returns what masks secrets in a text, and takes out what does not show.
 func cleaner(grd *guard.Guard) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, text string) (string, error) {
@@ -54,12 +41,6 @@ func cleaner(grd *guard.Guard) func(context.Context, string) (string, error) {
 		r, err := grd.Check(ctx, agent.Spec{Name: readTool, Group: "files", Budget: 2 * mention.MaxTotal}, agent.Call{ID: "text", Tool: readTool}, agent.OK(text))
 		return r.Text, err
 	}
-}
-
-// ownNotes returns the files that memory__append writes, of whatever type of agents.
-func (a *App) ownNotes(dir string) func(tool, path string) bool {
-	own := a.memory.OwnNotes(dir)
-	return func(tool, path string) bool { return tool == builtin.MemoryAppend && own(path) }
 }
 
 // compactions says how conversations are shortened.

@@ -3,9 +3,7 @@ package app
 import (
 	"net/http"
 	"path/filepath"
-	"strings"
 
-	"dure/agent"
 	"dure/internal/base/hosts"
 	"dure/internal/extend/mcp/oauth"
 	"dure/internal/frontend/text"
@@ -27,7 +25,7 @@ func (a *App) signInWay() http.RoundTripper {
 
 // RoundTrip implements [http.RoundTripper].
 func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := w.app.reachOf().Check(r.URL); err != nil {
+	if err := w.app.reach.Check(r.URL); err != nil {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
@@ -46,22 +44,11 @@ func (w signInWay) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *App) newDesk() (*oauth.Desk, error) {
 	say := text.For(a.cfg.Language)
 	d, err := oauth.New(oauth.Config{
-		Dir: filepath.Join(a.cfg.Data, "grants"), Keys: a.keys(), HTTP: &http.Client{Transport: a.signInWay()}, Secret: a.secrets.Add,
+		Dir: filepath.Join(a.cfg.Data, "grants"), Keys: a.keys, HTTP: &http.Client{Transport: a.signInWay()}, Secret: a.secrets.Add,
 		Pages: oauth.Pages{Done: say.Say(text.SignInPage), Failed: say.Say(text.SignInPageFailed), Unknown: say.Say(text.SignInPageUnknown)},
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.desked = d
 	return d, err
-}
-
-// awaits takes calls up that wait for a sign-in since an earlier program.
-func (a *App) awaits(settle agent.Settle) func(handle string) bool {
-	return func(handle string) bool {
-		if !strings.HasPrefix(handle, oauth.HandleType) || settle == nil {
-			return false
-		}
-		d, err := a.desk()
-		return err == nil && d.Reclaim(handle, settle)
-	}
 }

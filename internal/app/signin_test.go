@@ -104,7 +104,7 @@ func TestSignInToServer(t *testing.T) {
 		if err := signOut(ctx, a, "notes"); err != nil {
 			t.Fatal(err)
 		}
-		files, err := filepath.Glob(filepath.Join(a.DataDir(), "grants", "*"))
+		files, err := filepath.Glob(filepath.Join(a.Config().Data, "grants", "*"))
 		if err != nil || len(files) == 0 {
 			t.Error(files, err)
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -67,7 +68,7 @@ func asSkill(c commands.Command) skills.Skill {
 
 func (a *App) newCommands() *typed.Extension {
 	return typed.New(typed.Config{
-		Workdir: a.opts.Workdir, Root: a.folderOf, Top: trust.Repository, Lender: a.skills.Lender, Skills: a.skills.Typable, Secret: mention.IsSecret, NoAI: a.cfg.NoAI,
+		Workdir: a.opts.Workdir, Root: func(session, dir string) string { return a.sessions.folder(session, cmp.Or(dir, a.opts.Workdir)) }, Top: trust.Repository, Lender: a.skills.Lender, Skills: a.skills.Typable, Secret: mention.IsSecret, NoAI: a.cfg.NoAI,
 		Places: func(workdir string) []frontmatter.Place { return a.trust.All(workdir, folders.Commands) },
 		Models: func() (names []string) {
 			for _, m := range a.models.Models.All() {

@@ -8,7 +8,7 @@ import (
 // newTelemetry makes what tells of the sessions, where the network mode lets collectors be
 // asked.
 func (a *App) newTelemetry() *telemetry.Program {
-	way, left := a.cfg.Telemetry.Limit(a.reachOf(), a.transport)
+	way, left := a.cfg.Telemetry.Limit(a.reach, a.transport)
 	for _, text := range left {
 		a.cfg.Notes = append(a.cfg.Notes, agent.Note{Level: "warn", Code: "settings", Text: text})
 	}
@@ -17,7 +17,7 @@ func (a *App) newTelemetry() *telemetry.Program {
 		Apart: func() bool { return a.parent != nil },
 		Loads: func() (running, waiting int) {
 			a.mu.Lock()
-			queues := a.queues
+			queues := a.sessions.queues
 			a.mu.Unlock()
 			if queues == nil {
 				return 0, 0 // none has been opened

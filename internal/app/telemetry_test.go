@@ -190,7 +190,7 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures := a.Telemetry().Metrics()
+	figures := a.Telemetry.Metrics()
 	k := w.talkTo(a, agent.Open{})
 	k.turn("hello")
 	if err := a.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/app/config"
 	"dure/internal/extend/bundle/swarms"
 	"dure/internal/extend/swarm/agents"
 	"dure/internal/kernel/plug"
@@ -25,6 +26,7 @@ import (
 	"dure/internal/tools/code"
 	"dure/internal/tools/files"
 	"dure/internal/tools/git"
+	"dure/internal/tools/kit"
 	"dure/internal/tools/lsp"
 	"dure/internal/tools/shell"
 	"dure/internal/tools/web"
@@ -42,30 +44,18 @@ type toolSet struct {
 // tools fills the catalog with the built-in tools.
 func (s *assembly) tools() error {
 	a, b := s.app, &s.b
-	dialect := catalog.Dialect(a.cfg.Dialect)
 	env, reads := a.commandEnv(), reader(a.opts.UserHome, sandbox.Shell(s.find))
 	team := s.hire()
 	notes := a.memory.Notebook(s.ws.Root(), team.Kind())
 	var pol *policy.Policy
-	var left func() []string // what hooks have left for commands
 	if s.deciding != nil {
-		pol, left = s.deciding.Policy, func() []string { return a.hooks.Of(b.ID).Left() }
+		pol = s.deciding.Policy
 	}
-	commands := shell.Config{
-		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
-		Box: s.box, Env: a.plugins.Programs(env, s.ws.Root()), More: left, Path: sandbox.Shell(s.find), Reads: reads, Settle: b.Reach.Settle, Past: b.Reach.Outcome,
-		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
-	}
-	// A front-end's terminal is outside of every box, so that it takes the place of one that
-	// confines nothing alone: its user has turned the sandbox off.
-	if t := a.opts.Terminal; t != nil && a.cfg.Sandbox.Off && b.Child == nil && unsaved.Own(s.ws, a.opts.Workdir) {
-		commands.Terminal = shell.Beside(t, a.opts.Environ)
-	}
-	sh := shell.New(commands)
+	sh := s.shell(team, env, reads)
 	all := files.Files{
 		Workspace: s.ws, FS: unsaved.Files(s.ws, a.opts.Editor, a.opts.Workdir), Tracker: s.tracker, Home: a.opts.UserHome, Masked: guard.Masked,
 		Blob: func(handle string) (string, bool) {
-			path := a.store.BlobPath(b.ID, strings.TrimPrefix(handle, "output:"))
+			path := a.sessions.store.BlobPath(b.ID, strings.TrimPrefix(handle, "output:"))
 			return path, path != ""
 		},
 	}.Tools()
@@ -128,6 +118,25 @@ func (s *assembly) tools() error {
 	return nil
 }
 
+// shell makes the tools that run commands.
+func (s *assembly) shell(team *agents.Session, env []string, reads kit.Reader) *shell.Shell {
+	a, b, dialect := s.app, &s.b, catalog.Dialect(s.app.cfg.Dialect)
+	commands := shell.Config{
+		Other: team.Output, StopOther: team.Stop, Others: team.Latest,
+		Box: s.box, Env: a.plugins.Programs(env, s.ws.Root()), Path: sandbox.Shell(s.find), Reads: reads, Settle: b.Reach.Settle, Past: b.Reach.Outcome,
+		OutputTool: dialect.Name("task__output"), StopTool: dialect.Name("task__stop"), Masked: guard.Masked,
+	}
+	if s.deciding != nil {
+		commands.More = func() []string { return a.hooks.Of(b.ID).Left() } // for commands
+	}
+	// A front-end's terminal is outside of every box, so that it takes the place of one that
+	// confines nothing alone: its user has turned the sandbox off.
+	if t := a.opts.Terminal; t != nil && a.cfg.Sandbox.Off && b.Child == nil && unsaved.Own(s.ws, a.opts.Workdir) {
+		commands.Terminal = shell.Beside(t, a.opts.Environ)
+	}
+	return shell.New(commands)
+}
+
 // shown returns the built-in tools that a session in a folder would have, and the folder.
 func (a *App) shown(dir, profile string, settle agent.Settle) (*catalog.Catalog, *workspace.Workspace, error) {
 	ws, err := workspace.New(workspace.Config{Root: dir, Extra: a.cfg.AddDirs})
@@ -187,14 +196,14 @@ func (a *App) commandEnv() []string {
 	for _, p := range a.models.All() {
 		scrub = append(scrub, p.Keys...)
 	}
-	return sandbox.Scrub(a.environ(), scrub)
+	return sandbox.Scrub(environ(a.opts, a.cfg), scrub)
 }
 
 // environ is the environment with what the settings add; of two of a name, the last counts.
-func (a *App) environ() []string {
-	env := slices.Clone(a.opts.Environ)
-	for _, name := range slices.Sorted(maps.Keys(a.cfg.Env)) {
-		env = append(env, name+"="+string(a.cfg.Env[name]))
+func environ(o Options, cfg config.Config) []string {
+	env := slices.Clone(o.Environ)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
+		env = append(env, name+"="+string(cfg.Env[name]))
 	}
 	return env
 }

@@ -16,16 +16,16 @@ var _ client.Transport = wire{}
 
 // Open opens a session.
 func (w wire) Open(ctx context.Context, o agent.Open) (agent.SessionInfo, error) {
-	reg, err := w.open()
+	reg, err := w.sessions.open()
 	if err != nil {
 		return agent.SessionInfo{}, err
 	}
-	return w.telemetry.Open(ctx, reg.Open, o)
+	return w.Telemetry.Open(ctx, reg.Open, o)
 }
 
 // Send hands a command to a session.
 func (w wire) Send(ctx context.Context, id string, c agent.Command) error {
-	reg, err := w.open()
+	reg, err := w.sessions.open()
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (w wire) Send(ctx context.Context, id string, c agent.Command) error {
 
 // Events yields the events of a session.
 func (w wire) Events(ctx context.Context, id string, after int64) iter.Seq2[agent.Event, error] {
-	reg, err := w.open()
+	reg, err := w.sessions.open()
 	if err != nil {
 		return func(yield func(agent.Event, error) bool) { yield(agent.Event{}, err) }
 	}
@@ -47,7 +47,7 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 	if w.answers[q.Query()].NoStore {
 		return w.query(ctx, q)
 	}
-	reg, err := w.open()
+	reg, err := w.sessions.open()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (w wire) Query(ctx context.Context, q agent.Query) (any, error) {
 
 // Close ends a session.
 func (w wire) Close(ctx context.Context, id string) error {
-	reg, err := w.open()
+	reg, err := w.sessions.open()
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func dataDir(workdir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.DataDir(), a.Close()
+	return a.Config().Data, a.Close()
 }
 
 // closing ends the program and adds what went wrong with that.

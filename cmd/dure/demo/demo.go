@@ -188,7 +188,7 @@ func (d *Demo) Report(ctx context.Context) (r Report, err error) {
 	if r.Session, err = client.Query[agent.SessionInfo](ctx, c, agent.FindSession{Workdir: d.Dir}); err != nil {
 		return r, err
 	}
-	if logs, _ := filepath.Glob(filepath.Join(d.DataDir(), "sessions", "*", r.Session.ID)); len(logs) == 1 {
+	if logs, _ := filepath.Glob(filepath.Join(d.Config().Data, "sessions", "*", r.Session.ID)); len(logs) == 1 {
 		r.Log = logs[0]
 	}
 	if r.Seals, err = client.Query[agent.SealReport](ctx, c, agent.VerifySeals{Session: r.Session.ID}); err != nil {

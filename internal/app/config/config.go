@@ -10,9 +10,12 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -247,4 +250,19 @@ func (o Origin) String() string { return o.shown().String() }
 
 func (o Origin) shown() query.SettingOrigin {
 	return query.SettingOrigin{Layer: string(o.Layer), Where: o.Where}
+}
+
+// Hash names the settings that a session is opened with. Secrets hide themselves from it.
+func (c Config) Hash() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Checkpoints is where the snapshots of a session are kept.
+func (c Config) Checkpoints(session string) string {
+	return filepath.Join(c.Data, "checkpoints", session)
 }

@@ -2,6 +2,7 @@ package connections
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -156,19 +157,38 @@ func (c *Servers) ToolOf(server, tool string) (name string, up bool) {
 	return name, st.State == mcp.Connected
 }
 
-// Tool finds a tool of a server, as the session of a catalog has it: what says something else
+// toolFor finds a tool of a server, as the session of a catalog has it: what says something else
 // of itself than when it was first seen is not there until somebody agrees.
-func (c *Servers) Tool(ctx context.Context, server, tool string, cat *catalog.Catalog) (*mcp.Tool, error) {
+func (c *Servers) toolFor(ctx context.Context, cat *catalog.Catalog, server, tool string) (*mcp.Tool, error) {
 	if c == nil {
-		return nil, errors.New("the session has no servers")
+		return nil, unavailable(server, errors.New("the session has no servers"))
 	}
 	c.settle(ctx)
 	t := c.tool(server, tool)
 	switch {
 	case t == nil:
-		return nil, fmt.Errorf("the server %s has no tool %s", server, tool)
+		return nil, unavailable(server, fmt.Errorf("the server %s has no tool %s", server, tool))
 	case !slices.ContainsFunc(cat.List(), func(e catalog.Entry) bool { return e.Source == catalog.MCP && e.Tool == agent.Tool(t) }):
-		return nil, fmt.Errorf("the tool %s of the server %s says something else than before, and waits for somebody to agree", tool, server)
+		return nil, unavailable(server, fmt.Errorf("the tool %s of the server %s says something else than before, and waits for somebody to agree", tool, server))
 	}
 	return t, nil
+}
+
+func unavailable(server string, err error) error {
+	return &agent.ToolError{Code: agent.ErrMCPUnavailable, Message: err.Error(), Suggestion: "dure mcp get " + server + " says how it stands with the server."}
+}
+
+// InvokeFor calls a tool of a server for one of a bundle, as the catalog of the session has it.
+func (c *Servers) InvokeFor(ctx context.Context, cat *catalog.Catalog, server, tool string, input json.RawMessage) (agent.Result, error) {
+	t, err := c.toolFor(ctx, cat, server, tool)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	return t.Run(ctx, agent.ToolContext{}, agent.Call{Tool: tool, Input: input})
+}
+
+// AsksFor reports whether no mode allows such a call without the person.
+func (c *Servers) AsksFor(ctx context.Context, cat *catalog.Catalog, server, tool string) (bool, error) {
+	t, err := c.toolFor(ctx, cat, server, tool)
+	return err == nil && t.Traits().Asks, err
 }

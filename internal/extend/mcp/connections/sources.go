@@ -194,9 +194,16 @@ func (x *Extension) withBundle(known []servers.Known, faults []servers.Fault, di
 	return known, append(faults, s.faults...)
 }
 
-// ForBundle says why tools of the bundle in a folder cannot be those of a server, and what to
-// do about it; "" = they can.
-func (x *Extension) ForBundle(dir, name string) (why, fix string) {
+// ForBundle says why a tool of a bundle in a folder cannot be that of a server; nil = it can.
+func (x *Extension) ForBundle(dir, tool, name string) error {
+	why, fix := x.unusable(dir, name)
+	if why == "" {
+		return nil
+	}
+	return &agent.Problem{Code: agent.ProblemBundle, Message: fmt.Sprintf("%s is of the server %s: %s", tool, kit.Clip(name), why), Fix: fix}
+}
+
+func (x *Extension) unusable(dir, name string) (why, fix string) {
 	known, faults := x.Known(x.Workdir)
 	known, _ = x.withBundle(known, faults, dir, x.Workdir)
 	i := slices.IndexFunc(known, func(k servers.Known) bool { return k.Name == name && k.Agent == "" && k.State != servers.Hidden })

@@ -81,6 +81,18 @@ func (d *Desk) settleThen(handle, session string, settle agent.Settle) bool {
 	return true
 }
 
+// Awaits takes calls up that wait for a sign-in since an earlier program. The desk is made when
+// there is one.
+func Awaits(desk func() (*Desk, error), settle agent.Settle) func(handle string) bool {
+	return func(handle string) bool {
+		if !strings.HasPrefix(handle, HandleType) || settle == nil {
+			return false
+		}
+		d, err := desk()
+		return err == nil && d.Reclaim(handle, settle)
+	}
+}
+
 // Reclaim takes up a call that an earlier program has answered as pending, because it waits for
 // a person: it is settled as that program would have, at once where the sign-in is over by now.
 // It reports whether the call is one, and its sign-in can be looked at.

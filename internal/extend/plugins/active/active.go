@@ -384,3 +384,19 @@ func (x *Extension) choices() plugins.Choices {
 	}
 	return all
 }
+
+// Variable returns a variable that the servers of a plugin may name.
+func (x *Extension) Variable(p Plugin, name string) (string, bool) {
+	switch name {
+	case "CLAUDE_PLUGIN_ROOT":
+		return p.Root, true
+	case "CLAUDE_PLUGIN_DATA":
+		return p.Data, true
+	}
+	key, ok := strings.CutPrefix(name, "user_config.")
+	if !ok {
+		return "", false
+	}
+	v, ok := x.Values(p)[key]
+	return v, ok
+}

@@ -286,3 +286,12 @@ func (x *Extension) Places(workdir, kind string) []frontmatter.Place {
 		}
 	}
 }
+
+// Within reports whether a folder is trusted, or lies in the working folder and that is.
+func (x *Extension) Within(dir string) bool {
+	if _, ok := x.Project(dir); ok {
+		return true
+	}
+	rel, err := filepath.Rel(x.cfg.Workdir, dir)
+	return err == nil && filepath.IsLocal(rel) && x.Trusts(x.cfg.Workdir)
+}
