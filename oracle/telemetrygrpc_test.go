@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/telemetry"
 )
@@ -86,7 +86,7 @@ func TestTelemetryByCalls(t *testing.T) {
 		target := func(service string) *telemetry.Target {
 			return &telemetry.Target{
 				URL:  "http://" + listener.Addr().String() + "/opentelemetry.proto.collector." + service + "/Export",
-				GRPC: true, Gzip: packed, Headers: map[string]keys.Secret{"Authorization": "Bearer a"}, Delay: time.Second,
+				GRPC: true, Gzip: packed, Headers: map[string]secret.Text{"Authorization": "Bearer a"}, Delay: time.Second,
 			}
 		}
 		parent, _ := telemetry.ParseContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "v=1")

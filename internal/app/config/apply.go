@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/models/registry"
 )
 
@@ -118,9 +118,9 @@ func shownURL(s string) string {
 		return s
 	}
 	if scheme, _, ok := strings.Cut(s, "://"); ok {
-		return scheme + "://" + keys.Hidden
+		return scheme + "://" + secret.Hidden
 	}
-	return keys.Hidden
+	return secret.Hidden
 }
 
 // Bounds of the limits.

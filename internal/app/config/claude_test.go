@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/extend/plugins"
 	"dure/internal/safety/sandbox/boxes"
 )
@@ -55,7 +55,7 @@ func TestTheirSettings(t *testing.T) {
 	}
 	want := Config{
 		Model: "sonnet", SmallModel: "haiku", Fallback: []string{"sonnet", "haiku"}, Effort: "high", Language: "ko", Mode: agent.ModePlan,
-		Env: map[string]keys.Secret{"ANTHROPIC_SMALL_FAST_MODEL": "haiku", "FOO": "1", "BAR": "2"}, Retention: Retention{Days: 7},
+		Env: map[string]secret.Text{"ANTHROPIC_SMALL_FAST_MODEL": "haiku", "FOO": "1", "BAR": "2"}, Retention: Retention{Days: 7},
 		Sandbox:  boxes.Settings{DenyRead: []string{"/home/u/.ssh"}, AllowHosts: []string{"example.com"}},
 		NoBypass: true, Extend: Extend{Skills: map[string]string{"a": "off"}, Settings: plugins.Settings{OnlyMarkets: c.Extend.OnlyMarkets}},
 		Borrowed: []string{theirUser, theirProject, theirLocal, theirAdmin, theirMore},
@@ -110,7 +110,7 @@ func TestTheirProjectOnlyTightens(t *testing.T) {
 			"pluginConfigs repository |retention repository |sandbox.write repository |agent untrusted |disableAllHooks untrusted "},
 		{
 			true,
-			Config{Mode: agent.ModeDefault, AddDirs: []string{"/"}, Env: map[string]keys.Secret{"FOO": "1"}, Extend: Extend{Settings: plugins.Settings{Plugins: map[string]bool{"evil@x": true}}, Agent: "evil"}},
+			Config{Mode: agent.ModeDefault, AddDirs: []string{"/"}, Env: map[string]secret.Text{"FOO": "1"}, Extend: Extend{Settings: plugins.Settings{Plugins: map[string]bool{"evil@x": true}}, Agent: "evil"}},
 			"permissions.defaultMode repository |env repository ANTHROPIC_BASE_URL|env repository PATH|env repository https_proxy|pluginConfigs repository |retention repository |sandbox.write repository ",
 		},
 	} {

@@ -22,7 +22,7 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/extend/hooks"
 	"dure/internal/frontend/telemetry"
 	"dure/internal/kernel/session"
@@ -82,8 +82,8 @@ type Config struct {
 
 	Model      string
 	BaseURL    string      // "" = the provider's own
-	Key        keys.Secret // of Anthropic
-	AuthToken  keys.Secret // of Anthropic, sent as a bearer token
+	Key        secret.Text // of Anthropic
+	AuthToken  secret.Text // of Anthropic, sent as a bearer token
 	Mode       agent.Mode
 	Allow      []Rule
 	Deny       []Rule
@@ -114,7 +114,7 @@ type Config struct {
 	Retention  Retention
 
 	Extend       Extend
-	Env          map[string]keys.Secret // variables for commands
+	Env          map[string]secret.Text // variables for commands
 	Memory       Memory
 	User         Person
 	Investment   *prompt.Investment // nil = none is known
@@ -161,7 +161,7 @@ type Config struct {
 // and web tools, not for what commands do.
 type Network struct {
 	Mode       NetworkMode
-	Proxy      keys.Secret // http, https, socks5 or socks5h; "" = that of the environment
+	Proxy      secret.Text // http, https, socks5 or socks5h; "" = that of the environment
 	NoProxy    string      // hosts that are reached without it, as in NO_PROXY
 	CA         string      // file of certificates that are trusted beside the system's; absolute
 	AllowHosts []string    // in internal mode: hosts, *.domains and networks beside this machine

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/models/registry"
 	"dure/internal/safety/sandbox"
 )
@@ -525,11 +525,11 @@ func TestLanguage(t *testing.T) {
 }
 
 func TestSecretsStayHidden(t *testing.T) {
-	s := keys.Secret("k-123")
+	s := secret.Text("k-123")
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", s)
 	data, err := json.Marshal(Config{Key: s})
-	all := fmt.Sprintf("%s %v %+v %#v %q %s %s", s, s, struct{ K keys.Secret }{s}, s, s, data, log.String())
+	all := fmt.Sprintf("%s %v %+v %#v %q %s %s", s, s, struct{ K secret.Text }{s}, s, s, data, log.String())
 	if err != nil || strings.Contains(all, "k-123") {
 		t.Error(all, err)
 	}

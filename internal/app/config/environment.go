@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 )
 
 // environment applies the variables that stand for settings. Of two variables
@@ -42,14 +42,14 @@ func (l *loader) environment() error {
 	}
 	for _, v := range []struct {
 		name string
-		to   *keys.Secret
+		to   *secret.Text
 		key  string
 	}{
 		{"ANTHROPIC_API_KEY", &l.cfg.Key, "key"},
 		{"ANTHROPIC_AUTH_TOKEN", &l.cfg.AuthToken, "authToken"},
 	} {
 		if value := l.variable(v.name); value != "" {
-			*v.to = keys.Secret(value)
+			*v.to = secret.Text(value)
 			l.cfg.Origins[v.key] = Origin{Environment, v.name}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dure/agent/query"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 )
 
 // statement is what one layer says about a key.
@@ -147,7 +147,7 @@ func about(k Key, path string, all []statement) []statement {
 	for i := range list {
 		list[i].Value = list[i].full
 		if kk, _, _ := Find(list[i].Key); kk.Secret {
-			list[i].Value = json.RawMessage(`"` + keys.Hidden + `"`)
+			list[i].Value = json.RawMessage(`"` + secret.Hidden + `"`)
 		}
 	}
 	return list

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/extend/plugins"
 	"dure/internal/safety/shell/programs"
 )
@@ -61,7 +61,7 @@ func (l *loader) env(e entry) error {
 		case len(l.cfg.Env) >= maxVars:
 			return e.problem(fmt.Sprintf("there are more than %d variables", maxVars), "")
 		}
-		put(e, &l.cfg.Env, name, keys.Secret(value))
+		put(e, &l.cfg.Env, name, secret.Text(value))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 )
 
 // fallback applies fallbackModel: names, separated by commas.
@@ -58,12 +58,12 @@ func isName(s string) bool {
 var networkModes = []string{string(External), string(Internal), string(Offline)}
 
 // proxyAddress is that of a proxy; "" = that of the environment.
-func proxyAddress(_ entry, text string) (v keys.Secret, want string) {
+func proxyAddress(_ entry, text string) (v secret.Text, want string) {
 	u, err := url.Parse(text)
 	if text != "" && (err != nil || u.Host == "" || !slices.Contains(proxySchemes, u.Scheme)) {
 		return "", "http://host:port, https://host:port, socks5://host:port, socks5h://host:port"
 	}
-	return keys.Secret(text), ""
+	return secret.Text(text), ""
 }
 
 // searchKinds are the values of search.kind.

@@ -3,7 +3,7 @@ package config
 import (
 	"encoding/json"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/extend/mcp/servers"
 )
 
@@ -20,7 +20,7 @@ type RawServers struct {
 	File   string // "" = it is in no file
 	Line   int    // where JSON begins in it; 0 = that is not known
 	Theirs bool   // the file is one of a .claude folder
-	JSON   keys.Secret
+	JSON   secret.Text
 }
 
 // maxServerList bounds each list about servers.
@@ -33,7 +33,7 @@ func (l *loader) servers(e entry) error {
 	}
 	line, _ := e.ly.position(e.ly.where(e.path))
 	to := &l.cfg.MCP
-	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: keys.Secret(e.said.raw)})
+	to.Sources = append(to.Sources, RawServers{Layer: e.ly.kind, File: e.ly.path, Line: line, Theirs: e.ly.compat, JSON: secret.Text(e.said.raw)})
 	e.set(false)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/frontend/telemetry"
 )
 
@@ -71,7 +71,7 @@ type telemetrySaid struct {
 // sending is how a signal is sent.
 type sending struct {
 	url, protocol, packed string
-	headers               map[string]keys.Secret
+	headers               map[string]secret.Text
 	timeout               time.Duration
 }
 
@@ -97,7 +97,7 @@ func (l *loader) movedCollector(e entry, differs bool) {
 		return
 	}
 	to := &l.watched
-	maps.DeleteFunc(to.general.headers, func(name string, _ keys.Secret) bool { return to.headersBy[name] != e.ly.kind })
+	maps.DeleteFunc(to.general.headers, func(name string, _ secret.Text) bool { return to.headersBy[name] != e.ly.kind })
 }
 
 func (l *loader) telemetryHeaders(e entry) error {
@@ -108,13 +108,13 @@ func (l *loader) telemetryHeaders(e entry) error {
 	to := &l.watched.general
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if to.headers == nil {
-			to.headers, l.watched.headersBy = map[string]keys.Secret{}, map[string]Layer{}
+			to.headers, l.watched.headersBy = map[string]secret.Text{}, map[string]Layer{}
 		}
 		if !isHeader(name, all[name]) || len(to.headers) >= maxTelemetryPairs {
 			return e.invalid(clip(name, maxText), fmt.Sprintf("at most %d headers, whose values are texts of one line, and none that the protocol uses itself", maxTelemetryPairs))
 		}
 		e.set(false)
-		to.headers[name], l.watched.headersBy[name] = keys.Secret(all[name]), e.ly.kind
+		to.headers[name], l.watched.headersBy[name] = secret.Text(all[name]), e.ly.kind
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func private(address string) bool {
 func shownHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
-		return keys.Hidden
+		return secret.Hidden
 	}
 	return u.Scheme + "://" + u.Host
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/frontend/telemetry"
 )
 
@@ -139,7 +139,7 @@ func (l *loader) generalVariables() {
 		}
 		said, ok := v.read(value)
 		if !ok {
-			l.brokenVariable(v.name, keys.Hidden, "what the page about telemetry says")
+			l.brokenVariable(v.name, secret.Hidden, "what the page about telemetry says")
 			continue
 		}
 		all := Values{v.key: said}
@@ -282,13 +282,13 @@ func (l *loader) signalVariables(signal string) {
 	}
 	if v := l.telemetryVariable("telemetry.headers", prefix+"HEADERS"); v != "" {
 		pairs, ok := pairsOf(v)
-		own.headers = map[string]keys.Secret{}
+		own.headers = map[string]secret.Text{}
 		for name, value := range pairs {
 			ok = ok && isHeader(name, value)
-			own.headers[name] = keys.Secret(value)
+			own.headers[name] = secret.Text(value)
 		}
 		if !ok {
-			l.brokenVariable(prefix+"HEADERS", keys.Hidden, "NAME=VALUE, separated by commas")
+			l.brokenVariable(prefix+"HEADERS", secret.Hidden, "NAME=VALUE, separated by commas")
 		}
 	}
 	for _, f := range []struct {

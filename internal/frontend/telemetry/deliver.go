@@ -15,14 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/base/meter"
 )
 
 // Target is where one signal is sent. Zero fields have the values that are said there.
 type Target struct {
 	URL        string                 // complete; https, or http
-	Headers    map[string]keys.Secret // never sent anywhere else
+	Headers    map[string]secret.Text // never sent anywhere else
 	JSON, Gzip bool                   // JSON, and not protobuf
 	GRPC       bool                   // as a call of gRPC, and not as a request of HTTP
 	Timeout    time.Duration          // of one attempt; 10 s

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/telemetry"
 )
@@ -272,7 +272,7 @@ func TestSecretsStay(t *testing.T) {
 		o := telemetry.New(telemetry.Config{
 			Meter: meter.New(time.Now()), HTTP: r, Sampler: telemetry.Sampler{Ratio: 1},
 			Logger: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})),
-			Traces: &telemetry.Target{URL: "https://c.example/secret-1", Headers: map[string]keys.Secret{"X-Key": "secret-2"}},
+			Traces: &telemetry.Target{URL: "https://c.example/secret-1", Headers: map[string]secret.Text{"X-Key": "secret-2"}},
 		})
 		open(t, o, turns(1))
 		time.Sleep(time.Minute)

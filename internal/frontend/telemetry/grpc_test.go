@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"dure/agent"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/telemetry"
 )
@@ -102,7 +102,7 @@ func TestCalls(t *testing.T) {
 			c := newCallee(t, tt.secure, func(_ int, w http.ResponseWriter) { answers(w, nil, "0") })
 			cfg := config(c.URL, false)
 			cfg.Events, cfg.Metrics = nil, nil
-			*cfg.Traces = telemetry.Target{URL: c.URL + exported, GRPC: true, Gzip: tt.packed, Headers: map[string]keys.Secret{"Authorization": "Bearer secret-0815"}}
+			*cfg.Traces = telemetry.Target{URL: c.URL + exported, GRPC: true, Gzip: tt.packed, Headers: map[string]secret.Text{"Authorization": "Bearer secret-0815"}}
 			// The transport of the program, which has spoken to others before.
 			usual := c.Client().Transport.(*http.Transport)
 			cfg.HTTP = usual

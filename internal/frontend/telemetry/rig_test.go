@@ -20,7 +20,7 @@ import (
 
 	"dure/agent"
 	"dure/client"
-	"dure/internal/base/keys"
+	"dure/internal/base/keys/secret"
 	"dure/internal/base/meter"
 	"dure/internal/frontend/telemetry"
 )
@@ -170,7 +170,7 @@ func newCollector(t testing.TB) *collector {
 // config is one that sends everything to a collector.
 func config(url string, asJSON bool) telemetry.Config {
 	target := func(path string) *telemetry.Target {
-		return &telemetry.Target{URL: url + path, JSON: asJSON, Headers: map[string]keys.Secret{"Authorization": "Bearer secret-0815"}}
+		return &telemetry.Target{URL: url + path, JSON: asJSON, Headers: map[string]secret.Text{"Authorization": "Bearer secret-0815"}}
 	}
 	now := began
 	return telemetry.Config{
