@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"dure/agent/query"
 	"dure/client"
 	"dure/client/remote"
+	"dure/internal/frontend/auth"
 	"dure/internal/frontend/text"
 )
 
@@ -53,6 +55,10 @@ func (p *program) refuseLocal(cmd *cobra.Command, reason string) error {
 func (p *program) dial() error {
 	if p.flags.settings != "" {
 		return p.usage(p.text.Say(text.Exclusive, "one", "--server", "other", "--settings"), "")
+	}
+	u, err := url.Parse(p.flags.server)
+	if err != nil || u.Scheme != "https" && !auth.IsLoopback(u.Hostname()) { // where others could read the token
+		return p.badValue("--server", p.flags.server, text.WantServer)
 	}
 	token := os.Getenv(serveVar)
 	if token == "" {
