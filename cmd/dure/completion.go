@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -51,19 +50,12 @@ func (p *program) completionCommand() *cobra.Command {
 
 // listShells says how each shell takes its script in.
 func (p *program) listShells() error {
-	if p.asJSON {
-		lines := map[string]string{}
-		for _, s := range shells {
-			lines[s.name] = s.line
-		}
-		return p.encode(lines)
-	}
+	named, lines := map[string]string{}, []string{}
 	for _, s := range shells {
-		if _, err := io.WriteString(p.out, s.name+strings.Repeat(" ", 12-len(s.name))+s.line+"\n"); err != nil {
-			return err
-		}
+		named[s.name] = s.line
+		lines = append(lines, s.name+strings.Repeat(" ", 12-len(s.name))+s.line)
 	}
-	return nil
+	return p.told(p.asJSON, named, lines...)
 }
 
 // script writes the script of a shell.

@@ -211,11 +211,6 @@ func shownValue(raw json.RawMessage) string {
 	return text.OneLine(string(raw))
 }
 
-func (p *program) writeLines(lines []string) error {
-	_, err := fmt.Fprintln(p.out, strings.Join(lines, "\n"))
-	return err
-}
-
 func (p *program) getSetting(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 	keys, err := p.settingKeys(ctx, c.Client, args)
 	if err != nil {
@@ -228,10 +223,7 @@ func (p *program) getSetting(ctx context.Context, c *cli.CLI, args []string, asJ
 			return err
 		}
 		list = slices.DeleteFunc(list, func(s query.Setting) bool { return !strings.HasPrefix(s.Key, path+".") })
-		if asJSON {
-			return p.encode(list)
-		}
-		return p.writeLines(p.settingLines(list))
+		return p.told(asJSON, list, p.settingLines(list)...)
 	}
 	e, err := client.Query[query.ExplainedSetting](ctx, c.Client, query.ExplainSetting{Key: path})
 	if err != nil {
@@ -243,7 +235,7 @@ func (p *program) getSetting(ctx context.Context, c *cli.CLI, args []string, asJ
 	if len(e.Layers) == 0 || string(e.Value) == "null" {
 		return &cli.Exited{Code: cli.ExitFailed, Err: errors.New(path + " has no value")}
 	}
-	return p.writeLines([]string{shownValue(e.Value)})
+	return p.told(false, nil, shownValue(e.Value))
 }
 
 func (p *program) explainSetting(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
@@ -251,12 +243,9 @@ func (p *program) explainSetting(ctx context.Context, c *cli.CLI, args []string,
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return p.encode(map[string]any{
-			"key": e.Key, "meaning": k.Meaning, "type": k.Type, "values": k.Values, "who": k.Who, "live": k.Live, "value": e.Value, "layers": e.Layers,
-		})
-	}
-	return p.writeLines(p.explained(k, e))
+	return p.told(asJSON, map[string]any{
+		"key": e.Key, "meaning": k.Meaning, "type": k.Type, "values": k.Values, "who": k.Who, "live": k.Live, "value": e.Value, "layers": e.Layers,
+	}, p.explained(k, e)...)
 }
 
 func (p *program) explanation(ctx context.Context, c client.Client, args []string) (k query.SettingKey, e query.ExplainedSetting, err error) {
@@ -395,7 +384,7 @@ func (p *program) editSettingsCommand() *cobra.Command {
 			return p.encode(map[string]string{"scope": scope, "path": path})
 		}
 		if !p.edits() {
-			if err = p.writeLines([]string{text.ExactLine(path)}); err == nil && p.opened.Desktop().Editor() == nil {
+			if err = p.told(false, nil, text.ExactLine(path)); err == nil && p.opened.Desktop().Editor() == nil {
 				_, err = fmt.Fprintln(p.err, p.text.Say(text.LabelNote)+p.text.Say(text.ConfigNoEditor))
 			}
 			return err
@@ -406,7 +395,7 @@ func (p *program) editSettingsCommand() *cobra.Command {
 		if _, err := client.Query[bool](ctx, c.Client, query.CheckSettings{}); err != nil {
 			return err
 		}
-		return p.writeLines([]string{p.text.Say(text.ConfigChecked)})
+		return p.told(false, nil, p.text.Say(text.ConfigChecked))
 	})
 	p.scopeFlag(cmd, &scope)
 	return cmd

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,10 +114,7 @@ func (p *program) demoIntro(d *demo.Demo) {
 
 // demoObject writes what came of it for programs.
 func (p *program) demoObject(d *demo.Demo, r demo.Report) error {
-	e := json.NewEncoder(p.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return p.encode(struct {
 		OK      bool               `json:"ok"`
 		Dir     string             `json:"dir"`
 		Diff    string             `json:"diff"`

@@ -18,16 +18,14 @@ func (p *program) initCommand() *cobra.Command {
 	dry := false
 	cmd := p.command("init", text.HelpInit, 0, func(ctx context.Context, c *cli.CLI, _ []string, asJSON bool) error {
 		b, err := client.Query[query.ProjectInit](ctx, c.Client, query.InitProject{Dry: dry})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case asJSON:
-			return p.encode(b)
-		case dry:
+		}
+		if dry && !asJSON {
 			_, err := fmt.Fprint(p.out, text.Clean(b.Text))
 			return err
 		}
-		return p.writeLines(p.begunLines(b))
+		return p.told(asJSON, b, p.begunLines(b)...)
 	})
 	cmd.Flags().BoolVar(&dry, "print", false, p.text.Say(text.FlagInitPrint))
 	return cmd

@@ -43,12 +43,7 @@ func (p *program) memoryCommand() *cobra.Command {
 			_, err := p.makeMemory("", scope) // says why there is none
 			return err
 		}
-		place := r.Places[i]
-		if asJSON {
-			return p.encode(place)
-		}
-		_, err = fmt.Fprintln(p.out, text.ExactLine(place.Path))
-		return err
+		return p.told(asJSON, r.Places[i], text.ExactLine(r.Places[i].Path))
 	})
 	edit := p.command("edit [SCOPE]", text.HelpMemoryEdit, 1, p.editMemory)
 	for _, c := range []*cobra.Command{show, path, edit} {

@@ -111,11 +111,7 @@ func (p *program) pluginDone(err error, asJSON bool, object any, said text.Key, 
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return p.encode(object)
-	}
-	_, err = fmt.Fprintln(p.out, p.text.Say(said, args...))
-	return err
+	return p.told(asJSON, object, p.text.Say(said, args...))
 }
 
 // consent is what became of a candidate.

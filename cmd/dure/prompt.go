@@ -89,12 +89,12 @@ func (p *program) editPrompt(ctx context.Context, asJSON bool) error {
 	return p.told(asJSON, map[string]any{"path": f.Path, "saved": f.Found}, p.text.Say(said, "path", text.OneLine(f.Path)))
 }
 
-// told writes an outcome.
-func (p *program) told(asJSON bool, data map[string]any, line string) error {
+// told writes an outcome: for programs, or in lines for people.
+func (p *program) told(asJSON bool, data any, lines ...string) error {
 	if asJSON {
 		return p.encode(data)
 	}
-	_, err := fmt.Fprintln(p.out, line)
+	_, err := fmt.Fprintln(p.out, strings.Join(lines, "\n"))
 	return err
 }
 

@@ -46,11 +46,7 @@ func (p *program) scheduleAddCommand() *cobra.Command {
 		if err != nil {
 			return p.scheduleError(err)
 		}
-		if asJSON {
-			return p.encode(added)
-		}
-		_, err = fmt.Fprintln(p.out, p.text.Say(text.ScheduleAdded, "id", added.ID, "time", cli.ScheduleTime(added.Next[0]), "path", text.OneLine(added.Workdir)))
-		return err
+		return p.told(asJSON, added, p.text.Say(text.ScheduleAdded, "id", added.ID, "time", cli.ScheduleTime(added.Next[0]), "path", text.OneLine(added.Workdir)))
 	})
 	cmd.Flags().StringVar(&s.Zone, "time-zone", "", p.text.Say(text.FlagZone))
 	cmd.Flags().StringVar(&s.Agent, "agent", "", p.text.Say(text.FlagScheduleAgent))

@@ -41,7 +41,7 @@ func (p *program) skillsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.skillSaid(s.SkillInfo, asJSON, p.text.Say(text.SkillMade, "path", text.OneLine(s.Path)))
+		return p.told(asJSON, s.SkillInfo, p.text.Say(text.SkillMade, "path", text.OneLine(s.Path)))
 	})
 	taken := p.command("import PATH", text.HelpSkillsImport, 1, func(ctx context.Context, c *cli.CLI, args []string, asJSON bool) error {
 		at, err := p.skillScope(scope, args)
@@ -56,7 +56,7 @@ func (p *program) skillsCommand() *cobra.Command {
 		if len(s.Unknown) > 0 {
 			said += "\n" + p.text.Say(text.SkillDrops, "list", text.OneLine(strings.Join(s.Unknown, ", ")))
 		}
-		return p.skillSaid(s.SkillInfo, asJSON, said)
+		return p.told(asJSON, s.SkillInfo, said)
 	})
 	for _, c := range []*cobra.Command{fresh, taken} {
 		c.Flags().StringVar(&scope, "scope", "", p.text.Say(text.FlagSkillScope))
@@ -73,7 +73,7 @@ func (p *program) skillsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.skillSaid(s, asJSON, p.text.Say(text.SkillGiven, "name", text.OneLine(s.Name), "path", text.OneLine(s.Path)))
+		return p.told(asJSON, s, p.text.Say(text.SkillGiven, "name", text.OneLine(s.Name), "path", text.OneLine(s.Path)))
 	})
 	cmd.AddCommand(p.command("list", text.HelpSkillsList, 0, list), show, check, fresh, taken, given)
 	return cmd
@@ -125,13 +125,4 @@ func (p *program) skillScope(scope string, args []string) (string, error) {
 		return "", p.usage(p.text.Say(text.SkillScopes, "name", text.OneLine(scope)), p.text.Say(text.FixMemoryScope, "list", strings.Join(cli.SkillScopes(), ", ")))
 	}
 	return scope, nil
-}
-
-// skillSaid says what was done with a skill.
-func (p *program) skillSaid(s query.SkillInfo, asJSON bool, said string) error {
-	if asJSON {
-		return p.encode(s)
-	}
-	_, err := fmt.Fprintln(p.out, said)
-	return err
 }

@@ -56,15 +56,11 @@ func (p *program) trustCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return p.encode(map[string]any{"path": dir, "revoked": found})
-		}
 		said := text.TrustRevoked
 		if !found {
 			said = text.TrustUnknown
 		}
-		_, err = fmt.Fprintln(p.out, p.text.Say(said, "path", text.OneLine(dir)))
-		return err
+		return p.told(asJSON, map[string]any{"path": dir, "revoked": found}, p.text.Say(said, "path", text.OneLine(dir)))
 	})
 	for _, c := range []*cobra.Command{cmd, show, revoke} {
 		c.ValidArgsFunction = nil // folders
