@@ -130,7 +130,7 @@ func (p *program) completeFlags(root *cobra.Command) {
 		"deny": p.toolNames, "disallowedTools": p.toolNames, "disallowed-tools": p.toolNames,
 		"output-format": values(string(cli.FormatText), string(cli.FormatJSON), string(cli.FormatNDJSON)),
 		"tool-dialect":  values("claude", "dure"), "durability": values("barrier", "always", "os"),
-		"json-schema": values(), "max-turns": values(), "max-budget-usd": values(), "max-budget-tokens": values(), "session-id": values(), "resume-session-at": values(), "name": values(), "append-system-prompt": values(), "base-url": values(),
+		"json-schema": values(), "max-turns": values(), "max-budget-usd": values(), "max-budget-tokens": values(), "session-id": values(), "resume-session-at": values(), "name": values(), "append-system-prompt": values(), "base-url": values(), "server": values(),
 	} {
 		complete(root, flag, from)
 	}
