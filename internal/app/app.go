@@ -217,7 +217,7 @@ type App struct {
 	commands  *typed.Extension
 
 	sessions sessionStore
-	mu       sync.Mutex
+	mu       sync.Mutex // guards desked
 }
 
 // New reads the settings and returns the program. Its errors are
