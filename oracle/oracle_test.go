@@ -30,6 +30,7 @@ import (
 	"dure/internal/models/gemini"
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 )
 
 // said is what an answer says, in the terms that all sides share.
@@ -84,26 +85,26 @@ var apis = []api{
 	{
 		format: script.Messages, folder: "anthropic", path: "/v1/messages", read: readMessages, keepsOrder: true,
 		open: func(url string) model {
-			return anthropic.New(anthropic.Config{BaseURL: url, Key: "key", Info: info("claude-sonnet-4-5", "anthropic", "budget")})
+			return anthropic.New(wire.Config{BaseURL: url, Key: "key", Info: info("claude-sonnet-4-5", "anthropic", "budget")})
 		},
 	},
 	{
 		format: script.Chat, folder: "chat", path: "/v1/chat/completions", read: readChat, untold: chatUntold,
 		open: func(url string) model {
-			return chat.New(chat.Config{BaseURL: url, Key: "key", Info: info("gpt-5.4", "openai", "effort"), Compat: chat.CompatFor("")})
+			return chat.New(chat.Config{Config: wire.Config{BaseURL: url, Key: "key", Info: info("gpt-5.4", "openai", "effort")}, Compat: chat.CompatFor("")})
 		},
 	},
 	{
 		format: script.Responses, folder: "responses", path: "/v1/responses", read: readResponses, keepsOrder: true,
 		open: func(url string) model {
-			return responses.New(responses.Config{BaseURL: url, Key: "key", Info: priced(info("gpt-6-sol", "openai", "effort"))})
+			return responses.New(wire.Config{BaseURL: url, Key: "key", Info: priced(info("gpt-6-sol", "openai", "effort"))})
 		},
 	},
 	{
 		format: script.Gemini, folder: "gemini", path: "/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", read: readGemini,
 		keepsOrder: true, floats: true, untold: geminiUntold,
 		open: func(url string) model {
-			return gemini.New(gemini.Config{BaseURL: url, Key: "key", Info: info("gemini-3-pro", "google", "level")})
+			return gemini.New(wire.Config{BaseURL: url, Key: "key", Info: info("gemini-3-pro", "google", "level")})
 		},
 	},
 }

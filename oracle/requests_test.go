@@ -21,6 +21,7 @@ import (
 	"dure/internal/models/chat"
 	"dure/internal/models/gemini"
 	"dure/internal/models/responses"
+	"dure/internal/models/wire"
 )
 
 const conversations = 200 // for each target
@@ -46,16 +47,16 @@ type target struct {
 
 func targets() []target {
 	claude := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return anthropic.New(anthropic.Config{BaseURL: url, Key: "key", Info: i}) }
+		return func(url string) model { return anthropic.New(wire.Config{BaseURL: url, Key: "key", Info: i}) }
 	}
 	talk := func(i agent.ModelInfo, c chat.Compat) func(string) model {
-		return func(url string) model { return chat.New(chat.Config{BaseURL: url, Key: "key", Info: i, Compat: c}) }
+		return func(url string) model { return chat.New(chat.Config{Config: wire.Config{BaseURL: url, Key: "key", Info: i}, Compat: c}) }
 	}
 	respond := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return responses.New(responses.Config{BaseURL: url, Key: "key", Info: i}) }
+		return func(url string) model { return responses.New(wire.Config{BaseURL: url, Key: "key", Info: i}) }
 	}
 	google := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return gemini.New(gemini.Config{BaseURL: url, Key: "key", Info: i}) }
+		return func(url string) model { return gemini.New(wire.Config{BaseURL: url, Key: "key", Info: i}) }
 	}
 	absent := map[string]string{"messages[].content": nothing}
 	proto := map[string]string{

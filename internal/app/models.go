@@ -15,6 +15,7 @@ import (
 	"dure/internal/models/registry"
 	"dure/internal/models/registry/providers"
 	"dure/internal/models/responses"
+	modelwire "dure/internal/models/wire"
 )
 
 // newModels makes what knows models and providers, by the settings of now.
@@ -53,30 +54,18 @@ func (a *App) newModels() *providers.Extension {
 
 // dialects are the protocols that providers speak.
 func dialects(by *http.Client, userAgent string, limits config.Limits) map[string]func(providers.Endpoint) agent.Model {
+	config := func(e providers.Endpoint) modelwire.Config {
+		return modelwire.Config{
+			Info: e.Info, BaseURL: e.URL, Key: e.Key, AuthToken: e.AuthToken, HTTP: by, UserAgent: userAgent, Header: e.Header,
+			HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
+		}
+	}
 	return map[string]func(providers.Endpoint) agent.Model{
-		"anthropic": func(e providers.Endpoint) agent.Model {
-			return anthropic.New(anthropic.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, AuthToken: e.AuthToken, HTTP: by, UserAgent: userAgent, Header: e.Header,
-				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
-			})
-		},
-		"responses": func(e providers.Endpoint) agent.Model {
-			return responses.New(responses.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header,
-				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
-			})
-		},
-		"gemini": func(e providers.Endpoint) agent.Model {
-			return gemini.New(gemini.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header,
-				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
-			})
-		},
+		"anthropic": func(e providers.Endpoint) agent.Model { return anthropic.New(config(e)) },
+		"responses": func(e providers.Endpoint) agent.Model { return responses.New(config(e)) },
+		"gemini":    func(e providers.Endpoint) agent.Model { return gemini.New(config(e)) },
 		"chat": func(e providers.Endpoint) agent.Model {
-			return chat.New(chat.Config{
-				Info: e.Info, BaseURL: e.URL, Key: e.Key, HTTP: by, UserAgent: userAgent, Header: e.Header, Compat: chat.CompatFor(e.URL),
-				HeaderLimit: limits.Header, IdleLimit: limits.Idle, PingLimit: limits.Ping,
-			})
+			return chat.New(chat.Config{Config: config(e), Compat: chat.CompatFor(e.URL)})
 		},
 	}
 }

@@ -39,7 +39,7 @@ func says(role agent.Role, blocks ...agent.Block) agent.Message {
 }
 
 func TestRequestGolden(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	bad := agent.InvalidInput("toolu_3", "bash__exec", `{"command":`, "cut")
 	r := agent.Request{
 		Model: "claude-sonnet-4-6",
@@ -189,7 +189,7 @@ func TestMessages(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body := wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
+			body := wiretest.MustEncode(t, New(wire.Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
 			got := strings.ReplaceAll(part(t, body, "messages"), string(cacheMark), "")
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -232,13 +232,13 @@ func TestParams(t *testing.T) {
 			if c.req.Messages == nil {
 				c.req.Messages = hi
 			}
-			head, _, _ := strings.Cut(string(wiretest.MustEncode(t, New(Config{Info: c.info}), c.req)), `,"messages":`)
+			head, _, _ := strings.Cut(string(wiretest.MustEncode(t, New(wire.Config{Info: c.info}), c.req)), `,"messages":`)
 			if head != c.want {
 				t.Errorf("got  %s\nwant %s", head, c.want)
 			}
 		})
 	}
-	if _, err := New(Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
+	if _, err := New(wire.Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
 		t.Errorf("a schema that is no object: %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func stripped(body []byte) (plain []byte, marks []int) {
 }
 
 func TestPrefixIsStable(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	all := conversation(60)
 	var before []byte
 	var beforeMarks []int
@@ -309,7 +309,7 @@ func TestPrefixIsStable(t *testing.T) {
 }
 
 func TestMarksStayWithinTheLimitAndOffThinking(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	thought := agent.Block{Type: agent.ThinkingBlock, Text: "x", Signature: "s"}
 	body := wiretest.MustEncode(t, m, agent.Request{
 		System: []agent.Section{{Text: "a", Cache: true}, {Text: "b", Cache: true}, {Text: "c", Cache: true}}, Tools: tools(),
@@ -332,8 +332,8 @@ func TestMarksStayWithinTheLimitAndOffThinking(t *testing.T) {
 func encoding() wiretest.Encoding {
 	return wiretest.Encoding{
 		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
-			m := New(Config{Info: reader})
-			return m, m.encoder.encode
+			m := New(wire.Config{Info: reader})
+			return m, m.Payload
 		},
 		Talk: conversation(30), Short: conversation(2), Tools: tools(), Names: names,
 	}

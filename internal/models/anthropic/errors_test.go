@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns a model that asks h over a real connection, and the server.
-func serve(t *testing.T, cfg Config, h http.HandlerFunc) *Model {
+func serve(t *testing.T, cfg wire.Config, h http.HandlerFunc) *wire.Model {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -89,7 +89,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
+			m := New(wire.Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -130,7 +130,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 		fmt.Fprintf(w, "data: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":%q}}\n\n", r.Header.Get("X-Api-Key"))
 	}
 	for name, h := range map[string]http.HandlerFunc{"error": echo, "page": page, "stream": broken} {
-		for how, cfg := range map[string]Config{
+		for how, cfg := range map[string]wire.Config{
 			"key":    {Key: secret},
 			"token":  {AuthToken: secret},
 			"header": {Header: http.Header{"X-Team-Key": {secret}, "X-Api-Key": {secret}, "Authorization": {"Bearer " + secret}}},
@@ -141,11 +141,11 @@ func TestTheKeyIsInNoError(t *testing.T) {
 			}
 		}
 	}
-	dead := New(Config{Info: reader, BaseURL: "http://user:" + secret + "@127.0.0.1:1/?key=" + secret, Key: secret})
+	dead := New(wire.Config{Info: reader, BaseURL: "http://user:" + secret + "@127.0.0.1:1/?key=" + secret, Key: secret})
 	if _, _, err := drain(t.Context(), dead); err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, errors.Unwrap(err)), secret) {
 		t.Errorf("no connection: %#v", err)
 	}
-	control := New(Config{Info: reader, Key: "sk\nX-Evil: 1"})
+	control := New(wire.Config{Info: reader, Key: "sk\nX-Evil: 1"})
 	if _, _, err := drain(t.Context(), control); agent.ClassOf(err) != agent.FailAuth || strings.Contains(err.Error(), "X-Evil") {
 		t.Errorf("a key of two lines: %v", err)
 	}
@@ -163,7 +163,7 @@ func TestNoHalfOfAKeyIsLeft(t *testing.T) {
 		{"text/event-stream", "data: {\"type\":\"error\",\"error\":{\"type\":\"%s%s\",\"message\":\"no\"}}\n\n"},
 	} {
 		for _, cut := range []int{wire.MaxMessage, wire.MaxCode, wire.MaxID} {
-			_, _, err := drain(t.Context(), serve(t, Config{Key: secret}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _, err := drain(t.Context(), serve(t, wire.Config{Key: secret}, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", c.kind)
 				fmt.Fprintf(w, c.form, strings.Repeat("x", cut-len(secret)/2-1), secret)
 			}))
@@ -177,7 +177,7 @@ func TestNoHalfOfAKeyIsLeft(t *testing.T) {
 
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, base := range []string{"ftp://x", "api.anthropic.com", "http://", "://", "http://[::1"} {
-		if _, _, err := drain(t.Context(), New(Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
+		if _, _, err := drain(t.Context(), New(wire.Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
@@ -192,8 +192,8 @@ func TestAddressesAndHeaders(t *testing.T) {
 		{"http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/messages"},
 		{"https://proxy.example/anthropic?x=1", "https://proxy.example/anthropic/v1/messages?x=1"},
 	} {
-		m := New(Config{
-			Info: agent.ModelInfo{ID: "m", Thinking: thinkPreserved}, BaseURL: c.base, Key: " k1\n", AuthToken: "t1", Betas: []string{"a", "b"},
+		m := New(wire.Config{
+			Info: agent.ModelInfo{ID: "m", Thinking: thinkPreserved}, BaseURL: c.base, Key: " k1\n", AuthToken: "t1",
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
 			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				got = r
@@ -209,7 +209,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 	}
 	var lines bytes.Buffer
 	_ = got.Header.WriteSubset(&lines, nil)
-	want := "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nAnthropic-Beta: a,b,thinking-binding-controls-2026-08-01\r\nAnthropic-Version: 2023-06-01\r\nAuthorization: Bearer t1\r\n" +
+	want := "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nAnthropic-Beta: thinking-binding-controls-2026-08-01\r\nAnthropic-Version: 2023-06-01\r\nAuthorization: Bearer t1\r\n" +
 		"Content-Type: application/json\r\nUser-Agent: mine\r\nX-Api-Key: k1\r\nX-Extra: 1\r\n"
 	if lines.String() != want || got.ContentLength <= 0 {
 		t.Errorf("length %d, headers\n%s", got.ContentLength, lines.String())
@@ -254,7 +254,7 @@ func TestNetworkFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var n atomic.Int32
-			m := serve(t, Config{BaseURL: c.base}, func(w http.ResponseWriter, r *http.Request) {
+			m := serve(t, wire.Config{BaseURL: c.base}, func(w http.ResponseWriter, r *http.Request) {
 				n.Add(1)
 				c.h(w, r)
 			})
@@ -268,7 +268,7 @@ func TestNetworkFailures(t *testing.T) {
 
 func TestAHostThatNobodyKnows(t *testing.T) {
 	unknown := &net.DNSError{Err: "no such host", Name: "model.example", IsNotFound: true}
-	m := New(Config{Info: reader, BaseURL: "http://model.example", HTTP: &http.Client{Transport: wiretest.Transport(func(*http.Request) (*http.Response, error) { return nil, unknown })}})
+	m := New(wire.Config{Info: reader, BaseURL: "http://model.example", HTTP: &http.Client{Transport: wiretest.Transport(func(*http.Request) (*http.Response, error) { return nil, unknown })}})
 	_, _, err := drain(t.Context(), m)
 	if agent.ClassOf(err) != agent.FailDown || !errors.Is(err, unknown) || !strings.Contains(err.Error(), "cannot find model.example") {
 		t.Errorf("got %v", err)
@@ -292,7 +292,7 @@ func TestAConnectionIsUsedAgainAndNothingIsSentTwice(t *testing.T) {
 	}
 	srv.Start()
 	defer srv.Close()
-	m := New(Config{Info: reader, BaseURL: srv.URL})
+	m := New(wire.Config{Info: reader, BaseURL: srv.URL})
 	defer m.Close()
 	for i := range 2 {
 		for d, err := range m.Stream(t.Context(), hi) {
@@ -316,7 +316,7 @@ func TestAConnectionIsUsedAgainAndNothingIsSentTwice(t *testing.T) {
 }
 
 // paced returns a model whose answer is written by write, in fake time.
-func paced(cfg Config, headers time.Duration, write func(w io.Writer)) *Model {
+func paced(cfg wire.Config, headers time.Duration, write func(w io.Writer)) *wire.Model {
 	cfg.Info, cfg.HTTP = reader, wiretest.Paced(headers, write)
 	return New(cfg)
 }
@@ -374,7 +374,7 @@ func TestClocks(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				begun := time.Now()
-				_, _, err := drain(ctx, paced(Config{}, c.headers, c.write))
+				_, _, err := drain(ctx, paced(wire.Config{}, c.headers, c.write))
 				if took := time.Since(begun).Round(time.Second); agent.ClassOf(err) != c.class || took != c.after || err != nil && !strings.Contains(err.Error(), c.say) {
 					t.Errorf("after %v: %v", took, err)
 				}
@@ -386,7 +386,7 @@ func TestClocks(t *testing.T) {
 
 func TestTimeOfTheReaderDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := paced(Config{}, 0, func(w io.Writer) { _, _ = io.WriteString(w, stream(`"end_turn"`, opensText, closes)) })
+		m := paced(wire.Config{}, 0, func(w io.Writer) { _, _ = io.WriteString(w, stream(`"end_turn"`, opensText, closes)) })
 		for _, err := range m.Stream(t.Context(), hi) {
 			if err != nil {
 				t.Fatal(err)
@@ -397,11 +397,11 @@ func TestTimeOfTheReaderDoesNotCount(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"type":"message_start","message":{}}`+"\n\n")
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, wire.Config{}, h) }, hi, `data: {"type":"message_start","message":{}}`+"\n\n")
 }
 
 func TestNothingIsDialledBeforeTheFirstRequest(t *testing.T) {
-	m := serve(t, Config{}, func(w http.ResponseWriter, _ *http.Request) { t.Error("somebody called") })
+	m := serve(t, wire.Config{}, func(w http.ResponseWriter, _ *http.Request) { t.Error("somebody called") })
 	_ = m.Stream(t.Context(), hi)
 	if m.Info().ID != reader.ID {
 		t.Error("the model forgot who it is")

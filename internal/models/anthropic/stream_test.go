@@ -21,7 +21,7 @@ import (
 )
 
 // plays returns a model that answers with what body returns.
-func plays(cfg Config, body func() io.Reader) *Model {
+func plays(cfg wire.Config, body func() io.Reader) *wire.Model {
 	if cfg.Info.ID == "" {
 		cfg.Info = reader
 	}
@@ -32,7 +32,7 @@ func plays(cfg Config, body func() io.Reader) *Model {
 var hi = agent.Request{Messages: []agent.Message{says(agent.User, text("hi"))}, Names: names}
 
 // drain asks a model and returns what it said.
-func drain(ctx context.Context, m *Model) ([]agent.Delta, *agent.Answer, error) {
+func drain(ctx context.Context, m *wire.Model) ([]agent.Delta, *agent.Answer, error) {
 	return wiretest.Drain(ctx, m, hi)
 }
 
@@ -47,16 +47,16 @@ func TestStreamGoldens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			deltas, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(stream) }))
+			deltas, _, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return bytes.NewReader(stream) }))
 			got := wiretest.Describe(deltas, err)
 			wiretest.Golden(t, strings.TrimSuffix(file, ".sse")+".want", got)
 
-			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
+			deltas, _, err = drain(t.Context(), plays(wire.Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
 			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("byte by byte it is\n%s", again)
 			}
 			crlf := bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n"))
-			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
+			deltas, _, err = drain(t.Context(), plays(wire.Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
 			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("with CRLF it is\n%s", again)
 			}
@@ -103,7 +103,7 @@ func TestStopReasons(t *testing.T) {
 		{`null`, nil, agent.StopEnd},
 		{`null`, []string{opensCall, closes}, agent.StopCalls},
 	} {
-		_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
+		_, final, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
 		if err != nil || final == nil || final.Stop != c.want {
 			t.Errorf("%s: %+v, %v", c.stop, final, err)
 		}
@@ -132,7 +132,7 @@ func TestToolInput(t *testing.T) {
 		{"cut by a refusal", `"refusal"`, []string{opensCall, wrote(`{`)}, agent.Call{Input: json.RawMessage(`{}`), Raw: `{`, Invalid: cut}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
+			_, final, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(stream(c.stop, c.events...)) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func TestCallsWithoutAnIDOfTheirOwn(t *testing.T) {
 	for i, id := range []string{"", "x", "x", "", "y_5", "y", "y"} {
 		events = append(events, fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":"Bash"}}`, i, id), fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
 	}
-	_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, events...)) }))
+	_, final, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(stream(`"tool_use"`, events...)) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestBrokenStreams(t *testing.T) {
 		{"an error nobody knows", start + `data: {"type":"error","error":{"type":"new_error","message":"?"}}` + "\n\n", agent.FailServer, "new_error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(c.body) }))
+			_, final, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(c.body) }))
 			e, ok := err.(*agent.ModelError)
 			if final != nil || !ok || e.Class != c.class || e.Code != c.code || e.Message == "" {
 				t.Errorf("got %v, %#v", final, err)
@@ -194,12 +194,12 @@ func TestBrokenStreams(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	block := fmt.Sprintf("data: %s\n\n", opensText)
 	many := stream(`"end_turn"`)[:0] + `data: {"type":"message_start","message":{}}` + "\n\n" + strings.Repeat(block, wire.MaxBlocks+1)
-	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(many) })); agent.ClassOf(err) != agent.FailProtocol {
+	if _, _, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(many) })); agent.ClassOf(err) != agent.FailProtocol {
 		t.Errorf("many blocks: %v", err)
 	}
 	piece := fmt.Sprintf("data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", strings.Repeat("x", 1<<20))
 	big := `data: {"type":"message_start","message":{}}` + "\n\n" + block + strings.Repeat(piece, wire.MaxAnswer>>20+1)
-	if _, _, err := drain(t.Context(), plays(Config{}, func() io.Reader { return strings.NewReader(big) })); agent.ClassOf(err) != agent.FailProtocol {
+	if _, _, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return strings.NewReader(big) })); agent.ClassOf(err) != agent.FailProtocol {
 		t.Errorf("much text: %v", err)
 	}
 	for name, event := range map[string]string{
@@ -226,7 +226,7 @@ func brimful() *answer {
 func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
 	body := stream(`"end_turn"`, opensText, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}`, closes)
 	n := 0
-	for _, err := range plays(Config{}, func() io.Reader { return strings.NewReader(body) }).Stream(t.Context(), hi) {
+	for _, err := range plays(wire.Config{}, func() io.Reader { return strings.NewReader(body) }).Stream(t.Context(), hi) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
 func TestDeltasDoNotAllocate(t *testing.T) {
 	one := `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ab\n"}}` + "\n\n"
 	body := strings.Replace(stream(`"end_turn"`, opensText, closes), "data: "+closes+"\n\n", strings.Repeat(one, 20_000)+"data: "+closes+"\n\n", 1)
-	m := plays(Config{}, func() io.Reader { return strings.NewReader(body) })
+	m := plays(wire.Config{}, func() io.Reader { return strings.NewReader(body) })
 	allocs := testing.AllocsPerRun(3, func() {
 		for d, err := range m.Stream(t.Context(), hi) {
 			if err != nil || d.Kind == agent.DeltaFinal && d.Final.Message.Text() != strings.Repeat("ab\n", 20_000) {
@@ -342,6 +342,6 @@ func BenchmarkStream(b *testing.B) {
 		body.WriteString("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"abc\\n\"}}\n\n")
 	}
 	body.WriteString("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
-	m := plays(Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
+	m := plays(wire.Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
 	wiretest.Reading(b, m, hi, 800_000)
 }

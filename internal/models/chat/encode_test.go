@@ -82,7 +82,7 @@ func TestRequestGolden(t *testing.T) {
 		Tail: "It is noon.", Thinking: 2000, MaxTokens: 1000,
 	}
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, wiretest.MustEncode(t, New(Config{Info: reader, Compat: CompatFor("")}), r), "", "  "); err != nil {
+	if err := json.Indent(&pretty, wiretest.MustEncode(t, New(Config{Config: wire.Config{Info: reader}, Compat: CompatFor("")}), r), "", "  "); err != nil {
 		t.Fatal(err)
 	}
 	wiretest.Golden(t, "testdata/request.json", append(pretty.Bytes(), '\n'))
@@ -120,7 +120,7 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"also for who can see",
-			Config{Info: reader},
+			Config{Config: wire.Config{Info: reader}},
 			[]agent.Message{hi, turn(agent.User, txt("there"))},
 			"now",
 			`[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"there"},{"type":"text","text":"now"}]}]`,
@@ -212,7 +212,7 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"media",
-			Config{Info: reader},
+			Config{Config: wire.Config{Info: reader}},
 			[]agent.Message{
 				turn(agent.User, image("image/png", "", "i"), agent.Block{Type: agent.ImageBlock, Media: &agent.Media{Type: "image/gif", URL: "https://x.example/y.gif"}}, document("application/pdf", "a.pdf", "p"), document("text/plain", "a.txt", "abc"), image("image/tiff", "t", "x"), agent.Block{Type: agent.ImageBlock}),
 				look, turn(agent.User, result("a", agent.Result{Text: "see", Blocks: []agent.Block{image("image/jpeg", "", "j"), image("image/tiff", "t", "x")}})),
@@ -225,7 +225,7 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			"media that an endpoint does not take",
-			Config{Info: reader, Compat: Compat{TextOnly: true}},
+			Config{Config: wire.Config{Info: reader}, Compat: Compat{TextOnly: true}},
 			[]agent.Message{turn(agent.User, image("image/png", "p", "i"))},
 			"",
 			`[{"role":"user","content":"[image p (image/png) is not shown: this model cannot read it]"}]`,
@@ -285,11 +285,11 @@ func TestMessages(t *testing.T) {
 			if c.cfg.Info.ID == "" {
 				c.cfg.Info = plainText
 			}
-			m := New(c.cfg)
+			m, e := New(c.cfg), encoder{info: c.cfg.Info, compat: c.cfg.Compat}
 			got := part(t, wiretest.MustEncode(t, m, agent.Request{Messages: c.messages, Tail: c.tail}), "messages")
 			want := strings.NewReplacer(
-				"LONG", m.encoder.callID(strings.Repeat("x", 41)), "SHORT", m.encoder.callID("call_abc"),
-				"call_7bbd8d5a9bd6e4d1a0d9c8f1", m.encoder.callID("functions.x:0"), "call_6c47ec29e8ef3f2ee1fd2c9a", m.encoder.callID("a#1"),
+				"LONG", e.callID(strings.Repeat("x", 41)), "SHORT", e.callID("call_abc"),
+				"call_7bbd8d5a9bd6e4d1a0d9c8f1", e.callID("functions.x:0"), "call_6c47ec29e8ef3f2ee1fd2c9a", e.callID("a#1"),
 			).Replace(c.want)
 			if got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
@@ -327,27 +327,27 @@ func TestParams(t *testing.T) {
 		req  agent.Request
 		want string
 	}{
-		{"nothing asked", Config{Info: thinks}, agent.Request{}, `{"model":"m","stream":true` + usage},
+		{"nothing asked", Config{Config: wire.Config{Info: thinks}}, agent.Request{}, `{"model":"m","stream":true` + usage},
 		{"nothing known", Config{}, agent.Request{Model: "x"}, `{"model":"x","stream":true` + usage},
-		{"an alias", Config{Info: agent.ModelInfo{ID: "m-1", Aliases: []string{"m"}}}, agent.Request{Model: "m"}, `{"model":"m-1","stream":true` + usage},
-		{"a limit", Config{Info: thinks}, agent.Request{MaxTokens: 9}, `{"model":"m","stream":true` + usage + `,"max_tokens":9`},
-		{"a limit that the model does not have", Config{Info: thinks}, agent.Request{MaxTokens: 1 << 30}, `{"model":"m","stream":true` + usage + `,"max_tokens":4096`},
-		{"a limit of another name", Config{Info: thinks, Compat: Compat{CompletionTokens: true}}, agent.Request{MaxTokens: 9}, `{"model":"m","stream":true` + usage + `,"max_completion_tokens":9`},
-		{"no counts", Config{Info: thinks, Compat: Compat{NoUsage: true}}, agent.Request{}, `{"model":"m","stream":true`},
-		{"temperature", Config{Info: thinks}, agent.Request{Temperature: &half}, `{"model":"m","stream":true` + usage + `,"temperature":0.5`},
-		{"temperature that cannot be chosen", Config{Info: thinks, Compat: Compat{FixedTemperature: true}}, agent.Request{Temperature: &half}, `{"model":"m","stream":true` + usage},
-		{"little thinking", Config{Info: thinks}, agent.Request{Thinking: 2048}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"low"`},
-		{"some thinking", Config{Info: thinks}, agent.Request{Thinking: 8192}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"medium"`},
-		{"much thinking", Config{Info: thinks}, agent.Request{Thinking: 8193}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"high"`},
-		{"a model that does not think", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Thinking: 9}, `{"model":"m","stream":true` + usage},
-		{"an endpoint that knows no effort", Config{Info: thinks, Compat: Compat{NoEffort: true}}, agent.Request{Thinking: 9}, `{"model":"m","stream":true` + usage},
-		{"no parallel calls", Config{Info: thinks, Compat: Compat{Parallel: &no}}, agent.Request{Tools: tools()}, `{"model":"m","stream":true` + usage + `,"parallel_tool_calls":false`},
-		{"no parallel calls, and no tools", Config{Info: thinks, Compat: Compat{Parallel: &no}}, agent.Request{}, `{"model":"m","stream":true` + usage},
-		{"no tools may be used", Config{Info: thinks}, agent.Request{NoTools: true, Tools: tools()}, `{"model":"m","stream":true` + usage + `,"tool_choice":"none"`},
-		{"no tools there", Config{Info: thinks}, agent.Request{NoTools: true}, `{"model":"m","stream":true` + usage},
+		{"an alias", Config{Config: wire.Config{Info: agent.ModelInfo{ID: "m-1", Aliases: []string{"m"}}}}, agent.Request{Model: "m"}, `{"model":"m-1","stream":true` + usage},
+		{"a limit", Config{Config: wire.Config{Info: thinks}}, agent.Request{MaxTokens: 9}, `{"model":"m","stream":true` + usage + `,"max_tokens":9`},
+		{"a limit that the model does not have", Config{Config: wire.Config{Info: thinks}}, agent.Request{MaxTokens: 1 << 30}, `{"model":"m","stream":true` + usage + `,"max_tokens":4096`},
+		{"a limit of another name", Config{Config: wire.Config{Info: thinks}, Compat: Compat{CompletionTokens: true}}, agent.Request{MaxTokens: 9}, `{"model":"m","stream":true` + usage + `,"max_completion_tokens":9`},
+		{"no counts", Config{Config: wire.Config{Info: thinks}, Compat: Compat{NoUsage: true}}, agent.Request{}, `{"model":"m","stream":true`},
+		{"temperature", Config{Config: wire.Config{Info: thinks}}, agent.Request{Temperature: &half}, `{"model":"m","stream":true` + usage + `,"temperature":0.5`},
+		{"temperature that cannot be chosen", Config{Config: wire.Config{Info: thinks}, Compat: Compat{FixedTemperature: true}}, agent.Request{Temperature: &half}, `{"model":"m","stream":true` + usage},
+		{"little thinking", Config{Config: wire.Config{Info: thinks}}, agent.Request{Thinking: 2048}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"low"`},
+		{"some thinking", Config{Config: wire.Config{Info: thinks}}, agent.Request{Thinking: 8192}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"medium"`},
+		{"much thinking", Config{Config: wire.Config{Info: thinks}}, agent.Request{Thinking: 8193}, `{"model":"m","stream":true` + usage + `,"reasoning_effort":"high"`},
+		{"a model that does not think", Config{Config: wire.Config{Info: agent.ModelInfo{ID: "m"}}}, agent.Request{Thinking: 9}, `{"model":"m","stream":true` + usage},
+		{"an endpoint that knows no effort", Config{Config: wire.Config{Info: thinks}, Compat: Compat{NoEffort: true}}, agent.Request{Thinking: 9}, `{"model":"m","stream":true` + usage},
+		{"no parallel calls", Config{Config: wire.Config{Info: thinks}, Compat: Compat{Parallel: &no}}, agent.Request{Tools: tools()}, `{"model":"m","stream":true` + usage + `,"parallel_tool_calls":false`},
+		{"no parallel calls, and no tools", Config{Config: wire.Config{Info: thinks}, Compat: Compat{Parallel: &no}}, agent.Request{}, `{"model":"m","stream":true` + usage},
+		{"no tools may be used", Config{Config: wire.Config{Info: thinks}}, agent.Request{NoTools: true, Tools: tools()}, `{"model":"m","stream":true` + usage + `,"tool_choice":"none"`},
+		{"no tools there", Config{Config: wire.Config{Info: thinks}}, agent.Request{NoTools: true}, `{"model":"m","stream":true` + usage},
 		{
 			"OpenAI",
-			Config{Info: thinks, Compat: CompatFor("https://api.openai.com/v1")},
+			Config{Config: wire.Config{Info: thinks}, Compat: CompatFor("https://api.openai.com/v1")},
 			agent.Request{MaxTokens: 9},
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false},"max_completion_tokens":9,"store":false,"prompt_cache_key":"KEY"`,
 		},
@@ -371,7 +371,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestTheCacheKeyIsThatOfTheConversation(t *testing.T) {
-	m := New(Config{Info: reader, Compat: Compat{CacheKey: true}})
+	m := New(Config{Config: wire.Config{Info: reader}, Compat: Compat{CacheKey: true}})
 	all := conversation(3)
 	key := func(messages []agent.Message) string {
 		return part(t, wiretest.MustEncode(t, m, agent.Request{Messages: messages, Tools: tools()}), "prompt_cache_key")
@@ -433,7 +433,7 @@ func conversation(n int) []agent.Message {
 }
 
 func TestPrefixIsStable(t *testing.T) {
-	for name, cfg := range map[string]Config{"strings": {Info: agent.ModelInfo{ID: "m"}}, "parts": {Info: reader, Compat: CompatFor("")}} {
+	for name, cfg := range map[string]Config{"strings": {Config: wire.Config{Info: agent.ModelInfo{ID: "m"}}}, "parts": {Config: wire.Config{Info: reader}, Compat: CompatFor("")}} {
 		m := New(cfg)
 		all := conversation(60)
 		var before []byte
@@ -470,8 +470,8 @@ func encoding() wiretest.Encoding { return encodingWith(Compat{}) }
 func encodingWith(c Compat) wiretest.Encoding {
 	return wiretest.Encoding{
 		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
-			m := New(Config{Info: reader, Compat: c})
-			return m, func(r agent.Request) (*wire.Payload, error) { return m.encoder.encode(r, m.encoder.options(r)) }
+			m := New(Config{Config: wire.Config{Info: reader}, Compat: c})
+			return m, m.Payload
 		},
 		Talk: conversation(30), Short: conversation(2), Tools: tools(), Names: names,
 	}
@@ -532,7 +532,7 @@ func FuzzConversation(f *testing.F) {
 			}
 			messages = append(messages, turn(role, b))
 		}
-		cfg := Config{Info: agent.ModelInfo{ID: "m", Provider: "openai", Images: options&1 != 0}}
+		cfg := Config{Config: wire.Config{Info: agent.ModelInfo{ID: "m", Provider: "openai", Images: options&1 != 0}}}
 		cfg.Compat = Compat{Bridge: options&2 != 0, EmptyText: false, ToolParts: options&4 != 0, ReasoningDetails: options&8 != 0}
 		body := wiretest.MustEncode(t, New(cfg), agent.Request{Messages: messages, Tail: "now", Tools: tools(), Names: names})
 		if err := script.Validate(script.Chat, "/v1/chat/completions", header(), body); err != nil {

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns a model that asks h over a real connection.
-func serve(t *testing.T, cfg Config, h http.HandlerFunc) *Model {
+func serve(t *testing.T, cfg Config, h http.HandlerFunc) *wire.Model {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -117,7 +117,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 		{"JSON of something else", 200, `{"hello":1}`, protocol, "", "something else than Chat Completions", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := drain(t.Context(), New(Config{Info: reader, HTTP: answers("application/json", c.status, says(c.body))}))
+			_, _, err := drain(t.Context(), New(Config{Config: wire.Config{Info: reader, HTTP: answers("application/json", c.status, says(c.body))}}))
 			e, ok := err.(*agent.ModelError)
 			if !ok || e.Class != c.class || e.Code != c.code || !strings.Contains(e.Message, c.say) || e.RetryAfter != c.wait {
 				t.Errorf("got %+v", err)
@@ -162,7 +162,7 @@ func TestRefusedOptionsAreLeftOut(t *testing.T) {
 		{"cache key", openAI("unexpected keyword argument 'prompt_cache_key'", ""), "prompt_cache_key", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := New(Config{Info: reader, Compat: full, HTTP: answers("application/json", 400, says(c.body))})
+			m := New(Config{Config: wire.Config{Info: reader, HTTP: answers("application/json", 400, says(c.body))}, Compat: full})
 			if got := part(t, wiretest.MustEncode(t, m, r), c.member); got == "" {
 				t.Fatal("it is not sent in the first place")
 			}
@@ -188,9 +188,10 @@ func TestRefusedOptionsAreLeftOut(t *testing.T) {
 		})
 	}
 	for _, message := range []string{"max_tokens is too large: 9. This model supports at most 5.", "Unsupported value: 'temperature'", "the stored_options are unknown"} {
-		m := New(Config{Info: reader, Compat: full, HTTP: answers("application/json", 400, says(openAI(message, "")))})
-		if _, _, err := drain(t.Context(), m); agent.ClassOf(err) != agent.FailInvalid || m.encoder.refused.Load() != 0 {
-			t.Errorf("%s: %v, %b", message, err, m.encoder.refused.Load())
+		e := &encoder{info: reader, compat: full}
+		m := e.model(wire.Config{Info: reader, HTTP: answers("application/json", 400, says(openAI(message, "")))})
+		if _, _, err := drain(t.Context(), m); agent.ClassOf(err) != agent.FailInvalid || e.refused.Load() != 0 {
+			t.Errorf("%s: %v, %b", message, err, e.refused.Load())
 		}
 	}
 }
@@ -216,18 +217,18 @@ func TestTheKeyIsInNoError(t *testing.T) {
 		fmt.Fprintf(w, "event: error\ndata: %s\n\n", r.Header.Get("Authorization"))
 	}
 	for name, h := range map[string]http.HandlerFunc{"error": echo, "page": page, "stream": broken, "event": event} {
-		for how, cfg := range map[string]Config{
+		for how, cfg := range map[string]wire.Config{
 			"key":    {Key: secret},
 			"header": {Header: http.Header{"X-Team-Key": {secret}, "Authorization": {"Bearer " + secret}}},
 		} {
-			m := serve(t, cfg, h)
+			m := serve(t, Config{Config: cfg}, h)
 			_, _, err := drain(t.Context(), m)
 			if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v %v", err, err, err, errors.Unwrap(err)), secret) {
 				t.Errorf("%s, %s: %#v", name, how, err)
 			}
 		}
 	}
-	control := New(Config{Info: reader, Key: "sk\nX-Evil: 1"})
+	control := New(Config{Config: wire.Config{Info: reader, Key: "sk\nX-Evil: 1"}})
 	if _, _, err := drain(t.Context(), control); agent.ClassOf(err) != agent.FailAuth || strings.Contains(err.Error(), "X-Evil") {
 		t.Errorf("a key of two lines: %v", err)
 	}
@@ -243,14 +244,14 @@ func TestAddressesAndHeaders(t *testing.T) {
 		{"https://api.groq.com/openai/v1", "https://api.groq.com/openai/v1/chat/completions"},
 		{"https://gateway.example/x?api-version=1", "https://gateway.example/x/v1/chat/completions?api-version=1"},
 	} {
-		m := New(Config{
+		m := New(Config{Config: wire.Config{
 			Info: agent.ModelInfo{ID: "m"}, BaseURL: c.base, Key: " k1\n",
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
 			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				got = r
 				return nil, io.EOF
 			})},
-		})
+		}})
 		if _, _, err := drain(t.Context(), m); agent.ClassOf(err) != agent.FailServer {
 			t.Errorf("%v", err)
 		}
@@ -265,7 +266,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 		t.Errorf("length %d, headers\n%s", got.ContentLength, lines.String())
 	}
 	for _, base := range []string{"ftp://x", "api.openai.com", "http://", "://"} {
-		if _, _, err := drain(t.Context(), New(Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
+		if _, _, err := drain(t.Context(), New(Config{Config: wire.Config{Info: reader, BaseURL: base}})); agent.ClassOf(err) != agent.FailInvalid {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
@@ -319,7 +320,7 @@ func TestNetworkFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var n atomic.Int32
-			m := serve(t, Config{BaseURL: c.base}, func(w http.ResponseWriter, r *http.Request) {
+			m := serve(t, Config{Config: wire.Config{BaseURL: c.base}}, func(w http.ResponseWriter, r *http.Request) {
 				n.Add(1)
 				c.h(w, r)
 			})
@@ -332,8 +333,8 @@ func TestNetworkFailures(t *testing.T) {
 }
 
 // paced returns a model whose answer is written by write, in fake time.
-func paced(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
+func paced(write func(w io.Writer)) *wire.Model {
+	return New(Config{Config: wire.Config{Info: reader, HTTP: wiretest.Paced(0, write)}})
 }
 
 func TestClocks(t *testing.T) {
@@ -397,7 +398,7 @@ func TestAConnectionIsUsedAgain(t *testing.T) {
 	}
 	srv.Start()
 	defer srv.Close()
-	m := New(Config{Info: reader, BaseURL: srv.URL})
+	m := New(Config{Config: wire.Config{Info: reader, BaseURL: srv.URL}})
 	defer m.Close()
 	for range 3 {
 		if _, _, err := drain(t.Context(), m); err != nil {

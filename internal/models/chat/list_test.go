@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 )
 
 // local is a server on this machine that answers paths with fixed texts. What
@@ -306,7 +307,7 @@ func TestConversation(t *testing.T) {
 				if info.ID == reader.ID {
 					compat = CompatFor("")
 				}
-				m := New(Config{Info: info, BaseURL: srv.URL(), Key: "k", Compat: compat})
+				m := New(Config{Config: wire.Config{Info: info, BaseURL: srv.URL(), Key: "k"}, Compat: compat})
 				defer m.Close()
 				if got, want := converse(t, m), "Hm. I look. Read a.go Bash ls | Bash ls | Done."; got != want {
 					t.Errorf("got  %s\nwant %s", got, want)
@@ -317,7 +318,7 @@ func TestConversation(t *testing.T) {
 }
 
 // converse plays a conversation to its end and says what the model said.
-func converse(t *testing.T, m *Model) string {
+func converse(t *testing.T, m *wire.Model) string {
 	t.Helper()
 	r := agent.Request{
 		System: []agent.Section{{Text: "You are dure."}}, Tools: tools(), Names: names, Tail: "now",

@@ -26,7 +26,7 @@ func answers(kind string, status int, body func() io.Reader) *http.Client {
 }
 
 // plays returns a model that answers with what body returns.
-func plays(cfg Config, body func() io.Reader) *Model {
+func plays(cfg Config, body func() io.Reader) *wire.Model {
 	if cfg.Info.ID == "" {
 		cfg.Info = reader
 	}
@@ -39,7 +39,7 @@ func says(s string) func() io.Reader { return func() io.Reader { return strings.
 var hi = agent.Request{Messages: []agent.Message{turn(agent.User, txt("hi"))}, Names: names}
 
 // drain asks a model and returns what it said.
-func drain(ctx context.Context, m *Model) ([]agent.Delta, *agent.Answer, error) {
+func drain(ctx context.Context, m *wire.Model) ([]agent.Delta, *agent.Answer, error) {
 	return wiretest.Drain(ctx, m, hi)
 }
 
@@ -356,7 +356,7 @@ func TestWholeAnswers(t *testing.T) {
 		{"something else", `{"hello":"world"}`, "protocol: the endpoint answers with something else than Chat Completions; check the base URL"},
 		{"no JSON", `{"choices":[`, "protocol: the endpoint streams something else than Chat Completions; check the base URL"},
 	} {
-		m := New(Config{Info: reader, HTTP: answers("application/json", http.StatusOK, says(c.body))})
+		m := New(Config{Config: wire.Config{Info: reader, HTTP: answers("application/json", http.StatusOK, says(c.body))}})
 		_, final, err := drain(t.Context(), m)
 		got, _ := json.Marshal(final)
 		if err != nil {

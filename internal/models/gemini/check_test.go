@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
 
@@ -115,7 +116,7 @@ func FuzzConversation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, recipe []byte) {
 		messages := cook(recipe[:min(len(recipe), 200)])
 		for _, info := range []agent.ModelInfo{reader, older, {ID: "plain"}} {
-			m := New(Config{Info: info})
+			m := New(wire.Config{Info: info})
 			for n := range len(messages) + 1 {
 				body := wiretest.MustEncode(t, m, agent.Request{Messages: messages[:n], Names: names, Tools: tools()})
 				if err := broken(body, info); err != nil {

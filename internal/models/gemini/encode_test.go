@@ -79,7 +79,7 @@ func TestRequestGolden(t *testing.T) {
 	}
 	for _, info := range []agent.ModelInfo{reader, older} {
 		var pretty bytes.Buffer
-		body := wiretest.MustEncode(t, New(Config{Info: info}), r)
+		body := wiretest.MustEncode(t, New(wire.Config{Info: info}), r)
 		check(t, body, info)
 		if err := json.Indent(&pretty, body, "", "  "); err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestContents(t *testing.T) {
 		{"hostile text", []agent.Message{says(agent.User, plain("\x00\x1f\"\\\xff</script>é\u2028"))}, "", user + `{"text":"\u0000\u001f\"\\` + "\ufffd" + `</script>é` + "\u2028" + `"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			body := wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
+			body := wiretest.MustEncode(t, New(wire.Config{Info: reader}), agent.Request{Messages: c.messages, Tail: c.tail})
 			check(t, body, reader)
 			if got := contents(t, body); got != "["+c.want+"]" {
 				t.Errorf("got  %s\nwant [%s]", got, c.want)
@@ -231,12 +231,12 @@ func TestIDsThatOthersUseTwice(t *testing.T) {
 		messages = append(messages, says(agent.User, plain("go on")), says(agent.Assistant, foreignCall("call.0", "t", `{}`), foreignCall("call_0_2", "t", `{}`)),
 			says(agent.User, resultBlock("call_0_2", agent.OK("b")), resultBlock("call.0", agent.OK("a"))))
 	}
-	used := New(Config{Info: reader})
+	used := New(wire.Config{Info: reader})
 	for n := range len(messages) {
 		r := agent.Request{Messages: messages[:n+1]}
 		body := wiretest.MustEncode(t, used, r)
 		check(t, body, reader)
-		if fresh := wiretest.MustEncode(t, New(Config{Info: reader}), r); !bytes.Equal(body, fresh) {
+		if fresh := wiretest.MustEncode(t, New(wire.Config{Info: reader}), r); !bytes.Equal(body, fresh) {
 			t.Errorf("with %d messages:\ngot  %s\nwant %s", n+1, body, fresh)
 		}
 	}
@@ -272,7 +272,7 @@ func TestParams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.req.Messages = hi.Messages
-			_, got, ok := strings.Cut(string(wiretest.MustEncode(t, New(Config{Info: c.info}), c.req)), `{"text":"hi"}]}]`)
+			_, got, ok := strings.Cut(string(wiretest.MustEncode(t, New(wire.Config{Info: c.info}), c.req)), `{"text":"hi"}]}]`)
 			if got = strings.TrimPrefix(got, ","); !ok || got != c.want && got != c.want+"}" {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -283,7 +283,7 @@ func TestParams(t *testing.T) {
 func TestTools(t *testing.T) {
 	object := json.RawMessage(`{"type":"object"}`)
 	r := agent.Request{Tools: []agent.Spec{{Name: "a.b", Input: object}, {Name: "a-b", Input: object}, {Name: "a:b", Input: object}, {Name: "1st", Input: object}, {Name: "-v", Input: object}, {Name: "x", Input: object}}, Names: map[string]string{"x": "X"}}
-	body := string(wiretest.MustEncode(t, New(Config{Info: reader}), r))
+	body := string(wiretest.MustEncode(t, New(wire.Config{Info: reader}), r))
 	want := `{"tools":[{"functionDeclarations":[{"name":"a_b","description":"","parametersJsonSchema":{"type":"object"}},{"name":"a-b","description":"","parametersJsonSchema":{"type":"object"}},` +
 		`{"name":"_1st","description":"","parametersJsonSchema":{"type":"object"}},{"name":"_-v","description":"","parametersJsonSchema":{"type":"object"}},{"name":"X","description":"","parametersJsonSchema":{"type":"object"}}]}],"contents"`
 	if got, _, _ := strings.Cut(body, `:[{"role"`); got != want {
@@ -296,7 +296,7 @@ func TestTools(t *testing.T) {
 	if s := fmt.Sprint(got); s != "[a.b a-b 1st -v x x other]" {
 		t.Errorf("back it is %s", s)
 	}
-	if _, err := New(Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
+	if _, err := New(wire.Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
 		t.Errorf("a schema that is no object: %v", err)
 	}
 }
@@ -315,7 +315,7 @@ func conversation(n int) []agent.Message {
 }
 
 func TestPrefixIsStable(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	all := conversation(60)
 	var before []byte
 	stable, total := 0, 0
@@ -346,8 +346,8 @@ func TestPrefixIsStable(t *testing.T) {
 func encoding() wiretest.Encoding {
 	return wiretest.Encoding{
 		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
-			m := New(Config{Info: reader})
-			return m, m.encoder.encode
+			m := New(wire.Config{Info: reader})
+			return m, m.Payload
 		},
 		Talk: conversation(30), Short: conversation(2), Tools: tools(), Names: names,
 	}

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns a model that asks h over a real connection.
-func serve(t *testing.T, cfg Config, h http.HandlerFunc) *Model {
+func serve(t *testing.T, cfg wire.Config, h http.HandlerFunc) *wire.Model {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -100,7 +100,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
+			m := New(wire.Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -142,7 +142,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 		fmt.Fprintf(w, "data: {\"candidates\": [{\"finishReason\": %q,\"finishMessage\": %q}],\"usageMetadata\": {}}\n\n", keys(r), keys(r))
 	}
 	for name, h := range map[string]http.HandlerFunc{"error": echo, "page": page, "stream": broken, "reason": lost} {
-		for how, cfg := range map[string]Config{
+		for how, cfg := range map[string]wire.Config{
 			"key":    {Key: secret},
 			"token":  {AuthToken: secret},
 			"header": {Header: http.Header{"X-Team-Key": {secret}, "X-Goog-Api-Key": {secret}, "Authorization": {"Bearer " + secret}}},
@@ -153,11 +153,11 @@ func TestTheKeyIsInNoError(t *testing.T) {
 			}
 		}
 	}
-	dead := New(Config{Info: reader, BaseURL: "http://user:" + secret + "@127.0.0.1:1/?key=" + secret, Key: secret})
+	dead := New(wire.Config{Info: reader, BaseURL: "http://user:" + secret + "@127.0.0.1:1/?key=" + secret, Key: secret})
 	if _, _, err := drain(t.Context(), dead); err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, errors.Unwrap(err)), secret) {
 		t.Errorf("no connection: %#v", err)
 	}
-	control := New(Config{Info: reader, Key: "AIza\nX-Evil: 1"})
+	control := New(wire.Config{Info: reader, Key: "AIza\nX-Evil: 1"})
 	if _, _, err := drain(t.Context(), control); agent.ClassOf(err) != agent.FailAuth || strings.Contains(err.Error(), "X-Evil") {
 		t.Errorf("a key of two lines: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestAddressesAndHeaders(t *testing.T) {
 		{"https://aiplatform.example/v1/projects/p/locations/global/publishers/google", "gemini-2.5-pro@001", "https://aiplatform.example/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-pro@001:streamGenerateContent?alt=sse"},
 		{"https://proxy.example", "google/m", "https://proxy.example/v1beta/models/google/m:streamGenerateContent?alt=sse"},
 	} {
-		m := New(Config{
+		m := New(wire.Config{
 			Info: agent.ModelInfo{ID: c.id}, BaseURL: c.base, Key: " k1\n", AuthToken: "t1",
 			Header: http.Header{"x-extra": {"1"}, "Idempotency-Key": {"1"}, "User-Agent": {"mine"}},
 			HTTP: &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
@@ -195,15 +195,15 @@ func TestAddressesAndHeaders(t *testing.T) {
 		t.Errorf("length %d, headers\n%s", got.ContentLength, lines.String())
 	}
 	for _, base := range []string{"ftp://x", "generativelanguage.googleapis.com", "http://", "://"} {
-		if _, _, err := drain(t.Context(), New(Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
+		if _, _, err := drain(t.Context(), New(wire.Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
 }
 
 // paced returns a model whose answer is written by write, in fake time.
-func paced(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
+func paced(write func(w io.Writer)) *wire.Model {
+	return New(wire.Config{Info: reader, HTTP: wiretest.Paced(0, write)})
 }
 
 func TestClocks(t *testing.T) {
@@ -261,11 +261,11 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}`+"\n\n")
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, wire.Config{}, h) }, hi, `data: {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}`+"\n\n")
 }
 
 func TestClosedWithinTheAnswer(t *testing.T) {
-	m := serve(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
+	m := serve(t, wire.Config{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, `data: {"candidates": [{"content": {"parts": [{"text": "a"}]}}]}`+"\n\n")
 		_ = http.NewResponseController(w).Flush()
@@ -277,7 +277,7 @@ func TestClosedWithinTheAnswer(t *testing.T) {
 }
 
 func TestNothingIsDialledBeforeTheFirstRequest(t *testing.T) {
-	m := serve(t, Config{}, func(http.ResponseWriter, *http.Request) { t.Error("somebody called") })
+	m := serve(t, wire.Config{}, func(http.ResponseWriter, *http.Request) { t.Error("somebody called") })
 	_ = m.Stream(t.Context(), hi)
 	if m.Info().ID != reader.ID || wire.Or(m.Info().Provider, "") != "google" {
 		t.Error("the model forgot who it is")

@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
 
@@ -212,7 +213,7 @@ func TestSchemasPassTheScriptedServer(t *testing.T) {
 	} {
 		r.Tools = append(r.Tools, agent.Spec{Name: fmt.Sprint("t", i), Input: json.RawMessage(schema)})
 	}
-	body := wiretest.MustEncode(t, New(Config{Info: reader}), r)
+	body := wiretest.MustEncode(t, New(wire.Config{Info: reader}), r)
 	if err := script.Validate(script.Gemini, "/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse", nil, body); err != nil {
 		t.Errorf("%v in %s", err, body)
 	}

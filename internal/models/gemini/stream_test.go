@@ -20,16 +20,18 @@ import (
 )
 
 // plays returns a model that answers with what body returns.
-func plays(body func() io.Reader) *Model {
-	return New(Config{Info: reader, HTTP: wiretest.Answers(http.StatusOK, body, "Content-Type", "text/event-stream", "X-Request-Id", "req_1")})
+func plays(body func() io.Reader) *wire.Model {
+	return New(wire.Config{Info: reader, HTTP: wiretest.Answers(http.StatusOK, body, "Content-Type", "text/event-stream", "X-Request-Id", "req_1")})
 }
 
-func playsText(body string) *Model { return plays(func() io.Reader { return strings.NewReader(body) }) }
+func playsText(body string) *wire.Model {
+	return plays(func() io.Reader { return strings.NewReader(body) })
+}
 
 var hi = agent.Request{Messages: []agent.Message{says(agent.User, plain("hi"))}, Names: names, Tools: tools()}
 
 // drain asks a model and returns what it said.
-func drain(ctx context.Context, m *Model) ([]agent.Delta, *agent.Answer, error) {
+func drain(ctx context.Context, m *wire.Model) ([]agent.Delta, *agent.Answer, error) {
 	return wiretest.Drain(ctx, m, hi)
 }
 
@@ -269,7 +271,7 @@ func TestAnswersThatComeAsOneDocument(t *testing.T) {
 		{`{"choices":[]}`, "", agent.FailProtocol},
 		{`[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, "", agent.FailAuth},
 	} {
-		m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
+		m := New(wire.Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 		})}})
 		_, final, err := drain(t.Context(), m)
@@ -472,7 +474,7 @@ func collect(t *testing.T, r io.Reader) []byte {
 		}
 		ids[c.ID] = true
 	}
-	check(t, wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: append(hi.Messages[:1:1], final.Message), Tools: tools()}), reader)
+	check(t, wiretest.MustEncode(t, New(wire.Config{Info: reader}), agent.Request{Messages: append(hi.Messages[:1:1], final.Message), Tools: tools()}), reader)
 	return wiretest.Describe(deltas, nil)
 }
 

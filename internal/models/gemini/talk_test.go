@@ -8,6 +8,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 )
 
 // TestATalkWithTools has conversations with the scripted model, which refuses
@@ -31,7 +32,7 @@ func talk(t *testing.T, info agent.ModelInfo) {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	m := New(Config{Info: info, BaseURL: srv.URL(), Key: secret})
+	m := New(wire.Config{Info: info, BaseURL: srv.URL(), Key: secret})
 	defer m.Close()
 	r := agent.Request{
 		System: []agent.Section{{Text: "You are dure."}}, Tools: tools(), Names: names, Thinking: 4000, Tail: "It is noon.",
@@ -66,7 +67,7 @@ func talk(t *testing.T, info agent.ModelInfo) {
 	}
 }
 
-func ask(t *testing.T, m *Model, r agent.Request) *agent.Answer {
+func ask(t *testing.T, m *wire.Model, r agent.Request) *agent.Answer {
 	t.Helper()
 	var final *agent.Answer
 	for d, err := range m.Stream(t.Context(), r) {

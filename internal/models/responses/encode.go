@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	minOutput   = 16 // the least max_output_tokens that the API takes
-	maxCacheKey = 64
+	minOutput = 16 // the least max_output_tokens that the API takes
 
 	// Budgets of thinking up to these many tokens are the efforts low and medium;
 	// more is high.
@@ -35,11 +34,9 @@ var (
 
 // An encoder writes requests.
 type encoder struct {
-	info     agent.ModelInfo
-	cacheKey string
-	summary  string
-	marks    bool // the model takes cache marks
-	memo     wire.Memo[segment]
+	info  agent.ModelInfo
+	marks bool // the model takes cache marks
+	memo  wire.Memo[segment]
 }
 
 // encode returns the body of a request: model and parameters, tools, system
@@ -84,8 +81,7 @@ func (e *encoder) params(r agent.Request, messages []segment) []byte {
 	case r.Temperature != nil:
 		b = strconv.AppendFloat(append(b, `,"temperature":`...), *r.Temperature, 'g', -1, 64)
 	}
-	key := wire.Or(e.cacheKey, firstHash(messages))
-	b = wire.Quote(append(b, `,"prompt_cache_key":`...), key[:min(len(key), maxCacheKey)])
+	b = wire.Quote(append(b, `,"prompt_cache_key":`...), firstHash(messages))
 	if e.marks {
 		b = append(b, `,"prompt_cache_options":{"mode":"explicit"}`...)
 	}
@@ -110,11 +106,8 @@ func (e *encoder) thinking(b []byte, budget int) []byte {
 	case budget <= mediumEffort:
 		effort = "medium"
 	}
-	b = append(append(append(b, `,"reasoning":{"effort":"`...), effort...), '"')
-	if e.summary != "none" {
-		b = wire.Quote(append(b, `,"summary":`...), e.summary)
-	}
-	return append(b, '}')
+	b = append(append(b, `,"reasoning":{"effort":"`...), effort...)
+	return append(b, `","summary":"auto"}`...)
 }
 
 // firstHash names a conversation by its first message, so that the provider

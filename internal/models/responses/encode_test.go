@@ -85,7 +85,7 @@ func TestRequestGolden(t *testing.T) {
 	}
 	for name, info := range map[string]agent.ModelInfo{"marked": reader, "plain": plainReader} {
 		var pretty bytes.Buffer
-		body := wiretest.MustEncode(t, New(Config{Info: info}), r)
+		body := wiretest.MustEncode(t, New(wire.Config{Info: info}), r)
 		if err := json.Indent(&pretty, body, "", "  "); err != nil {
 			t.Fatal(err)
 		}
@@ -217,12 +217,12 @@ func TestMessages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			open := plainReader
 			open.Thinking = "effort"
-			body := wiretest.MustEncode(t, New(Config{Info: open}), agent.Request{Messages: c.messages, Tail: c.tail})
+			body := wiretest.MustEncode(t, New(wire.Config{Info: open}), agent.Request{Messages: c.messages, Tail: c.tail})
 			if got, want := memberOf(t, body, "input"), "["+strings.Join(c.want, ",")+"]"; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			for _, info := range []agent.ModelInfo{plainReader, reader} {
-				body := wiretest.MustEncode(t, New(Config{Info: info}), agent.Request{Messages: c.messages, Tail: c.tail, Tools: someTools()})
+				body := wiretest.MustEncode(t, New(wire.Config{Info: info}), agent.Request{Messages: c.messages, Tail: c.tail, Tools: someTools()})
 				// The scripted model knows no items of others, and has given out no reasoning.
 				if err := script.Validate(script.Responses, "", nil, body); err != nil && !strings.Contains(err.Error(), "unknown type") && !strings.Contains(err.Error(), "could not be verified") && !strings.Contains(err.Error(), "not found") {
 					t.Errorf("%s: %v\n%s", info.ID, err, body)
@@ -242,7 +242,7 @@ func TestPhasesGoBack(t *testing.T) {
 	} {
 		b := words("c")
 		b.Provider, b.Raw = c.provider, json.RawMessage(c.raw)
-		body := wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: []agent.Message{says(agent.Assistant, b)}})
+		body := wiretest.MustEncode(t, New(wire.Config{Info: reader}), agent.Request{Messages: []agent.Message{says(agent.Assistant, b)}})
 		if got, want := memberOf(t, body, "input"), "["+strings.Replace(saidC, `,"content"`, c.want+`,"content"`, 1)+"]"; got != want {
 			t.Errorf("%s of %s: got %s, want %s", c.raw, c.provider, got, want)
 		}
@@ -252,53 +252,48 @@ func TestPhasesGoBack(t *testing.T) {
 func TestParams(t *testing.T) {
 	half := 0.5
 	hi := []agent.Message{says(agent.User, words("hi"))}
-	const key = `,"prompt_cache_key":"k"`
+	const key = `,"prompt_cache_key":"dure-27d818be77f0883defadd06376da5cc2"`
 	thinker := agent.ModelInfo{ID: "m", Thinking: "effort", MaxOut: 4096}
 	base := `{"model":"m","stream":true,"store":false,"truncation":"disabled"`
 	sealed := `,"include":["reasoning.encrypted_content"]`
 	for _, c := range []struct {
 		name string
-		cfg  Config
+		cfg  wire.Config
 		req  agent.Request
 		want string
 	}{
-		{"the model's own limits", Config{Info: thinker}, agent.Request{}, base + sealed + key},
-		{"a limit", Config{Info: thinker}, agent.Request{MaxTokens: 99}, base + `,"max_output_tokens":99` + sealed + key},
-		{"a limit that the model does not have", Config{Info: thinker}, agent.Request{MaxTokens: 1 << 30}, base + `,"max_output_tokens":4096` + sealed + key},
-		{"a limit below the least", Config{Info: thinker}, agent.Request{MaxTokens: 1}, base + `,"max_output_tokens":16` + sealed + key},
-		{"an alias", Config{Info: agent.ModelInfo{ID: "m", Aliases: []string{"x"}}}, agent.Request{Model: "x"}, base + key},
-		{"another model", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Model: "y"}, strings.Replace(base, `"m"`, `"y"`, 1) + key},
-		{"temperature", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Temperature: &half, Thinking: 5000}, base + `,"temperature":0.5` + key},
-		{"temperature for one that thinks", Config{Info: thinker}, agent.Request{Temperature: &half}, base + sealed + key},
-		{"a little thinking", Config{Info: thinker}, agent.Request{Thinking: 2048}, base + sealed + `,"reasoning":{"effort":"low","summary":"auto"}` + key},
-		{"more thinking", Config{Info: thinker}, agent.Request{Thinking: 2049}, base + sealed + `,"reasoning":{"effort":"medium","summary":"auto"}` + key},
-		{"much thinking", Config{Info: thinker, Summary: "concise"}, agent.Request{Thinking: 8193}, base + sealed + `,"reasoning":{"effort":"high","summary":"concise"}` + key},
-		{"no summary", Config{Info: thinker, Summary: "none"}, agent.Request{Thinking: 8192}, base + sealed + `,"reasoning":{"effort":"medium"}` + key},
-		{"cache marks", Config{Info: agent.ModelInfo{ID: "m", Price: &agent.Price{CacheWrite: &rate}}}, agent.Request{}, base + key + `,"prompt_cache_options":{"mode":"explicit"}`},
-		{"a long cache key", Config{Info: agent.ModelInfo{ID: "m"}, CacheKey: strings.Repeat("y", 99)}, agent.Request{}, base + `,"prompt_cache_key":"` + strings.Repeat("y", 64) + `"`},
-		{"tools", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Tools: someTools()[1:]}, base + key + `,"parallel_tool_calls":true,"tools":[{"type":"function","name":"bash__exec","description":"Runs a command.\n\nThe whole input must also fit this JSON schema: {\"anyOf\":[{\"required\":[\"command\"]},{\"required\":[\"argv\"]}]}","parameters":{"type":"object","properties":{}},"strict":false}]`},
-		{"no tools may be used", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{NoTools: true, Tools: []agent.Spec{{Name: "t", Input: json.RawMessage(`{}`)}, {Name: "t", Input: json.RawMessage(`{}`)}}}, base + key + `,"parallel_tool_calls":true,"tool_choice":"none","tools":[{"type":"function","name":"t","description":"","parameters":{"type":"object","properties":{}},"strict":false}]`},
-		{"no tools there", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{NoTools: true}, base + key},
-		{"instructions", Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{System: []agent.Section{{Text: "a", Cache: true}, {Text: " "}, {Text: "b"}}}, base + key + `,"instructions":"a\n\nb"`},
+		{"the model's own limits", wire.Config{Info: thinker}, agent.Request{}, base + sealed + key},
+		{"a limit", wire.Config{Info: thinker}, agent.Request{MaxTokens: 99}, base + `,"max_output_tokens":99` + sealed + key},
+		{"a limit that the model does not have", wire.Config{Info: thinker}, agent.Request{MaxTokens: 1 << 30}, base + `,"max_output_tokens":4096` + sealed + key},
+		{"a limit below the least", wire.Config{Info: thinker}, agent.Request{MaxTokens: 1}, base + `,"max_output_tokens":16` + sealed + key},
+		{"an alias", wire.Config{Info: agent.ModelInfo{ID: "m", Aliases: []string{"x"}}}, agent.Request{Model: "x"}, base + key},
+		{"another model", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Model: "y"}, strings.Replace(base, `"m"`, `"y"`, 1) + key},
+		{"temperature", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Temperature: &half, Thinking: 5000}, base + `,"temperature":0.5` + key},
+		{"temperature for one that thinks", wire.Config{Info: thinker}, agent.Request{Temperature: &half}, base + sealed + key},
+		{"a little thinking", wire.Config{Info: thinker}, agent.Request{Thinking: 2048}, base + sealed + `,"reasoning":{"effort":"low","summary":"auto"}` + key},
+		{"more thinking", wire.Config{Info: thinker}, agent.Request{Thinking: 2049}, base + sealed + `,"reasoning":{"effort":"medium","summary":"auto"}` + key},
+		{"much thinking", wire.Config{Info: thinker}, agent.Request{Thinking: 8193}, base + sealed + `,"reasoning":{"effort":"high","summary":"auto"}` + key},
+		{"cache marks", wire.Config{Info: agent.ModelInfo{ID: "m", Price: &agent.Price{CacheWrite: &rate}}}, agent.Request{}, base + key + `,"prompt_cache_options":{"mode":"explicit"}`},
+		{"tools", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{Tools: someTools()[1:]}, base + key + `,"parallel_tool_calls":true,"tools":[{"type":"function","name":"bash__exec","description":"Runs a command.\n\nThe whole input must also fit this JSON schema: {\"anyOf\":[{\"required\":[\"command\"]},{\"required\":[\"argv\"]}]}","parameters":{"type":"object","properties":{}},"strict":false}]`},
+		{"no tools may be used", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{NoTools: true, Tools: []agent.Spec{{Name: "t", Input: json.RawMessage(`{}`)}, {Name: "t", Input: json.RawMessage(`{}`)}}}, base + key + `,"parallel_tool_calls":true,"tool_choice":"none","tools":[{"type":"function","name":"t","description":"","parameters":{"type":"object","properties":{}},"strict":false}]`},
+		{"no tools there", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{NoTools: true}, base + key},
+		{"instructions", wire.Config{Info: agent.ModelInfo{ID: "m"}}, agent.Request{System: []agent.Section{{Text: "a", Cache: true}, {Text: " "}, {Text: "b"}}}, base + key + `,"instructions":"a\n\nb"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.req.Messages = hi
-			if c.cfg.CacheKey == "" {
-				c.cfg.CacheKey = "k"
-			}
 			head, _, _ := strings.Cut(string(wiretest.MustEncode(t, New(c.cfg), c.req)), `,"input":`)
 			if head != c.want {
 				t.Errorf("got  %s\nwant %s", head, c.want)
 			}
 		})
 	}
-	if _, err := New(Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
+	if _, err := New(wire.Config{}).Encode(agent.Request{Tools: []agent.Spec{{Name: "x", Input: json.RawMessage(`[]`)}}}); agent.ClassOf(err) != agent.FailInvalid {
 		t.Errorf("a schema that is no object: %v", err)
 	}
 }
 
 func TestCacheKeysTellConversationsApart(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	key := func(messages ...agent.Message) string {
 		return memberOf(t, wiretest.MustEncode(t, m, agent.Request{Messages: messages}), "prompt_cache_key")
 	}
@@ -335,7 +330,7 @@ func stripped(body []byte) (plain []byte, marks []int) {
 }
 
 func TestPrefixIsStable(t *testing.T) {
-	m := New(Config{Info: reader})
+	m := New(wire.Config{Info: reader})
 	all := conversation(60)
 	var before []byte
 	var beforeMarks []int
@@ -373,8 +368,8 @@ func TestPrefixIsStable(t *testing.T) {
 func encoding() wiretest.Encoding {
 	return wiretest.Encoding{
 		New: func() (wiretest.Encoder, func(agent.Request) (*wire.Payload, error)) {
-			m := New(Config{Info: reader})
-			return m, m.encoder.encode
+			m := New(wire.Config{Info: reader})
+			return m, m.Payload
 		},
 		Talk: conversation(30), Short: conversation(2), Tools: someTools(), Names: names,
 	}
@@ -407,7 +402,7 @@ func TestTheSameIDTenThousandTimes(t *testing.T) {
 	for range 10_000 {
 		messages = append(messages, says(agent.Assistant, call(".", "t", `{}`)), says(agent.User, result(".", agent.OK("1"))))
 	}
-	body := wiretest.MustEncode(t, New(Config{Info: reader}), agent.Request{Messages: messages, Tools: someTools()})
+	body := wiretest.MustEncode(t, New(wire.Config{Info: reader}), agent.Request{Messages: messages, Tools: someTools()})
 	if err := script.Validate(script.Responses, "", nil, body); err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns a model that asks h over a real connection.
-func serve(t *testing.T, cfg Config, h http.HandlerFunc) *Model {
+func serve(t *testing.T, cfg wire.Config, h http.HandlerFunc) *wire.Model {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -106,7 +106,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 				c.header = header()
 			}
 			requests := 0
-			m := New(Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
+			m := New(wire.Config{Info: reader, HTTP: &http.Client{Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 				requests++
 				return &http.Response{StatusCode: c.status, Request: r, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}, nil
 			})}})
@@ -169,9 +169,8 @@ func TestTheKeyIsInNoError(t *testing.T) {
 		fmt.Fprintf(w, "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"x\",\"message\":%q}}}\n\n", all(r))
 	}
 	for name, h := range map[string]http.HandlerFunc{"error": echo, "page": page, "stream": broken, "failed": failed} {
-		for how, cfg := range map[string]Config{
+		for how, cfg := range map[string]wire.Config{
 			"key":    {Key: secret},
-			"azure":  {Key: secret, KeyHeader: "api-key"},
 			"header": {Header: http.Header{"X-Team-Key": {secret}, "Authorization": {"Bearer " + secret}}},
 		} {
 			_, _, err := drain(t.Context(), serve(t, cfg, h))
@@ -180,7 +179,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 			}
 		}
 	}
-	control := New(Config{Info: reader, Key: "sk\nX-Evil: 1"})
+	control := New(wire.Config{Info: reader, Key: "sk\nX-Evil: 1"})
 	if _, _, err := drain(t.Context(), control); agent.ClassOf(err) != agent.FailAuth || strings.Contains(err.Error(), "X-Evil") {
 		t.Errorf("a key of two lines: %v", err)
 	}
@@ -188,7 +187,7 @@ func TestTheKeyIsInNoError(t *testing.T) {
 
 func TestAddressesAndHeaders(t *testing.T) {
 	var got *http.Request
-	ask := func(cfg Config) {
+	ask := func(cfg wire.Config) {
 		cfg.Info = reader
 		cfg.HTTP = &http.Client{Timeout: time.Nanosecond, Transport: wiretest.Transport(func(r *http.Request) (*http.Response, error) {
 			got = r
@@ -204,18 +203,18 @@ func TestAddressesAndHeaders(t *testing.T) {
 		{"http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/responses"},
 		{"https://me.openai.azure.com/openai/v1?api-version=preview", "https://me.openai.azure.com/openai/v1/responses?api-version=preview"},
 	} {
-		if ask(Config{BaseURL: c.base}); got.URL.String() != c.want {
+		if ask(wire.Config{BaseURL: c.base}); got.URL.String() != c.want {
 			t.Errorf("%q: asked %s", c.base, got.URL)
 		}
 	}
 	const rest = "Content-Type: application/json\r\nUser-Agent: mine\r\n"
 	for name, c := range map[string]struct {
-		cfg  Config
+		cfg  wire.Config
 		want string
 	}{
-		"a key":            {Config{Key: " k1\n", UserAgent: "mine"}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nAuthorization: Bearer k1\r\n" + rest},
-		"no key":           {Config{UserAgent: "mine"}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\n" + rest},
-		"a key as Azure's": {Config{Key: "k1", KeyHeader: "api-key", Header: http.Header{"User-Agent": {"mine"}, "Idempotency-Key": {"1"}}}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nApi-Key: k1\r\n" + rest},
+		"a header": {wire.Config{Header: http.Header{"User-Agent": {"mine"}, "Idempotency-Key": {"1"}}}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\n" + rest},
+		"a key":    {wire.Config{Key: " k1\n", UserAgent: "mine"}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\nAuthorization: Bearer k1\r\n" + rest},
+		"no key":   {wire.Config{UserAgent: "mine"}, "Accept: text/event-stream\r\nAccept-Encoding: identity\r\n" + rest},
 	} {
 		ask(c.cfg)
 		var lines bytes.Buffer
@@ -228,15 +227,15 @@ func TestAddressesAndHeaders(t *testing.T) {
 
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, base := range []string{"ftp://x", "api.openai.com", "http://", "://"} {
-		if _, _, err := drain(t.Context(), New(Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
+		if _, _, err := drain(t.Context(), New(wire.Config{Info: reader, BaseURL: base})); agent.ClassOf(err) != agent.FailInvalid {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
 }
 
 // writes returns a model whose answer is written by write, in fake time.
-func writes(write func(w io.Writer)) *Model {
-	return New(Config{Info: reader, HTTP: wiretest.Paced(0, write)})
+func writes(write func(w io.Writer)) *wire.Model {
+	return New(wire.Config{Info: reader, HTTP: wiretest.Paced(0, write)})
 }
 
 // Signs of life do not keep an answer alive for ever, and words do.
@@ -274,11 +273,11 @@ func TestClocks(t *testing.T) {
 }
 
 func TestCancelling(t *testing.T) {
-	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, Config{}, h) }, hi, `data: {"type":"response.created","response":{}}`+"\n\n")
+	wiretest.Cancelling(t, func(t *testing.T, h http.HandlerFunc) agent.Model { return serve(t, wire.Config{}, h) }, hi, `data: {"type":"response.created","response":{}}`+"\n\n")
 }
 
 func TestNothingIsDialledBeforeTheFirstRequest(t *testing.T) {
-	m := serve(t, Config{}, func(http.ResponseWriter, *http.Request) { t.Error("somebody called") })
+	m := serve(t, wire.Config{}, func(http.ResponseWriter, *http.Request) { t.Error("somebody called") })
 	_ = m.Stream(t.Context(), hi)
 	if m.Info().ID != reader.ID {
 		t.Error("the model forgot who it is")

@@ -9,17 +9,18 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
 
 // scripted returns a model that asks a scripted server.
-func scripted(t *testing.T, s script.Script, info agent.ModelInfo) (*Model, *script.Server) {
+func scripted(t *testing.T, s script.Script, info agent.ModelInfo) (*wire.Model, *script.Server) {
 	t.Helper()
 	srv, err := script.NewServer(s, script.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := New(Config{Info: info, BaseURL: srv.URL(), Key: "k"})
+	m := New(wire.Config{Info: info, BaseURL: srv.URL(), Key: "k"})
 	t.Cleanup(func() {
 		m.Close()
 		_ = srv.Close()
@@ -82,7 +83,7 @@ func TestConversationWithTools(t *testing.T) {
 	}
 	// Another model of the same provider, and one of another.
 	for _, info := range []agent.ModelInfo{plainReader, {ID: "m", Provider: "elsewhere", Thinking: "effort"}} {
-		if err := script.Validate(script.Responses, "", nil, wiretest.MustEncode(t, New(Config{Info: info}), r)); err != nil {
+		if err := script.Validate(script.Responses, "", nil, wiretest.MustEncode(t, New(wire.Config{Info: info}), r)); err != nil {
 			t.Errorf("%s: %v", info.ID, err)
 		}
 	}

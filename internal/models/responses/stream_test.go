@@ -20,11 +20,11 @@ import (
 )
 
 // plays returns a model that answers with what body returns.
-func plays(cfg Config, body func() io.Reader) *Model {
+func plays(cfg wire.Config, body func() io.Reader) *wire.Model {
 	return playsAs("text/event-stream", cfg, body)
 }
 
-func playsAs(kind string, cfg Config, body func() io.Reader) *Model {
+func playsAs(kind string, cfg wire.Config, body func() io.Reader) *wire.Model {
 	if cfg.Info.ID == "" {
 		cfg.Info = reader
 	}
@@ -32,14 +32,14 @@ func playsAs(kind string, cfg Config, body func() io.Reader) *Model {
 	return New(cfg)
 }
 
-func playsText(s string) *Model {
-	return plays(Config{}, func() io.Reader { return strings.NewReader(s) })
+func playsText(s string) *wire.Model {
+	return plays(wire.Config{}, func() io.Reader { return strings.NewReader(s) })
 }
 
 var hi = agent.Request{Messages: []agent.Message{says(agent.User, words("hi"))}, Names: names}
 
 // drain asks a model and returns what it said.
-func drain(ctx context.Context, m *Model) ([]agent.Delta, *agent.Answer, error) {
+func drain(ctx context.Context, m *wire.Model) ([]agent.Delta, *agent.Answer, error) {
 	return wiretest.Drain(ctx, m, hi)
 }
 
@@ -54,16 +54,16 @@ func TestStreamGoldens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			deltas, final, err := drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(stream) }))
+			deltas, final, err := drain(t.Context(), plays(wire.Config{}, func() io.Reader { return bytes.NewReader(stream) }))
 			got := wiretest.Describe(deltas, err)
 			wiretest.Golden(t, strings.TrimSuffix(file, ".sse")+".want", got)
 
-			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
+			deltas, _, err = drain(t.Context(), plays(wire.Config{}, func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) }))
 			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("byte by byte it is\n%s", again)
 			}
 			crlf := bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n"))
-			deltas, _, err = drain(t.Context(), plays(Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
+			deltas, _, err = drain(t.Context(), plays(wire.Config{}, func() io.Reader { return bytes.NewReader(crlf) }))
 			if again := wiretest.Describe(deltas, err); !bytes.Equal(again, got) {
 				t.Errorf("with CRLF it is\n%s", again)
 			}
@@ -105,7 +105,7 @@ func TestAnswersGoBackAsTheyCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := plays(Config{}, func() io.Reader { return bytes.NewReader(stream) })
+	m := plays(wire.Config{}, func() io.Reader { return bytes.NewReader(stream) })
 	_, final, err := drain(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestAnswersGoBackAsTheyCame(t *testing.T) {
 	if got := memberOf(t, wiretest.MustEncode(t, m, next), "input"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	other := New(Config{Info: agent.ModelInfo{ID: "x", Provider: "elsewhere", Thinking: "effort"}})
+	other := New(wire.Config{Info: agent.ModelInfo{ID: "x", Provider: "elsewhere", Thinking: "effort"}})
 	if got := memberOf(t, wiretest.MustEncode(t, other, next), "input"); strings.Contains(got, "rs_1") || strings.Contains(got, "phase") {
 		t.Errorf("somebody else is sent %s", got)
 	}
@@ -182,7 +182,7 @@ func TestUsage(t *testing.T) {
 		{reader, `,"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":9},"output_tokens":-1}`, agent.Usage{CacheRead: 9}},
 		{reader, `,"usage":null`, agent.Usage{}},
 	} {
-		m := plays(Config{Info: c.info}, func() io.Reader { return strings.NewReader(stream("completed", c.rest)) })
+		m := plays(wire.Config{Info: c.info}, func() io.Reader { return strings.NewReader(stream("completed", c.rest)) })
 		if _, final, err := drain(t.Context(), m); err != nil || final.Usage != c.want {
 			t.Errorf("%s: %+v, %v, want %+v", c.rest, final, err, c.want)
 		}
@@ -311,7 +311,7 @@ func TestWholeAnswers(t *testing.T) {
 	body := `{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"output":[` +
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"type":"message","content":[{"type":"output_text","text":"hi"}]},` +
 		`{"type":"function_call","call_id":"c1","name":"Bash","arguments":"{}"}],"usage":{"input_tokens":3,"output_tokens":2}}`
-	deltas, final, err := drain(t.Context(), playsAs("application/json", Config{}, func() io.Reader { return strings.NewReader(body) }))
+	deltas, final, err := drain(t.Context(), playsAs("application/json", wire.Config{}, func() io.Reader { return strings.NewReader(body) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestWholeAnswers(t *testing.T) {
 		`[]`:                                                                                           agent.FailProtocol,
 		`{"error":"Unexpected endpoint or method. (POST /v1/responses)"}`:                              agent.FailProtocol,
 	} {
-		if _, _, err := drain(t.Context(), playsAs("application/json", Config{}, func() io.Reader { return strings.NewReader(body) })); agent.ClassOf(err) != class {
+		if _, _, err := drain(t.Context(), playsAs("application/json", wire.Config{}, func() io.Reader { return strings.NewReader(body) })); agent.ClassOf(err) != class {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -365,7 +365,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // answerFor returns an answer that is read from r.
 func answerFor(r io.Reader, emit wire.Emit) *answer {
-	return New(Config{Info: reader}).answer(hi, wire.NewBody(r), emit)
+	return newAnswer(reader, hi, wire.NewBody(r), emit)
 }
 
 func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
@@ -477,7 +477,7 @@ func FuzzStream(f *testing.F) {
 			t.Fatal("no reason to stop")
 		}
 		// Whatever came can be sent back.
-		body, err := New(Config{Info: reader}).Encode(agent.Request{Messages: []agent.Message{final.Message}})
+		body, err := New(wire.Config{Info: reader}).Encode(agent.Request{Messages: []agent.Message{final.Message}})
 		if err != nil || !json.Valid(body) {
 			t.Fatalf("it goes back as %s, %v", body, err)
 		}
@@ -500,6 +500,6 @@ func BenchmarkStream(b *testing.B) {
 		fmt.Fprintf(&body, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"content_index\":0,\"delta\":\"abc\\n\",\"item_id\":\"msg_67c9fdcf37fc8190ba82116e33fb28c507b8b0ad4b2eb3d3\",\"logprobs\":[],\"obfuscation\":\"Yk3aPq\",\"output_index\":0,\"sequence_number\":%d}\n\n", i)
 	}
 	body.WriteString(stream("completed", ""))
-	m := plays(Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
+	m := plays(wire.Config{}, func() io.Reader { return bytes.NewReader(body.Bytes()) })
 	wiretest.Reading(b, m, hi, 800_000)
 }

@@ -9,6 +9,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 	"dure/internal/prooftest"
 )
@@ -99,7 +100,7 @@ func TestAnyConversationIsValid(t *testing.T) {
 		talk := talk{rand.New(rand.NewPCG(seed, 1))}
 		r := agent.Request{Messages: append(talk.conversation(), says(agent.User, words("hi"))), Tail: talk.text(), Tools: odd[:talk.IntN(len(odd)+1)], NoTools: talk.IntN(2) == 0, Thinking: talk.IntN(9999), MaxTokens: talk.IntN(99)}
 		for _, info := range []agent.ModelInfo{reader, plainReader} {
-			body := wiretest.MustEncode(t, New(Config{Info: info}), r)
+			body := wiretest.MustEncode(t, New(wire.Config{Info: info}), r)
 			if err := script.Validate(script.Responses, "", nil, body); err != nil {
 				t.Fatalf("seed %d, %s: %v\n%s", seed, info.ID, err, body)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"dure/agent"
 	"dure/internal/models/anthropic"
+	"dure/internal/models/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var info = agent.ModelInfo{ID: "script", Provider: Provider, Window: 200_000, MaxOut: 32_000, Thinking: "budget"}
 
 // play starts a server and a model that asks it.
-func play(t testing.TB, s Script, opts Options, cfg anthropic.Config) (*Server, *anthropic.Model) {
+func play(t testing.TB, s Script, opts Options, cfg wire.Config) (*Server, *wire.Model) {
 	t.Helper()
 	srv, err := NewServer(s, opts)
 	if err != nil {
@@ -37,7 +38,7 @@ func play(t testing.TB, s Script, opts Options, cfg anthropic.Config) (*Server, 
 }
 
 // ask returns what was shown of an answer, and the whole of it.
-func ask(t testing.TB, m *anthropic.Model, r agent.Request) (shown string, final *agent.Answer, err error) {
+func ask(t testing.TB, m *wire.Model, r agent.Request) (shown string, final *agent.Answer, err error) {
 	t.Helper()
 	for d, err := range m.Stream(t.Context(), r) {
 		if err != nil {
@@ -64,7 +65,7 @@ func TestReplies(t *testing.T) {
 		{Stop: agent.StopSequence, StopText: "END"},
 		{Stop: agent.StopRefusal, StopText: "not this", Text: "I"},
 		{Text: "paid", Usage: &agent.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 5, CacheHour: 4}},
-	}}, Options{}, anthropic.Config{})
+	}}, Options{}, wire.Config{})
 	var got []string
 	for range 5 {
 		shown, a, err := ask(t, m, user("hi"))
@@ -104,7 +105,7 @@ func TestReplies(t *testing.T) {
 
 func TestStatedUsageIsReported(t *testing.T) {
 	want := agent.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 5, CacheHour: 4}
-	_, m := play(t, Script{Replies: []Reply{{Text: "x", Usage: &want}}}, Options{}, anthropic.Config{})
+	_, m := play(t, Script{Replies: []Reply{{Text: "x", Usage: &want}}}, Options{}, wire.Config{})
 	if _, a, err := ask(t, m, user("hi")); err != nil || a.Usage != want {
 		t.Errorf("got %+v, %v", a, err)
 	}
@@ -128,7 +129,7 @@ func TestByStepAnswersAResumedConversation(t *testing.T) {
 	s := Script{ByStep: true, Replies: []Reply{
 		{Thinking: "first", Calls: []Call{{Tool: "a"}}}, {When: "SUMMARY", Text: "in short"}, {Calls: []Call{{Tool: "b"}}}, {Text: "done"},
 	}}
-	_, m := play(t, s, Options{}, anthropic.Config{})
+	_, m := play(t, s, Options{}, wire.Config{})
 	r := user("go")
 	_, first, err := ask(t, m, r)
 	if err != nil {
@@ -136,7 +137,7 @@ func TestByStepAnswersAResumedConversation(t *testing.T) {
 	}
 	r2 := grow(r, first, "one")
 
-	_, after := play(t, s, Options{}, anthropic.Config{}) // another process
+	_, after := play(t, s, Options{}, wire.Config{}) // another process
 	_, second, err := ask(t, after, r2)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestFunc(t *testing.T) {
 	srv, m := play(t, Script{}, Options{Func: func(r Request) Reply {
 		_ = srv.Requests() // may be looked at from here
 		return Reply{Text: fmt.Sprintf("%d %s %s", r.Step, r.Model, strings.TrimSpace(r.Last))}
-	}}, anthropic.Config{})
+	}}, wire.Config{})
 	r := user("hi")
 	_, a, err := ask(t, m, r)
 	if err != nil || a.Message.Text() != "0 script hi" {
@@ -178,12 +179,12 @@ func TestFunc(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	patient := anthropic.Config{}
-	quick := anthropic.Config{HeaderLimit: 100 * time.Millisecond, IdleLimit: 100 * time.Millisecond, PingLimit: 100 * time.Millisecond}
+	patient := wire.Config{}
+	quick := wire.Config{HeaderLimit: 100 * time.Millisecond, IdleLimit: 100 * time.Millisecond, PingLimit: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name  string
 		fault Fault
-		cfg   anthropic.Config
+		cfg   wire.Config
 		want  agent.ModelError // Class, Status, RetryAfter
 		shown string
 	}{
@@ -242,7 +243,7 @@ func TestFaults(t *testing.T) {
 
 func TestFaultsComeOneByOne(t *testing.T) {
 	s := Script{ByStep: true, Replies: []Reply{{Text: "ok", Faults: []Fault{{Kind: Status, Status: 429}, {Kind: Cut, After: 2}, {Kind: Error}}}}}
-	srv, m := play(t, s, Options{}, anthropic.Config{})
+	srv, m := play(t, s, Options{}, wire.Config{})
 	var got []string
 	for range 4 {
 		_, a, err := ask(t, m, user("hi"))
@@ -270,7 +271,7 @@ func TestTheCacheIsSimulated(t *testing.T) {
 	for i := range many {
 		many[i] = call[0]
 	}
-	_, m := play(t, Script{Replies: []Reply{{Calls: call}, {Calls: many}, {Calls: call}, {Text: "done"}}}, Options{}, anthropic.Config{})
+	_, m := play(t, Script{Replies: []Reply{{Calls: call}, {Calls: many}, {Calls: call}, {Text: "done"}}}, Options{}, wire.Config{})
 	r := user(strings.Repeat("mend the test ", 30))
 	r.System = []agent.Section{{Text: strings.Repeat("rules ", 500), Cache: true}}
 	r.Tools = []agent.Spec{{Name: "a", Description: "does a", Input: json.RawMessage(`{"type":"object"}`)}}
@@ -291,7 +292,7 @@ func TestTheCacheIsSimulated(t *testing.T) {
 }
 
 func TestRequestsAreChecked(t *testing.T) {
-	srv, _ := play(t, Script{Replies: []Reply{{Text: "ok"}}, Models: []string{"m"}}, Options{Key: "right", Keep: 3}, anthropic.Config{})
+	srv, _ := play(t, Script{Replies: []Reply{{Text: "ok"}}, Models: []string{"m"}}, Options{Key: "right", Keep: 3}, wire.Config{})
 	const (
 		call   = `{"type":"tool_use","id":"c1","name":"t","input":{}}`
 		result = `{"type":"tool_result","tool_use_id":"c1","content":"x"}`
@@ -390,7 +391,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
-	srv, m := play(t, Script{Replies: []Reply{{Text: "x", Faults: []Fault{{Kind: Stall, After: 1}}}}}, Options{}, anthropic.Config{})
+	srv, m := play(t, Script{Replies: []Reply{{Text: "x", Faults: []Fault{{Kind: Stall, After: 1}}}}}, Options{}, wire.Config{})
 	seen := make(chan struct{})
 	done := make(chan error)
 	go func() {
@@ -415,7 +416,7 @@ func TestCloseEndsEverything(t *testing.T) {
 // BenchmarkLoopback streams 800 KB in pieces of four bytes through both ends.
 func BenchmarkLoopback(b *testing.B) {
 	s := Script{ByStep: true, Replies: []Reply{{Text: strings.Repeat("abc\n", 200_000), Chunk: 5}}}
-	_, m := play(b, s, Options{Trust: true, Keep: -1}, anthropic.Config{})
+	_, m := play(b, s, Options{Trust: true, Keep: -1}, wire.Config{})
 	for b.Loop() {
 		shown := 0
 		for d, err := range m.Stream(b.Context(), user("hi")) {

@@ -14,6 +14,7 @@ import (
 	"dure/internal/models/gemini"
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 )
 
 // ask returns the answer of a model to one word.
@@ -41,10 +42,10 @@ func four(url, key string) map[script.Format]model {
 		return agent.ModelInfo{ID: "m", Provider: provider, Window: 200_000, MaxOut: 32_000, Thinking: "budget"}
 	}
 	return map[script.Format]model{
-		script.Messages:  anthropic.New(anthropic.Config{BaseURL: url, Key: key, Info: info("anthropic")}),
-		script.Chat:      chat.New(chat.Config{BaseURL: url, Key: key, Info: info("openai")}),
-		script.Responses: responses.New(responses.Config{BaseURL: url, Key: key, Info: info("openai")}),
-		script.Gemini:    gemini.New(gemini.Config{BaseURL: url, Key: key, Info: info("google")}),
+		script.Messages:  anthropic.New(wire.Config{BaseURL: url, Key: key, Info: info("anthropic")}),
+		script.Chat:      chat.New(chat.Config{Config: wire.Config{BaseURL: url, Key: key, Info: info("openai")}}),
+		script.Responses: responses.New(wire.Config{BaseURL: url, Key: key, Info: info("openai")}),
+		script.Gemini:    gemini.New(wire.Config{BaseURL: url, Key: key, Info: info("google")}),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"dure/internal/models/gemini"
 	"dure/internal/models/responses"
 	"dure/internal/models/script"
+	"dure/internal/models/wire"
 	"dure/internal/prooftest"
 	"dure/internal/state/transcript"
 )
@@ -55,16 +56,18 @@ func targets() []target {
 	marked := info("gpt-6-sol", "openai", "effort", true)
 	marked.Price = &agent.Price{Input: &rate, Output: &rate, CacheWrite: &rate}
 	claude := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return anthropic.New(anthropic.Config{BaseURL: url, Info: i}) }
+		return func(url string) model { return anthropic.New(wire.Config{BaseURL: url, Info: i}) }
 	}
 	talk := func(i agent.ModelInfo, c chat.Compat) func(string) model {
-		return func(url string) model { return chat.New(chat.Config{BaseURL: url, Info: i, Compat: c}) }
+		return func(url string) model {
+			return chat.New(chat.Config{Config: wire.Config{BaseURL: url, Info: i}, Compat: c})
+		}
 	}
 	respond := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return responses.New(responses.Config{BaseURL: url, Info: i}) }
+		return func(url string) model { return responses.New(wire.Config{BaseURL: url, Info: i}) }
 	}
 	google := func(i agent.ModelInfo) func(string) model {
-		return func(url string) model { return gemini.New(gemini.Config{BaseURL: url, Info: i}) }
+		return func(url string) model { return gemini.New(wire.Config{BaseURL: url, Info: i}) }
 	}
 	path := func(id string) string { return "/v1beta/models/" + id + ":streamGenerateContent?alt=sse" }
 	return []target{

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,19 +32,18 @@ const (
 	drainLimit   = 100 * time.Millisecond // how long that may take
 )
 
-// Config says whom to ask. BaseURL and API are required.
+// Config says whom to ask, and as whom. Only Info.ID is required.
 type Config struct {
-	// BaseURL is the address below which the provider's API lives, and Path what
-	// a request adds to it. When Path begins with a version such as /v1 that the
-	// address ends with already, that is not written twice.
-	BaseURL, Path string
+	// Info is the model. Its Provider, which has a default in each dialect, names
+	// who can read signatures, reasoning and raw blocks; other providers' are left
+	// out of requests.
+	Info agent.ModelInfo
 
-	API     string // what the endpoint is to speak, for explanations: the Messages API
-	Example string // an address of the right form
-
+	BaseURL   string // with or without the version of the API, such as /v1
+	Key       string // a server on this machine may need none
+	AuthToken string // sent as a bearer token
 	UserAgent string
 	Header    http.Header // replaces headers of the same name
-	Secrets   []string    // never shown: keys and tokens
 
 	// HTTP is used for its transport; cookies are left out; redirects and
 	// Timeout are not obeyed. Nil means a transport of its own with Proxy.
@@ -52,38 +52,85 @@ type Config struct {
 
 	HeaderLimit time.Duration // until the answer begins; 0 = 5 min
 	IdleLimit   time.Duration // without a byte; 0 = 1 min
-	PingLimit   time.Duration // with nothing but pings; 0 = 5 min
+	PingLimit   time.Duration // with nothing but pings, or events that add nothing; 0 = 5 min
 }
 
-// Conn is an endpoint. It is safe for concurrent use.
-type Conn struct {
-	cfg    Config
-	url    string
-	host   string
-	broken error // the configuration cannot work
-	http   *http.Client
+// A Dialect is the API of an endpoint.
+type Dialect struct {
+	API string // for explanations: the Messages API
+	URL string // the base URL when a configuration has none
+
+	// Path is what a request adds to the base URL. When it begins with a version
+	// such as /v1 that the address ends with already, that is not written twice.
+	Path string
+
+	Header    http.Header // of every request
+	KeyHeader string      // carries the key; "" = a bearer token
+
+	// Exchange says how a request is written and its answer is read.
+	Exchange func(agent.Request) Exchange
 }
 
-// New returns the endpoint that cfg describes. A configuration that cannot work
-// is reported by Stream.
-func New(cfg Config) *Conn {
+// Model is one model at one endpoint. It is safe for concurrent use.
+type Model struct {
+	cfg     Config
+	dialect Dialect
+	header  http.Header
+	url     string
+	host    string
+	broken  error // the configuration cannot work
+	http    *http.Client
+}
+
+var _ agent.Model = (*Model)(nil)
+
+// New returns the model that cfg describes. A configuration that cannot work is
+// reported by Stream.
+func New(cfg Config, d Dialect) *Model {
+	cfg.BaseURL = Or(cfg.BaseURL, d.URL)
+	cfg.Key, cfg.AuthToken = strings.TrimSpace(cfg.Key), strings.TrimSpace(cfg.AuthToken)
 	cfg.UserAgent = Or(cfg.UserAgent, "dure")
 	cfg.HeaderLimit = Or(cfg.HeaderLimit, 300*time.Second)
 	cfg.IdleLimit = Or(cfg.IdleLimit, 60*time.Second)
 	cfg.PingLimit = Or(cfg.PingLimit, 300*time.Second)
-	c := &Conn{cfg: cfg, http: client(cfg)}
-	c.url, c.host, c.broken = endpoint(cfg)
+	c := &Model{cfg: cfg, dialect: d, header: http.Header{}, http: client(cfg)}
+	c.url, c.host, c.broken = endpoint(cfg.BaseURL, d)
 	odd := func(r rune) bool { return r < ' ' || r > '~' }
-	for _, s := range cfg.Secrets {
-		if c.broken == nil && strings.ContainsFunc(s, odd) {
-			c.broken = &agent.ModelError{Class: agent.FailAuth, Message: "the key has characters that no key has; copy it again"}
-		}
+	if c.broken == nil && strings.ContainsFunc(cfg.Key+cfg.AuthToken, odd) {
+		c.broken = &agent.ModelError{Class: agent.FailAuth, Message: "the key has characters that no key has; copy it again"}
+	}
+	maps.Copy(c.header, d.Header)
+	bearer := cfg.AuthToken
+	switch {
+	case cfg.Key == "":
+	case d.KeyHeader != "":
+		c.header.Set(d.KeyHeader, cfg.Key)
+	default:
+		bearer = cfg.Key
+	}
+	if bearer != "" {
+		c.header.Set("Authorization", "Bearer "+bearer)
 	}
 	return c
 }
 
-// Close closes connections that nobody uses. The endpoint can still be asked.
-func (c *Conn) Close() { c.http.CloseIdleConnections() }
+// Info returns the model's entry of the catalog.
+func (c *Model) Info() agent.ModelInfo { return c.cfg.Info }
+
+// Encode returns the body of the request that Stream would send.
+func (c *Model) Encode(r agent.Request) ([]byte, error) {
+	p, err := c.Payload(r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Bytes(), nil
+}
+
+// Payload returns the same in parts.
+func (c *Model) Payload(r agent.Request) (*Payload, error) { return c.dialect.Exchange(r).Body() }
+
+// Close closes connections that nobody uses. The model can still be asked.
+func (c *Model) Close() { c.http.CloseIdleConnections() }
 
 // Or returns v, or fallback when v is its zero value.
 func Or[T comparable](v, fallback T) T {
@@ -95,16 +142,16 @@ func Or[T comparable](v, fallback T) T {
 }
 
 // endpoint joins the base URL and the path.
-func endpoint(cfg Config) (address, host string, err error) {
-	u, err := url.Parse(cfg.BaseURL)
+func endpoint(baseURL string, d Dialect) (address, host string, err error) {
+	u, err := url.Parse(baseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", "", &agent.ModelError{
 			Class:   agent.FailInvalid,
-			Message: "the base URL of the model is no http or https address, such as " + cfg.Example,
+			Message: "the base URL of the model is no http or https address, such as " + d.URL,
 		}
 	}
-	base, path := strings.TrimSuffix(u.Path, "/"), cfg.Path
-	path, query, _ := strings.Cut(path, "?")
+	base := strings.TrimSuffix(u.Path, "/")
+	path, query, _ := strings.Cut(d.Path, "?")
 	if version, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/"); ok && versioned(base) {
 		if strings.HasPrefix(version, "v") {
 			path = "/" + rest
@@ -156,8 +203,6 @@ type Emit func(agent.Delta) error
 
 // An Exchange is one request and the reading of its answer.
 type Exchange struct {
-	Header http.Header // what the provider asks for; the configuration's headers come on top
-
 	// Body writes the request.
 	Body func() (*Payload, error)
 
@@ -178,9 +223,9 @@ type Exchange struct {
 // errLeft says that whoever reads the deltas has stopped.
 var errLeft = errors.New("nobody reads the answer")
 
-// Stream sends the request when the first delta is asked for, and reads the
-// answer.
-func (c *Conn) Stream(ctx context.Context, x Exchange) iter.Seq2[agent.Delta, error] {
+// Stream asks the model. The request is sent when the first delta is asked for.
+func (c *Model) Stream(ctx context.Context, r agent.Request) iter.Seq2[agent.Delta, error] {
+	x := c.dialect.Exchange(r)
 	return func(yield func(agent.Delta, error) bool) {
 		inner, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -201,7 +246,7 @@ func (c *Conn) Stream(ctx context.Context, x Exchange) iter.Seq2[agent.Delta, er
 }
 
 // ask sends the request and reads the answer to its end.
-func (c *Conn) ask(ctx context.Context, cancel context.CancelCauseFunc, x Exchange, emit Emit) error {
+func (c *Model) ask(ctx context.Context, cancel context.CancelCauseFunc, x Exchange, emit Emit) error {
 	req, err := c.request(ctx, x)
 	if err != nil {
 		return err
@@ -233,7 +278,7 @@ func (c *Conn) ask(ctx context.Context, cancel context.CancelCauseFunc, x Exchan
 
 // request builds the HTTP request. Its body can be read again, which the
 // transport does only when nothing of it had left.
-func (c *Conn) request(ctx context.Context, x Exchange) (*http.Request, error) {
+func (c *Model) request(ctx context.Context, x Exchange) (*http.Request, error) {
 	if c.broken != nil {
 		return nil, c.broken
 	}
@@ -250,16 +295,16 @@ func (c *Conn) request(ctx context.Context, x Exchange) (*http.Request, error) {
 
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
-	c.setHeaders(req.Header, x.Header)
+	c.setHeaders(req.Header)
 	return req, nil
 }
 
 // setHeaders adds what every request has, and on top of it what the provider
 // asks for and the configuration says.
-func (c *Conn) setHeaders(h, provider http.Header) {
+func (c *Model) setHeaders(h http.Header) {
 	h.Set("Accept-Encoding", "identity") // no transport unpacks what a limit has to see
 	h.Set("User-Agent", c.cfg.UserAgent)
-	for _, more := range []http.Header{provider, c.cfg.Header} {
+	for _, more := range []http.Header{c.header, c.cfg.Header} {
 		for name, values := range more {
 			h[http.CanonicalHeaderKey(name)] = values
 		}

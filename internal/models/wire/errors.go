@@ -91,7 +91,7 @@ func (b *Body) Damaged(api string, begun bool, err error) error {
 
 // refused returns the error that resp is, or the document when the answer came
 // as one and the exchange can read that. Both are nil when it is a stream.
-func (c *Conn) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte, error) {
+func (c *Model) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte, error) {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	stream := !strings.HasSuffix(kind, "json") && !strings.HasSuffix(kind, "html")
 	ok := resp.StatusCode == http.StatusOK
@@ -131,7 +131,7 @@ func (c *Conn) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte,
 }
 
 // tidy takes the key out of what the endpoint said, and bounds it then.
-func (c *Conn) tidy(e *agent.ModelError) {
+func (c *Model) tidy(e *agent.ModelError) {
 	e.Message = short(c.scrub(e.Message), MaxMessage)
 	e.Code = short(c.scrub(e.Code), MaxCode)
 	e.RequestID = c.scrub(e.RequestID)
@@ -139,12 +139,12 @@ func (c *Conn) tidy(e *agent.ModelError) {
 
 // unexplained is the error of an answer that is not the API's: a proxy, a
 // gateway, another server.
-func (c *Conn) unexplained(status int, text string) *agent.ModelError {
+func (c *Model) unexplained(status int, text string) *agent.ModelError {
 	e := &agent.ModelError{Class: ByStatus(status)}
 	switch {
 	case status == http.StatusOK || status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
 		e.Class = agent.FailProtocol
-		e.Message = "the endpoint does not speak " + c.cfg.API + "; check the base URL"
+		e.Message = "the endpoint does not speak " + c.dialect.API + "; check the base URL"
 	default:
 		e.Message = Or(http.StatusText(status), "unknown status")
 	}
@@ -216,7 +216,7 @@ func requestID(h http.Header) string {
 }
 
 // explain turns whatever ended a request into the error that the caller sees.
-func (c *Conn) explain(ctx context.Context, err error) error {
+func (c *Model) explain(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*agent.ModelError](err); ok {
 		clean := *e
 		clean.Err = c.clean(e.Err)
@@ -242,7 +242,7 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 }
 
 // network says what a failure below HTTP means.
-func (c *Conn) network(err error) (agent.FailureClass, string) {
+func (c *Model) network(err error) (agent.FailureClass, string) {
 	var (
 		unknown x509.UnknownAuthorityError
 		name    x509.HostnameError
@@ -268,7 +268,7 @@ func (c *Conn) network(err error) (agent.FailureClass, string) {
 }
 
 // scrub removes the key from a text, whoever put it there.
-func (c *Conn) scrub(s string) string {
+func (c *Model) scrub(s string) string {
 	for _, secret := range c.secrets() {
 		s = strings.ReplaceAll(s, secret, "[key]")
 	}
@@ -276,16 +276,15 @@ func (c *Conn) scrub(s string) string {
 }
 
 // secrets returns what must not be shown.
-func (c *Conn) secrets() []string {
+func (c *Model) secrets() []string {
 	secrets := []string{}
 	add := func(s string) {
 		if len(s) >= minSecret {
 			secrets = append(secrets, s)
 		}
 	}
-	for _, s := range c.cfg.Secrets {
-		add(s)
-	}
+	add(c.cfg.Key)
+	add(c.cfg.AuthToken)
 	if u, err := url.Parse(c.cfg.BaseURL); err == nil {
 		password, _ := u.User.Password()
 		add(password)
@@ -321,7 +320,7 @@ func sensitive(name string) bool {
 }
 
 // clean returns err, or its scrubbed text when the text has the key in it.
-func (c *Conn) clean(err error) error {
+func (c *Model) clean(err error) error {
 	if err == nil {
 		return nil
 	}

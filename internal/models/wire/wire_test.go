@@ -72,7 +72,7 @@ func TestEndpoints(t *testing.T) {
 		{"ftp://h", "/v1/responses", ""},
 		{"h", "/v1/responses", ""},
 	} {
-		if got, _, err := endpoint(Config{BaseURL: c.base, Path: c.path}); got != c.want || (err != nil) != (c.want == "") {
+		if got, _, err := endpoint(c.base, Dialect{Path: c.path}); got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s + %s: %s, %v; want %s", c.base, c.path, got, err, c.want)
 		}
 	}
