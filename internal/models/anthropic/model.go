@@ -36,11 +36,7 @@ func New(cfg wire.Config) *wire.Model {
 			return wire.Exchange{
 				Body:    func() (*wire.Payload, error) { return e.encode(r) },
 				Explain: explain,
-				Read: func(in *wire.Body, emit wire.Emit) (bool, error) {
-					a := answer{req: r, provider: cfg.Info.Provider, in: in, emit: emit}
-					err := a.read()
-					return a.complete, err
-				},
+				Answer:  func(a wire.Answer) wire.Reader { return &answer{Answer: a} },
 			}
 		},
 	})

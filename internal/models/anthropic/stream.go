@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"dure/agent"
 	"dure/internal/models/sse"
@@ -12,36 +11,10 @@ import (
 
 // answer collects one answer from its events.
 type answer struct {
-	req      agent.Request
-	provider string
-	in       *wire.Body
-	emit     wire.Emit
-
-	id, model string
-	blocks    []*block
-	open      wire.Open[block]
-	ids       map[string]bool // of calls
-	kept      wire.Kept
-	scratch   []byte
-
-	usage  agent.Usage
+	wire.Answer
+	open   wire.Open[wire.Block]
 	stop   agent.StopReason
 	detail string
-
-	seen     bool // anything came
-	begun    bool // message_start came
-	complete bool // message_stop came
-}
-
-// block is one block in the making.
-type block struct {
-	index     int
-	kind      agent.BlockType
-	text      strings.Builder // text, thinking, or the JSON of a call's input
-	signature string
-	id, tool  string
-	raw       json.RawMessage // as it began
-	input     json.RawMessage // as it began
 }
 
 // event is any event of the stream.
@@ -83,42 +56,22 @@ type usage struct {
 	} `json:"cache_creation"`
 }
 
-// read takes in events until the answer is complete.
-func (a *answer) read() error {
-	a.ids = make(map[string]bool)
-	d := sse.NewDecoder(a.in)
-	for {
-		e, err := d.Next()
-		if err != nil {
-			return a.in.Cut(err, a.seen)
-		}
-		a.seen = true
-		done, err := a.take(e.Data)
-		if err != nil {
-			return err
-		}
-		if done {
-			a.complete = true
-			return a.finish()
-		}
-	}
-}
-
-// take takes in one event and reports whether it was the last.
-func (a *answer) take(data []byte) (bool, error) {
+// Take takes in one event and reports whether it was the last.
+func (a *answer) Take(raw sse.Event) (bool, error) {
+	data := raw.Data
 	if ok, err := a.fast(data); ok {
 		return false, err
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil || e.Type == "" {
-		return false, a.in.Damaged(api, a.begun, err)
+		return false, a.In.Damaged(api, a.Begun, err)
 	}
 	if e.Type != "ping" {
-		a.in.Progress()
+		a.In.Progress()
 	}
 	switch e.Type {
 	case "message_start":
-		a.begun, a.id, a.model = true, e.Message.ID, e.Message.Model
+		a.Begun, a.ID, a.Model = true, e.Message.ID, e.Message.Model
 		return false, a.count(e.Message.Usage)
 	case "content_block_start":
 		return false, a.start(e.Index, e.Block)
@@ -133,36 +86,27 @@ func (a *answer) take(data []byte) (bool, error) {
 		}
 		return false, a.count(e.Usage)
 	case "message_stop":
-		if !a.begun {
+		if !a.Begun {
 			return false, wire.Protocol("the answer ends without having begun")
 		}
 		return true, nil
 	case "error":
 		err := classify(0, e.Error)
-		err.RequestID = a.in.RequestID
+		err.RequestID = a.In.RequestID
 		return false, err
 	}
 	return false, nil // pings, and what later versions of the API add
 }
 
 func (a *answer) count(u usage) error {
-	set := func(to *int, from *int) {
-		if from != nil {
-			*to = max(*from, 0)
-		}
-	}
-	before := a.usage
-	set(&a.usage.Input, u.Input)
-	set(&a.usage.Output, u.Output)
-	set(&a.usage.CacheRead, u.CacheRead)
-	set(&a.usage.CacheWrite, u.CacheWrite)
-	set(&a.usage.CacheHour, u.Creation.Hour)
-	a.usage.CacheWrite = max(a.usage.CacheWrite, a.usage.CacheHour)
-	if a.usage == before {
-		return nil
-	}
-	now := a.usage
-	return a.emit(agent.Delta{Kind: agent.DeltaUsage, Usage: &now})
+	now := a.Usage
+	wire.Total(&now.Input, u.Input)
+	wire.Total(&now.Output, u.Output)
+	wire.Total(&now.CacheRead, u.CacheRead)
+	wire.Total(&now.CacheWrite, u.CacheWrite)
+	wire.Total(&now.CacheHour, u.Creation.Hour)
+	now.CacheWrite = max(now.CacheWrite, now.CacheHour)
+	return a.Count(now)
 }
 
 // start opens a block.
@@ -179,39 +123,31 @@ func (a *answer) start(index int, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &c); err != nil || c.Type == "" {
 		return nil // a block that cannot be read is as good as none
 	}
-	if err := wire.Another(len(a.blocks)); err != nil {
+	b, err := a.Add(index, agent.RawBlock)
+	if err == nil {
+		err = a.Kept.Grow(len(raw))
+	}
+	if err != nil {
 		return err
 	}
-	if err := a.kept.Grow(len(raw)); err != nil {
-		return err
-	}
-	b := &block{index: index, kind: agent.RawBlock, raw: bytes.Clone(raw)}
-	a.blocks = append(a.blocks, b)
+	b.Raw = bytes.Clone(raw)
 	a.open.Put(index, b)
 	switch c.Type {
 	case "text":
-		b.kind = agent.TextBlock
-		return a.append(b, c.Text)
+		b.Kind = agent.TextBlock
+		return a.Append(b, c.Text)
 	case "thinking":
-		b.kind, b.signature = agent.ThinkingBlock, c.Signature
-		b.raw = nil
-		return a.append(b, c.Thinking)
+		b.Kind, b.Signature = agent.ThinkingBlock, c.Signature
+		b.Raw = nil
+		return a.Append(b, c.Thinking)
 	case "redacted_thinking":
-		b.kind = agent.ThinkingBlock
+		b.Kind = agent.ThinkingBlock
 	case "tool_use":
-		b.kind, b.input = agent.CallBlock, bytes.Clone(c.Input)
-		b.id, b.tool = a.uniqueID(c.ID, index), a.req.Canonical(c.Name)
-		return a.emit(agent.Delta{Kind: agent.DeltaCall, Index: index, CallID: b.id, Tool: b.tool})
+		b.Kind, b.Raw = agent.CallBlock, bytes.Clone(c.Input)
+		b.ID, b.Tool = a.UniqueID(c.ID, index), a.Request.Canonical(c.Name)
+		return a.Emit(agent.Delta{Kind: agent.DeltaCall, Index: index, CallID: b.ID, Tool: b.Tool})
 	}
 	return nil
-}
-
-// uniqueID returns id, or one that no other call of the answer has.
-func (a *answer) uniqueID(id string, index int) string {
-	if id == "" {
-		id = "call_" + a.id
-	}
-	return wire.Unique(a.ids, id, index)
 }
 
 // delta adds to a block. What belongs to no block, or not to this kind of
@@ -223,39 +159,22 @@ func (a *answer) delta(e event) error {
 	}
 	switch e.Delta.Type {
 	case "text_delta":
-		if b.kind == agent.TextBlock {
-			return a.append(b, e.Delta.Text)
+		if b.Kind == agent.TextBlock {
+			return a.Append(b, e.Delta.Text)
 		}
 	case "thinking_delta":
-		if b.kind == agent.ThinkingBlock {
-			return a.append(b, e.Delta.Thinking)
+		if b.Kind == agent.ThinkingBlock {
+			return a.Append(b, e.Delta.Thinking)
 		}
 	case "signature_delta":
-		b.signature = e.Delta.Signature
-		return a.kept.Grow(len(b.signature))
+		b.Signature = e.Delta.Signature
+		return a.Kept.Grow(len(b.Signature))
 	case "input_json_delta":
-		if b.kind == agent.CallBlock || b.kind == agent.RawBlock {
-			return a.append(b, e.Delta.JSON)
+		if b.Kind == agent.CallBlock || b.Kind == agent.RawBlock {
+			return a.Append(b, e.Delta.JSON)
 		}
 	}
 	return nil
-}
-
-// append adds text to a block and shows it. What is shown shares memory with
-// what is kept.
-func (a *answer) append(b *block, text string) error {
-	at := b.text.Len()
-	b.text.WriteString(text)
-	return a.show(b, at)
-}
-
-// show emits what b has from at on.
-func (a *answer) show(b *block, at int) error {
-	text := b.text.String()[at:]
-	if err := a.kept.Grow(len(text)); err != nil {
-		return err
-	}
-	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text, CallID: b.id})
 }
 
 func (a *answer) close(index int) error {
@@ -264,34 +183,28 @@ func (a *answer) close(index int) error {
 		return nil
 	}
 	a.open.Close(index)
-	if b.kind != agent.CallBlock {
+	if b.Kind != agent.CallBlock {
 		return nil
 	}
-	return a.emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: index, CallID: b.id})
+	return a.Emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: index, CallID: b.ID})
 }
 
-// finish emits the whole answer.
-func (a *answer) finish() error {
-	final := &agent.Answer{
-		Message: agent.Message{Role: agent.Assistant},
-		Stop:    a.stop, Usage: a.usage, Detail: a.detail,
-		ID: a.id, Model: a.model, RequestID: a.in.RequestID,
-	}
+// Finish emits the whole answer.
+func (a *answer) Finish() error {
+	var blocks []agent.Block
 	calls := false
-	for i, b := range a.blocks {
-		cut := i == len(a.blocks)-1 && stoppedShort(a.stop) || a.open.At(b.index) == b
-		if done, ok := b.finish(a.provider, cut); ok {
-			final.Message.Blocks = append(final.Message.Blocks, done)
-			calls = calls || b.kind == agent.CallBlock
+	for i, b := range a.Blocks {
+		cut := i == len(a.Blocks)-1 && stoppedShort(a.stop) || a.open.At(b.Index) == b
+		if done, ok := finish(b, a.Provider, cut); ok {
+			blocks = append(blocks, done)
+			calls = calls || b.Kind == agent.CallBlock
 		}
 	}
-	if final.Stop == "" {
-		final.Stop = agent.StopEnd
-		if calls {
-			final.Stop = agent.StopCalls
-		}
+	stop := agent.StopEnd
+	if calls {
+		stop = agent.StopCalls
 	}
-	return a.emit(agent.Delta{Kind: agent.DeltaFinal, Final: final})
+	return a.Final(blocks, wire.Or(a.stop, stop), a.detail)
 }
 
 // stoppedShort reports whether an answer can have been stopped inside a call.
@@ -300,24 +213,24 @@ func stoppedShort(s agent.StopReason) bool {
 }
 
 // finish returns the block, and false when it says nothing.
-func (b *block) finish(provider string, cut bool) (agent.Block, bool) {
-	text := b.text.String()
-	switch b.kind {
+func finish(b *wire.Block, provider string, cut bool) (agent.Block, bool) {
+	text := b.Text.String()
+	switch b.Kind {
 	case agent.TextBlock:
 		return agent.Block{Type: agent.TextBlock, Text: text}, text != ""
 	case agent.ThinkingBlock:
 		return agent.Block{
-			Type: agent.ThinkingBlock, Text: text, Signature: b.signature, Provider: provider, Raw: b.raw,
-		}, text != "" || b.signature != "" || b.raw != nil
+			Type: agent.ThinkingBlock, Text: text, Signature: b.Signature, Provider: provider, Raw: b.Raw,
+		}, text != "" || b.Signature != "" || b.Raw != nil
 	case agent.CallBlock:
-		if text == "" && wire.Object(b.input) {
-			text = string(b.input)
+		if text == "" && wire.Object(b.Raw) {
+			text = string(b.Raw)
 			cut = cut && text == "{}"
 		}
-		c := wire.ToolInput(b.id, b.tool, text, cut)
+		c := wire.ToolInput(b.ID, b.Tool, text, cut)
 		return agent.Block{Type: agent.CallBlock, Call: &c}, true
 	}
-	return agent.Block{Type: agent.RawBlock, Provider: provider, Raw: withInput(b.raw, text)}, true
+	return agent.Block{Type: agent.RawBlock, Provider: provider, Raw: withInput(b.Raw, text)}, true
 }
 
 // withInput returns a block of a kind we do not model, with the input that its
@@ -363,7 +276,7 @@ func (a *answer) fast(data []byte) (bool, error) {
 		return false, nil
 	}
 	open := deltaText
-	switch b.kind {
+	switch b.Kind {
 	case agent.CallBlock:
 		open = deltaJSON
 	case agent.ThinkingBlock:
@@ -372,13 +285,11 @@ func (a *answer) fast(data []byte) (bool, error) {
 	if rest, ok = bytes.CutPrefix(rest[digits:], open); !ok {
 		return false, nil
 	}
-	if a.scratch, rest, ok = wire.Unquote(a.scratch[:0], rest); !ok || !closed(rest) {
+	if a.Scratch, rest, ok = wire.Unquote(a.Scratch[:0], rest); !ok || !closed(rest) {
 		return false, nil
 	}
-	a.in.Progress()
-	at := b.text.Len()
-	b.text.Write(a.scratch)
-	return true, a.show(b, at)
+	a.In.Progress()
+	return true, a.AppendBytes(b, a.Scratch)
 }
 
 // closed reports whether s is the end of a delta: two braces, and spaces.

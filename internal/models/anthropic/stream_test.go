@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"dure/agent"
+	"dure/internal/models/sse"
 	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
@@ -207,7 +208,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		"an input":    `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","input":{"a":"x"}}}`,
 		"a signature": `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"x"}}`,
 	} {
-		if _, err := brimful().take([]byte(event)); agent.ClassOf(err) != agent.FailProtocol {
+		if _, err := brimful().Take(sse.Event{Data: []byte(event)}); agent.ClassOf(err) != agent.FailProtocol {
 			t.Errorf("%s too much: %v", name, err)
 		}
 	}
@@ -215,11 +216,10 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // brimful returns an answer that can take no more, with an open block.
 func brimful() *answer {
-	a := &answer{
-		ids: map[string]bool{}, kept: wire.MaxAnswer,
-		in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil },
-	}
-	a.open.Put(0, &block{kind: agent.ThinkingBlock})
+	a := &answer{Answer: wire.Answer{
+		Kept: wire.MaxAnswer, In: wire.NewBody(nil), Emit: func(agent.Delta) error { return nil },
+	}}
+	a.open.Put(0, &wire.Block{Kind: agent.ThinkingBlock})
 	return a
 }
 
@@ -265,22 +265,22 @@ func FuzzDelta(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tail []byte) {
 		data := append([]byte(`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta",`), tail...)
-		b := &block{index: 7, kind: agent.TextBlock}
-		a := &answer{in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
+		b := &wire.Block{Index: 7, Kind: agent.TextBlock}
+		a := &answer{Answer: wire.Answer{In: wire.NewBody(nil), Emit: func(agent.Delta) error { return nil }}}
 		a.open.Put(7, b)
 		ok, err := a.fast(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !ok {
-			if b.text.Len() > 0 {
+			if b.Text.Len() > 0 {
 				t.Fatal("it said no and did something")
 			}
 			return
 		}
 		var e event
-		if err := json.Unmarshal(data, &e); err != nil || e.Delta.Text != b.text.String() || e.Index != 7 {
-			t.Fatalf("%q: read %q, json reads %q, %v", data, b.text.String(), e.Delta.Text, err)
+		if err := json.Unmarshal(data, &e); err != nil || e.Delta.Text != b.Text.String() || e.Index != 7 {
+			t.Fatalf("%q: read %q, json reads %q, %v", data, b.Text.String(), e.Delta.Text, err)
 		}
 	})
 }
@@ -302,12 +302,12 @@ func FuzzToolInput(f *testing.F) {
 			rest = rest[n:]
 		}
 		var final *agent.Answer
-		a := answer{req: hi, emit: func(d agent.Delta) error {
+		a := &answer{Answer: wire.Answer{Request: hi, Emit: func(d agent.Delta) error {
 			final = d.Final
 			return nil
-		}}
-		a.in = wire.NewBody(strings.NewReader(stream(`"tool_use"`, append(events, closes)...)))
-		if err := a.read(); err != nil {
+		}}}
+		a.In = wire.NewBody(strings.NewReader(stream(`"tool_use"`, append(events, closes)...)))
+		if _, err := wire.Read(a); err != nil {
 			t.Fatal(err)
 		}
 		c := final.Message.Calls()[0]

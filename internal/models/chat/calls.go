@@ -58,7 +58,7 @@ func (a *answer) call(t toolCall) error {
 			return err
 		}
 	}
-	if !b.shown && t.Function.Name != "" {
+	if b.Hidden && t.Function.Name != "" {
 		if err := a.name(b, t.Function.Name); err != nil {
 			return err
 		}
@@ -66,19 +66,19 @@ func (a *answer) call(t toolCall) error {
 	if len(input) == 0 {
 		return nil
 	}
-	return a.append(b, input)
+	return a.AppendBytes(b, input)
 }
 
 // continued returns the call that a piece belongs to, or nil when it is the
 // first of another one. The ID decides where there is one, then the index, then
 // what came last: servers give every call the index 0, or none, repeat the name
 // with every piece, and give the ID only once or never.
-func (a *answer) continued(slot int, id, name string, input []byte) *block {
+func (a *answer) continued(slot int, id, name string, input []byte) *wire.Block {
 	at := a.slots[slot]
 	last := a.newest
 	switch {
 	case id != "":
-		if at != nil && (at.source == id || at.source == "" && !a.another(at, name, input)) {
+		if at != nil && (at.Source == id || at.Source == "" && !a.another(at, name, input)) {
 			a.knows(at, id, slot)
 			return at
 		}
@@ -96,14 +96,14 @@ func (a *answer) continued(slot int, id, name string, input []byte) *block {
 
 // another reports whether a piece with a name and without an ID begins another
 // call than b: it has another name, or b is complete already.
-func (a *answer) another(b *block, name string, input []byte) bool {
-	if name == "" || !b.shown {
+func (a *answer) another(b *wire.Block, name string, input []byte) bool {
+	if name == "" || b.Hidden {
 		return false
 	}
-	if b.tool != a.canonical(name) {
+	if b.Tool != a.canonical(name) {
 		return true
 	}
-	have := strings.TrimSpace(b.text.String())
+	have := strings.TrimSpace(b.Text.String())
 	if !strings.HasSuffix(have, "}") || !wire.Object(input) || a.checks == maxChecks {
 		return false
 	}
@@ -112,17 +112,17 @@ func (a *answer) another(b *block, name string, input []byte) bool {
 }
 
 // begin begins a call.
-func (a *answer) begin(slot int, source string) (*block, error) {
+func (a *answer) begin(slot int, source string) (*wire.Block, error) {
 	b, err := a.open(agent.CallBlock)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.kept.Grow(len(source)); err != nil {
+	if err := a.Kept.Grow(len(source)); err != nil {
 		return nil, err
 	}
-	b.id, a.newest = a.uniqueID(source), b
+	b.ID, b.Hidden, a.newest = a.callID(source), true, b
 	if a.slots == nil {
-		a.slots, a.known = make(map[int]*block), make(map[origin]*block)
+		a.slots, a.known = make(map[int]*wire.Block), make(map[origin]*wire.Block)
 	}
 	a.slots[slot] = b
 	a.knows(b, source, slot)
@@ -137,71 +137,71 @@ type origin struct {
 
 // knows keeps how the endpoint names a call. Pieces with the ID and no index
 // mean the last call that has it.
-func (a *answer) knows(b *block, id string, slot int) {
-	if id == "" || b.source == id {
+func (a *answer) knows(b *wire.Block, id string, slot int) {
+	if id == "" || b.Source == id {
 		return
 	}
-	b.source = id
+	b.Source = id
 	a.known[origin{id, slot}], a.known[origin{id, noSlot}] = b, b
 }
 
 // name shows a call whose name is known now, with what has come of its input.
-func (a *answer) name(b *block, name string) error {
-	if err := a.kept.Grow(len(name)); err != nil {
+func (a *answer) name(b *wire.Block, name string) error {
+	if err := a.Kept.Grow(len(name)); err != nil {
 		return err
 	}
-	b.tool, b.shown = a.canonical(name), true
-	if err := a.emit(agent.Delta{Kind: agent.DeltaCall, Index: b.index, CallID: b.id, Tool: b.tool}); err != nil {
+	b.Tool, b.Hidden = a.canonical(name), false
+	if err := a.Emit(agent.Delta{Kind: agent.DeltaCall, Index: b.Index, CallID: b.ID, Tool: b.Tool}); err != nil {
 		return err
 	}
-	return a.show(b, 0)
+	return a.Show(b, 0)
 }
 
 // canonical returns the tool that the model means by a name, which it may know
 // only in the form that the API takes.
 func (a *answer) canonical(name string) string {
 	name = word(name)
-	if c := a.req.Canonical(name); c != name {
+	if c := a.Request.Canonical(name); c != name {
 		return c
 	}
-	for _, tool := range a.req.Tools {
-		if wire.ToolName(a.req.Presented(tool.Name)) == name {
+	for _, tool := range a.Request.Tools {
+		if wire.ToolName(a.Request.Presented(tool.Name)) == name {
 			return tool.Name
 		}
 	}
 	return name
 }
 
-// uniqueID returns id, or one that no other call of the conversation has:
+// callID returns id, or one that no other call of the conversation has:
 // servers count from 0 with every answer.
-func (a *answer) uniqueID(id string) string {
-	if a.ids == nil {
-		a.ids = make(map[string]bool)
-		for _, m := range a.req.Messages {
+func (a *answer) callID(id string) string {
+	if a.IDs == nil {
+		a.IDs = make(map[string]bool)
+		for _, m := range a.Request.Messages {
 			for _, b := range m.Blocks {
 				if b.Call != nil {
-					a.ids[b.Call.ID] = true
+					a.IDs[b.Call.ID] = true
 				}
 			}
 		}
 	}
-	id = wire.Or(word(id), fmt.Sprintf("call_%d", len(a.req.Messages)))
-	return wire.Unique(a.ids, id, len(a.req.Messages)+len(a.blocks))
+	id = wire.Or(word(id), fmt.Sprintf("call_%d", len(a.Request.Messages)))
+	return a.UniqueID(id, len(a.Request.Messages)+len(a.Blocks))
 }
 
 // closeCalls says that the calls are complete. One that never got a name is
 // shown as unknown, for the model to read that there is no such tool.
 func (a *answer) closeCalls() error {
-	for _, b := range a.blocks {
-		if b.kind != agent.CallBlock {
+	for _, b := range a.Blocks {
+		if b.Kind != agent.CallBlock {
 			continue
 		}
-		if !b.shown {
+		if b.Hidden {
 			if err := a.name(b, "unknown"); err != nil {
 				return err
 			}
 		}
-		if err := a.emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: b.index, CallID: b.id}); err != nil {
+		if err := a.Emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: b.Index, CallID: b.ID}); err != nil {
 			return err
 		}
 	}

@@ -52,24 +52,24 @@ func (a *answer) fast(data []byte) (bool, error) {
 		if !ok {
 			continue
 		}
-		if a.scratch, rest, ok = wire.Unquote(a.scratch[:0], rest); !ok || !bytes.Equal(rest, t.suffix) {
+		if a.Scratch, rest, ok = wire.Unquote(a.Scratch[:0], rest); !ok || !bytes.Equal(rest, t.suffix) {
 			continue
 		}
 		call := a.slots[t.slot]
 		if t.kind == agent.CallBlock && call == nil {
 			continue
 		}
-		if len(a.scratch) > 0 {
-			a.in.Progress()
+		if len(a.Scratch) > 0 {
+			a.In.Progress()
 		}
 		a.learned.used++
 		switch t.kind {
 		case agent.TextBlock:
-			return true, a.say(a.scratch)
+			return true, a.say(a.Scratch)
 		case agent.ThinkingBlock:
-			return true, a.add(agent.ThinkingBlock, a.scratch)
+			return true, a.add(agent.ThinkingBlock, a.Scratch)
 		}
-		return true, a.append(call, a.scratch)
+		return true, a.AppendBytes(call, a.Scratch)
 	}
 	return false, nil
 }

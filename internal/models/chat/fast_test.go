@@ -53,7 +53,7 @@ func TestWaysOfWritingAreLearned(t *testing.T) {
 		"a call":        `{"id":"1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"type":"function","function":{"arguments":"#"}}]},"finish_reason":null}]}`,
 		"a false trail": `{"id":"1","x":{"content":"#"},"choices":[{"index":0,"delta":{"content":"#"}}]}`,
 	} {
-		a := &answer{in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
+		a := &answer{Answer: wire.Answer{In: wire.NewBody(nil), Emit: func(agent.Delta) error { return nil }}}
 		for _, piece := range []string{"a", "b\\n", "", "c"} {
 			if err := a.take([]byte(strings.ReplaceAll(event, "#", piece)), false); err != nil {
 				t.Fatal(err)
@@ -63,21 +63,21 @@ func TestWaysOfWritingAreLearned(t *testing.T) {
 		if name == "a false trail" {
 			used = 0
 		}
-		if got := a.blocks[len(a.blocks)-1].text.String(); got != want || a.learned.used != used {
+		if got := a.Blocks[len(a.Blocks)-1].Text.String(); got != want || a.learned.used != used {
 			t.Errorf("%s: read %q, %d of 3 the short way", name, got, a.learned.used)
 		}
 	}
 }
 
 func TestServersWhoseEventsAllDifferAreNotLearned(t *testing.T) {
-	a := &answer{in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }}
+	a := &answer{Answer: wire.Answer{In: wire.NewBody(nil), Emit: func(agent.Delta) error { return nil }}}
 	for i := range 500 {
 		if err := a.take([]byte(`{"id":"`+strings.Repeat("x", i)+`","choices":[{"index":0,"delta":{"content":"a"}}]}`), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if a.learned.learned > maxWasted+1 || a.blocks[0].text.Len() != 500 {
-		t.Errorf("%d learned, %d read", a.learned.learned, a.blocks[0].text.Len())
+	if a.learned.learned > maxWasted+1 || a.Blocks[0].Text.Len() != 500 {
+		t.Errorf("%d learned, %d read", a.learned.learned, a.Blocks[0].Text.Len())
 	}
 }
 
@@ -98,10 +98,10 @@ func FuzzDelta(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		read := func(templates bool) (deltas []agent.Delta, left string) {
-			a := &answer{in: wire.NewBody(nil), tags: tags{on: true}, emit: func(d agent.Delta) error {
+			a := &answer{tags: tags{on: true}, Answer: wire.Answer{In: wire.NewBody(nil), Emit: func(d agent.Delta) error {
 				deltas = append(deltas, d)
 				return nil
-			}}
+			}}}
 			for _, event := range [][]byte{first, second, second, first} {
 				if !templates {
 					a.learned.each = [3]template{}

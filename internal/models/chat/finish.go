@@ -42,11 +42,7 @@ func (a *answer) count(u *usage) error {
 	if thought := u.Completions.Reasoning; thought > 0 && u.Total == u.Prompt+u.Completion+thought {
 		now.Output += tokens(thought) // some count thinking apart from the completion
 	}
-	if now == a.usage {
-		return nil
-	}
-	a.usage = now
-	return a.emit(agent.Delta{Kind: agent.DeltaUsage, Usage: &now})
+	return a.Count(now)
 }
 
 // tokens returns a count that can be added up whatever an endpoint says.
@@ -57,39 +53,35 @@ func tokens(n float64) int {
 	return int(min(n, 1<<31-1))
 }
 
-// finish emits the whole answer.
-func (a *answer) finish() error {
+// Finish emits the whole answer.
+func (a *answer) Finish() error {
 	if err := a.tags.flush(a.add); err != nil {
 		return err
-	}
-	final := &agent.Answer{
-		Message: agent.Message{Role: agent.Assistant},
-		Usage:   a.usage, Detail: a.refusal.String(),
-		ID: a.id, Model: a.model, RequestID: a.in.RequestID,
 	}
 	if err := a.closeCalls(); err != nil {
 		return err
 	}
-	final.Stop = a.stopReason(a.newest != nil)
-	short := final.Stop == agent.StopLength || final.Stop == agent.StopWindow || final.Stop == agent.StopRefusal
-	for _, b := range a.blocks {
-		text := b.text.String()
-		done := agent.Block{Type: b.kind, Text: text}
-		switch b.kind {
+	stop := a.stopReason(a.newest != nil)
+	short := stop == agent.StopLength || stop == agent.StopWindow || stop == agent.StopRefusal
+	var blocks []agent.Block
+	for _, b := range a.Blocks {
+		text := b.Text.String()
+		done := agent.Block{Type: b.Kind, Text: text}
+		switch b.Kind {
 		case agent.TextBlock:
 		case agent.ThinkingBlock:
-			done.Provider = a.provider
+			done.Provider = a.Provider
 			if b == a.details.at {
 				done.Raw = a.details.list()
 			}
 		case agent.CallBlock:
 			cut := short && (b == a.newest || !json.Valid([]byte(text)))
-			c := wire.ToolInput(b.id, b.tool, text, cut)
+			c := wire.ToolInput(b.ID, b.Tool, text, cut)
 			done.Text, done.Call = "", &c
 		}
-		final.Message.Blocks = append(final.Message.Blocks, done)
+		blocks = append(blocks, done)
 	}
-	return a.emit(agent.Delta{Kind: agent.DeltaFinal, Final: final})
+	return a.Final(blocks, stop, a.refusal.String())
 }
 
 // stopReason translates why the answer ended. Whether it calls decides between

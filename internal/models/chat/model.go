@@ -41,12 +41,6 @@ func (e *encoder) model(cfg wire.Config) *wire.Model {
 }
 
 func (e *encoder) exchange(r agent.Request) wire.Exchange {
-	read := func(in *wire.Body, emit wire.Emit) *answer {
-		return &answer{
-			req: r, provider: e.info.Provider, in: in, emit: emit,
-			tags: tags{on: e.compat.ThinkTags}, keepDetails: e.compat.ReasoningDetails,
-		}
-	}
 	options := e.options(r)
 	return wire.Exchange{
 		Body: func() (*wire.Payload, error) { return e.encode(r, options) },
@@ -57,13 +51,11 @@ func (e *encoder) exchange(r agent.Request) wire.Exchange {
 			}
 			return e.learn(options, classify(status, said), said.param)
 		},
-		Read: func(in *wire.Body, emit wire.Emit) (bool, error) {
-			a := read(in, emit)
-			err := a.read()
-			return a.complete, err
-		},
-		Whole: func(body []byte, in *wire.Body, emit wire.Emit) error {
-			return read(in, emit).readWhole(body)
-		},
+		Answer: func(a wire.Answer) wire.Reader { return newAnswer(a, e.compat) },
 	}
+}
+
+func newAnswer(a wire.Answer, c Compat) *answer {
+	a.Foreign = api
+	return &answer{Answer: a, tags: tags{on: c.ThinkTags}, keepDetails: c.ReasoningDetails}
 }

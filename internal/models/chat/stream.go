@@ -17,45 +17,20 @@ const (
 
 // answer collects one answer from its events.
 type answer struct {
-	req         agent.Request
-	provider    string
+	wire.Answer
 	keepDetails bool
-	in          *wire.Body
-	emit        wire.Emit
 
-	id, model string
-	blocks    []*block // in the order in which they began
-	last      *block
-	newest    *block            // the call that began last
-	slots     map[int]*block    // the call that an index stands for now
-	known     map[origin]*block // calls by their IDs
-	ids       map[string]bool   // of calls, those of the conversation included
-	checks    int               // how often the end of a call had to be looked for
-	tags      tags
-	details   details
-	learned   templates
-	kept      wire.Kept
-	scratch   []byte
+	last    *wire.Block
+	newest  *wire.Block            // the call that began last
+	slots   map[int]*wire.Block    // the call that an index stands for now
+	known   map[origin]*wire.Block // calls by their IDs
+	checks  int                    // how often the end of a call had to be looked for
+	tags    tags
+	details details
+	learned templates
 
-	usage   agent.Usage
 	stop    string // as the endpoint says it; "" = it has not ended
 	refusal strings.Builder
-
-	seen     bool // anything came
-	begun    bool // something of this protocol came
-	complete bool // the end came
-}
-
-// block is one block in the making.
-type block struct {
-	kind  agent.BlockType
-	index int
-	text  strings.Builder // text, thinking, or the JSON of a call's input
-
-	// Of a call.
-	id, tool string
-	source   string // its ID as the endpoint says it
-	shown    bool   // its beginning was emitted: its name is known
 }
 
 // chunk is an event of the stream, or the whole answer of an endpoint that does
@@ -94,60 +69,41 @@ type message struct {
 	Call             *function         `json:"function_call"` // how there was one call before there were many
 }
 
-// read takes in events until the answer is complete: until [DONE], or the clean
-// end of a stream that has said why the answer ended.
-func (a *answer) read() error {
-	d := sse.NewDecoder(a.in)
-	for {
-		e, err := d.Next()
-		if err != nil {
-			return a.end(err)
-		}
-		a.seen = true
-		data := bytes.TrimSpace(e.Data)
-		switch {
-		case len(data) == 0:
-		case string(data) == "[DONE]":
-			return a.end(io.EOF)
-		case string(e.Name) == "error":
-			return a.failed(data)
-		default:
-			if err := a.take(data, false); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// end says what the end of the stream means.
-func (a *answer) end(err error) error {
+// Take takes in one event. The answer ends with [DONE], or with the clean end of a
+// stream that has said why it ended.
+func (a *answer) Take(e sse.Event) (bool, error) {
+	data := bytes.TrimSpace(e.Data)
 	switch {
-	case err == io.EOF && a.stop != "":
-		a.complete = true
-		return a.finish()
-	case err == io.EOF && a.seen && !a.begun:
-		return a.in.Damaged(api, false, nil)
+	case len(data) == 0:
+		return false, nil
+	case string(data) == "[DONE]":
+		if !a.Ended && !a.Begun {
+			return false, a.In.Damaged(api, false, nil)
+		}
+		return false, io.EOF
+	case string(e.Name) == "error":
+		return false, a.failed(data)
 	}
-	return a.in.Cut(err, a.seen)
+	return false, a.take(data, false)
 }
 
-// readWhole reads an answer that came as one document, or as a stream that says
+// Document reads an answer that came as one document, or as a stream that says
 // it is one.
-func (a *answer) readWhole(body []byte) error {
+func (a *answer) Document(body []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("data:")) {
 		stream := wire.NewBody(bytes.NewReader(body))
-		stream.RequestID = a.in.RequestID
-		a.in = stream
-		return a.read()
+		stream.RequestID = a.In.RequestID
+		a.In = stream
+		_, err := wire.Read(a)
+		return err
 	}
 	if err := a.take(body, true); err != nil {
 		return err
 	}
-	if !a.begun {
+	if !a.Begun {
 		return wire.Protocol("the endpoint answers with something else than " + api + "; check the base URL")
 	}
-	a.complete = true
-	return a.finish()
+	return a.Finish()
 }
 
 // failed returns the error that an event is.
@@ -157,7 +113,7 @@ func (a *answer) failed(data []byte) error {
 		s = said{message: string(data)}
 	}
 	err := classify(0, s)
-	err.RequestID = a.in.RequestID
+	err.RequestID = a.In.RequestID
 	return err
 }
 
@@ -168,7 +124,7 @@ func (a *answer) take(data []byte, whole bool) error {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); !wire.Object(data) || !decoded(err) {
-		return a.in.Damaged(api, a.begun, err)
+		return a.In.Damaged(api, a.Begun, err)
 	}
 	if c.Choices == nil || given(c.Error) {
 		if _, ok := explanation(data); ok {
@@ -176,10 +132,10 @@ func (a *answer) take(data []byte, whole bool) error {
 		}
 	}
 	if c.Choices != nil || strings.HasPrefix(c.Object, "chat.completion") {
-		a.begun = true
+		a.Begun = true
 	}
-	a.id, a.model = wire.Or(a.id, word(c.ID)), wire.Or(a.model, word(c.Model))
-	before, counted, stop := a.kept, a.usage, a.stop
+	a.ID, a.Model = wire.Or(a.ID, word(c.ID)), wire.Or(a.Model, word(c.Model))
+	before, counted, stop := a.Kept, a.Usage, a.stop
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
 			continue // nobody asked for several answers
@@ -193,8 +149,8 @@ func (a *answer) take(data []byte, whole bool) error {
 			return err
 		}
 	}
-	if a.kept > before || a.usage != counted || a.stop != stop {
-		a.in.Progress()
+	if a.Kept > before || a.Usage != counted || a.stop != stop {
+		a.In.Progress()
 		if !whole {
 			a.learned.learn(data, &c)
 		}
@@ -240,11 +196,12 @@ func (a *answer) choose(ch choice, whole bool) error {
 	switch ch.Finish {
 	case "error", "abort", "insufficient_system_resource":
 		return &agent.ModelError{
-			Class: agent.FailServer, Code: ch.Finish, RequestID: a.in.RequestID,
+			Class: agent.FailServer, Code: ch.Finish, RequestID: a.In.RequestID,
 			Message: "the endpoint broke the answer off",
 		}
 	}
 	a.stop = wire.Or(word(ch.Finish), a.stop)
+	a.Ended = a.stop != ""
 	return nil
 }
 
@@ -308,45 +265,26 @@ func (a *answer) say(text []byte) error {
 	return a.add(agent.TextBlock, text)
 }
 
-// add adds text or thinking and shows it. What is shown shares memory with what
-// is kept.
+// add adds text or thinking and shows it.
 func (a *answer) add(kind agent.BlockType, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
 	b := a.last
-	if b == nil || b.kind != kind {
+	if b == nil || b.Kind != kind {
 		var err error
 		if b, err = a.open(kind); err != nil {
 			return err
 		}
 	}
-	return a.append(b, text)
+	return a.AppendBytes(b, text)
 }
 
 // open begins a block.
-func (a *answer) open(kind agent.BlockType) (*block, error) {
-	if err := wire.Another(len(a.blocks)); err != nil {
-		return nil, err
+func (a *answer) open(kind agent.BlockType) (*wire.Block, error) {
+	b, err := a.Add(len(a.Blocks), kind)
+	if err == nil {
+		a.last = b
 	}
-	b := &block{kind: kind, index: len(a.blocks)}
-	a.blocks, a.last = append(a.blocks, b), b
-	return b, nil
-}
-
-func (a *answer) append(b *block, text []byte) error {
-	if err := a.kept.Grow(len(text)); err != nil {
-		return err
-	}
-	at := b.text.Len()
-	b.text.Write(text)
-	return a.show(b, at)
-}
-
-// show emits what b has from at on.
-func (a *answer) show(b *block, at int) error {
-	if b.kind == agent.CallBlock && !b.shown {
-		return nil
-	}
-	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: b.text.String()[at:], CallID: b.id})
+	return b, err
 }

@@ -441,7 +441,10 @@ func TestAnswersAreBounded(t *testing.T) {
 		"refusals":  `{"refusal":"x"}`,
 		"think tag": `{"content":"<think>x"}`,
 	} {
-		full := &answer{in: wire.NewBody(nil), emit: func(agent.Delta) error { return nil }, kept: wire.MaxAnswer, keepDetails: true, tags: tags{on: name == "think tag"}}
+		full := &answer{
+			Answer:      wire.Answer{In: wire.NewBody(nil), Emit: func(agent.Delta) error { return nil }, Kept: wire.MaxAnswer},
+			keepDetails: true, tags: tags{on: name == "think tag"},
+		}
 		if err := full.take([]byte(delta(more)), false); agent.ClassOf(err) != agent.FailProtocol {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dure/agent"
+	"dure/internal/models/wire"
 )
 
 // think takes in thinking. Servers that give it under two names give the same.
@@ -31,7 +32,7 @@ func (a *answer) think(m message) error {
 // details is a list of reasoning_details in the making. It belongs to the
 // thinking block that was open when it began.
 type details struct {
-	at   *block
+	at   *wire.Block
 	each []*detail
 }
 
@@ -61,11 +62,11 @@ func (a *answer) detail(raw json.RawMessage) (string, error) {
 	if !a.keepDetails {
 		return piece, nil
 	}
-	if err := a.kept.Grow(len(raw)); err != nil {
+	if err := a.Kept.Grow(len(raw)); err != nil {
 		return "", err
 	}
 	if a.details.at == nil {
-		if a.last == nil || a.last.kind != agent.ThinkingBlock {
+		if a.last == nil || a.last.Kind != agent.ThinkingBlock {
 			if _, err := a.open(agent.ThinkingBlock); err != nil {
 				return "", err
 			}

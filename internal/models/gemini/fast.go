@@ -53,7 +53,7 @@ func (a *answer) said(s *scan) (agent.BlockType, bool) {
 		return "", false
 	}
 	var ok bool
-	if a.scratch, s.rest, ok = wire.Unquote(a.scratch[:0], s.rest); !ok || len(a.scratch) == 0 {
+	if a.Scratch, s.rest, ok = wire.Unquote(a.Scratch[:0], s.rest); !ok || len(a.Scratch) == 0 {
 		return "", false
 	}
 	if kind == agent.TextBlock && s.is(`,`) {
@@ -67,24 +67,22 @@ func (a *answer) said(s *scan) (agent.BlockType, bool) {
 
 // piece takes in what fast has read.
 func (a *answer) piece(kind agent.BlockType, t tokens, id, model []byte) error {
-	a.in.Progress()
-	a.begun = true
-	if a.id == "" {
-		a.id = string(id)
+	a.In.Progress()
+	a.Begun = true
+	if a.ID == "" {
+		a.ID = string(id)
 	}
-	if a.model == "" {
-		a.model = string(model)
+	if a.Model == "" {
+		a.Model = string(model)
 	}
 	b, err := a.last(kind, "")
 	if err != nil {
 		return err
 	}
-	at := b.text.Len()
-	b.text.Write(a.scratch)
-	if err := a.show(b, at); err != nil {
+	if err := a.AppendBytes(b, a.Scratch); err != nil {
 		return err
 	}
-	if a.counts = t; a.ended() {
+	if a.counts = t; a.Ended {
 		return nil
 	}
 	return a.counting()

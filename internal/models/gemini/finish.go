@@ -7,28 +7,25 @@ import (
 	"dure/internal/models/wire"
 )
 
-// finish emits the whole answer, or says why there is none.
-func (a *answer) finish() error {
-	a.complete = true
+// Finish emits the whole answer, or says why there is none.
+func (a *answer) Finish() error {
 	stop, err := a.stop()
 	if err != nil {
 		return err
 	}
-	if err := a.showUsage(); err != nil {
+	if err := a.Count(a.usage); err != nil {
 		return err
 	}
-	final := &agent.Answer{
-		Message: agent.Message{Role: agent.Assistant},
-		Stop:    stop, Usage: a.usage,
-		ID: wire.Bound(a.id, wire.MaxID), Model: wire.Bound(a.model, wire.MaxID), RequestID: a.in.RequestID,
-	}
+	detail := ""
 	if stop != agent.StopEnd && stop != agent.StopCalls && stop != agent.StopLength {
-		final.Detail = wire.Bound(a.detail(), wire.MaxMessage)
+		detail = wire.Bound(a.detail(), wire.MaxMessage)
 	}
-	for _, b := range a.blocks {
-		final.Message.Blocks = append(final.Message.Blocks, b.finish(a.provider))
+	var blocks []agent.Block
+	for _, b := range a.Blocks {
+		blocks = append(blocks, finish(b, a.Provider))
 	}
-	return a.emit(agent.Delta{Kind: agent.DeltaFinal, Final: final})
+	a.ID, a.Model = wire.Bound(a.ID, wire.MaxID), wire.Bound(a.Model, wire.MaxID)
+	return a.Final(blocks, stop, detail)
 }
 
 // stop says what the reason to end means. A call that the API could not read
@@ -47,19 +44,19 @@ func (a *answer) stop() (agent.StopReason, error) {
 		return agent.StopRefusal, nil
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
 		tool := a.named()
-		if tool == "" || a.req.NoTools {
+		if tool == "" || a.Request.NoTools {
 			return "", a.lost()
 		}
 		c := agent.InvalidInput(a.callID(""), tool, a.message, "the call could not be read")
 		return agent.StopCalls, a.made(c, "")
 	default:
-		if len(a.blocks) == 0 {
+		if len(a.Blocks) == 0 {
 			return "", a.lost()
 		}
 		return agent.StopReason(wire.Bound(a.reason, wire.MaxCode)), nil
 	}
-	for _, b := range a.blocks {
-		if b.kind == agent.CallBlock {
+	for _, b := range a.Blocks {
+		if b.Kind == agent.CallBlock {
 			return agent.StopCalls, nil
 		}
 	}
@@ -69,8 +66,8 @@ func (a *answer) stop() (agent.StopReason, error) {
 // named returns the tool that the message names, the one with the longest name.
 func (a *answer) named() string {
 	tool, longest := "", 0
-	for _, t := range a.req.Tools {
-		if name := toolName(a.req, t.Name); len(name) > longest && strings.Contains(a.message, name) {
+	for _, t := range a.Request.Tools {
+		if name := toolName(a.Request, t.Name); len(name) > longest && strings.Contains(a.message, name) {
 			tool, longest = t.Name, len(name)
 		}
 	}
@@ -80,7 +77,7 @@ func (a *answer) named() string {
 // lost is the error of an answer that came to nothing; another attempt may
 // succeed.
 func (a *answer) lost() error {
-	return &agent.ModelError{Class: agent.FailServer, Code: a.reason, RequestID: a.in.RequestID, Message: "the model gave no usable answer: " + a.detail()}
+	return &agent.ModelError{Class: agent.FailServer, Code: a.reason, RequestID: a.In.RequestID, Message: "the model gave no usable answer: " + a.detail()}
 }
 
 // detail returns the reason as the API gave it.
@@ -95,12 +92,9 @@ func (a *answer) detail() string {
 	return said
 }
 
-func (b *block) finish(provider string) agent.Block {
-	done := agent.Block{Type: b.kind, Text: b.text.String(), Signature: b.signature, Raw: b.raw}
-	if b.kind == agent.CallBlock {
-		done.Call = &b.call
-	}
-	if b.signature != "" || b.kind == agent.RawBlock || b.kind == agent.ThinkingBlock {
+func finish(b *wire.Block, provider string) agent.Block {
+	done := agent.Block{Type: b.Kind, Text: b.Text.String(), Signature: b.Signature, Call: b.Call, Raw: b.Raw}
+	if b.Signature != "" || b.Kind == agent.RawBlock || b.Kind == agent.ThinkingBlock {
 		done.Provider = provider
 	}
 	return done

@@ -31,14 +31,7 @@ func New(cfg wire.Config) *wire.Model {
 			return wire.Exchange{
 				Body:    func() (*wire.Payload, error) { return e.encode(r) },
 				Explain: explain,
-				Read: func(in *wire.Body, emit wire.Emit) (bool, error) {
-					a := newAnswer(r, cfg.Info.Provider, in, emit)
-					err := a.read()
-					return a.complete, err
-				},
-				Whole: func(body []byte, in *wire.Body, emit wire.Emit) error {
-					return newAnswer(r, cfg.Info.Provider, in, emit).whole(body)
-				},
+				Answer:  func(a wire.Answer) wire.Reader { return &answer{Answer: a} },
 			}
 		},
 	})

@@ -18,43 +18,19 @@ const (
 
 // answer collects one answer from its chunks.
 type answer struct {
-	req      agent.Request
-	provider string
-	in       *wire.Body
-	emit     wire.Emit
-
-	id, model string
-	blocks    []*block
-	ids       map[string]bool // of calls
-	kept      wire.Kept
-	scratch   []byte
-
-	usage, shown agent.Usage
-	counts       tokens
-	counted      bool // usage came
+	wire.Answer
+	usage   agent.Usage
+	counts  tokens
+	counted bool // usage came
 
 	reason, message string // why it ended
 	blocked         bool   // the prompt was
-
-	seen     bool // anything came
-	begun    bool // a chunk of the API came
-	complete bool // and the last one
 }
 
 // tokens has the counts of the API; they are totals, and a missing one stays as
 // it was.
 type tokens struct {
 	prompt, cached, candidates, thoughts, tools int
-}
-
-// block is one block in the making.
-type block struct {
-	index     int
-	kind      agent.BlockType
-	text      strings.Builder // text and thinking
-	signature string
-	call      agent.Call
-	raw       json.RawMessage
 }
 
 // chunk is what one event of the stream holds.
@@ -102,80 +78,52 @@ type functionCall struct {
 	Continues bool            `json:"willContinue"`
 }
 
-func newAnswer(r agent.Request, provider string, in *wire.Body, emit wire.Emit) *answer {
-	return &answer{req: r, provider: provider, in: in, emit: emit, ids: make(map[string]bool)}
-}
-
-// read takes in events until the answer is complete.
-func (a *answer) read() error {
-	d := sse.NewDecoder(a.in)
-	for {
-		e, err := d.Next()
-		if err == io.EOF && a.ended() {
-			return a.finish()
-		}
-		if err != nil {
-			return a.in.Cut(err, a.seen)
-		}
-		a.seen = true
-		done, err := a.take(e.Data)
-		if err != nil {
-			return err
-		}
-		if done {
-			return a.finish()
-		}
-	}
-}
-
-// whole reads an answer that came as one document: a chunk, or a list of them.
-func (a *answer) whole(body []byte) error {
+// Document reads an answer that came as one document: a chunk, or a list of them.
+func (a *answer) Document(body []byte) error {
 	var chunks []json.RawMessage
 	if body = bytes.TrimSpace(body); len(body) == 0 || body[0] != '[' {
 		chunks = []json.RawMessage{body}
 	} else if err := json.Unmarshal(body, &chunks); err != nil {
-		return a.in.Damaged(api, false, err)
+		return a.In.Damaged(api, false, err)
 	}
 	for _, c := range chunks {
-		if _, err := a.take(c); err != nil {
+		if _, err := a.Take(sse.Event{Data: c}); err != nil {
 			return err
 		}
 	}
-	if !a.ended() {
-		return a.in.Cut(io.EOF, true)
+	if !a.Ended {
+		return a.In.Cut(io.EOF, true)
 	}
-	return a.finish()
+	return a.Finish()
 }
 
-// ended reports whether the reason to end has come.
-func (a *answer) ended() bool { return a.reason != "" || a.blocked }
-
-// take takes in one event and reports whether it was the last: the one that
+// Take takes in one event and reports whether it was the last: the one that
 // says why the answer ends, or, when that does not count the tokens, the one
 // that does.
-func (a *answer) take(data []byte) (bool, error) {
+func (a *answer) Take(e sse.Event) (bool, error) {
+	data := e.Data
 	if ok, err := a.fast(data); ok {
 		return false, err
 	}
 	if string(data) == "[DONE]" { // what some proxies end every stream with
-		return a.ended(), nil
+		return a.Ended, nil
 	}
-	if e := explain(0, data); e != nil {
-		e.RequestID = wire.Or(a.in.RequestID, a.id)
-		return false, e
+	if failed := explain(0, data); failed != nil {
+		failed.RequestID = wire.Or(a.In.RequestID, a.ID)
+		return false, failed
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return false, a.in.Damaged(api, a.begun, err)
+		return false, a.In.Damaged(api, a.Begun, err)
 	}
 	if c.Candidates == nil && c.Usage == nil && c.Feedback.Reason == "" && c.ID == "" {
-		if !a.begun {
-			return false, a.in.Damaged(api, false, nil)
+		if !a.Begun {
+			return false, a.In.Damaged(api, false, nil)
 		}
 		return false, nil // what later versions of the API add
 	}
-	a.begun = true
-	a.id, a.model = wire.Or(a.id, c.ID), wire.Or(a.model, c.Model)
+	a.Begun = true
+	a.ID, a.Model = wire.Or(a.ID, c.ID), wire.Or(a.Model, c.Model)
 	for _, candidate := range c.Candidates {
 		if candidate.Index != 0 {
 			continue // one answer was asked for
@@ -185,18 +133,18 @@ func (a *answer) take(data []byte) (bool, error) {
 		}
 	}
 	if c.Feedback.Reason != "" && len(c.Candidates) == 0 {
-		a.in.Progress()
-		a.blocked, a.reason, a.message = true, c.Feedback.Reason, c.Feedback.Message
+		a.In.Progress()
+		a.Ended, a.blocked, a.reason, a.message = true, true, c.Feedback.Reason, c.Feedback.Message
 	}
 	if err := a.count(c.Usage); err != nil {
 		return false, err
 	}
-	return a.ended() && c.Usage != nil, nil
+	return a.Ended && c.Usage != nil, nil
 }
 
 func (a *answer) candidate(c candidate) error {
 	if len(c.Content.Parts) > 0 || c.Reason != "" {
-		a.in.Progress()
+		a.In.Progress()
 	}
 	for _, raw := range c.Content.Parts {
 		if err := a.part(raw); err != nil {
@@ -204,7 +152,7 @@ func (a *answer) candidate(c candidate) error {
 		}
 	}
 	if c.Reason != "" {
-		a.reason, a.message = c.Reason, c.Message
+		a.Ended, a.reason, a.message = true, c.Reason, c.Message
 	}
 	return nil
 }
@@ -233,7 +181,7 @@ func (a *answer) part(raw json.RawMessage) error {
 	case foreign(raw):
 		b, err := a.open(agent.RawBlock, len(raw))
 		if err == nil {
-			b.raw = bytes.Clone(raw)
+			b.Raw = bytes.Clone(raw)
 		}
 		return err
 	case len(members) == 0:
@@ -243,13 +191,12 @@ func (a *answer) part(raw json.RawMessage) error {
 }
 
 // open begins a block of n bytes.
-func (a *answer) open(kind agent.BlockType, n int) (*block, error) {
-	if err := wire.Another(len(a.blocks)); err != nil {
-		return nil, err
+func (a *answer) open(kind agent.BlockType, n int) (*wire.Block, error) {
+	b, err := a.Add(len(a.Blocks), kind)
+	if err == nil {
+		err = a.Kept.Grow(n)
 	}
-	b := &block{index: len(a.blocks), kind: kind}
-	a.blocks = append(a.blocks, b)
-	return b, a.kept.Grow(n)
+	return b, err
 }
 
 // append adds text, or thinking, to the last block when it is of the kind. A
@@ -262,33 +209,21 @@ func (a *answer) append(kind agent.BlockType, text, signature string) error {
 	if err != nil {
 		return err
 	}
-	at := b.text.Len()
-	b.text.WriteString(text)
-	return a.show(b, at)
+	return a.Append(b, text)
 }
 
 // last returns the block that text of the kind goes to.
-func (a *answer) last(kind agent.BlockType, signature string) (*block, error) {
-	if n := len(a.blocks); n > 0 && signature == "" {
-		if b := a.blocks[n-1]; b.kind == kind && b.signature == "" {
+func (a *answer) last(kind agent.BlockType, signature string) (*wire.Block, error) {
+	if n := len(a.Blocks); n > 0 && signature == "" {
+		if b := a.Blocks[n-1]; b.Kind == kind && b.Signature == "" {
 			return b, nil
 		}
 	}
 	b, err := a.open(kind, len(signature))
 	if err == nil {
-		b.signature = signature
+		b.Signature = signature
 	}
 	return b, err
-}
-
-// show emits what b has from at on. What is shown shares memory with what is
-// kept.
-func (a *answer) show(b *block, at int) error {
-	text := b.text.String()[at:]
-	if err := a.kept.Grow(len(text)); err != nil {
-		return err
-	}
-	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text})
 }
 
 // call takes in a call, which comes whole.
@@ -300,7 +235,7 @@ func (a *answer) call(f functionCall, signature string) error {
 	if args == "null" {
 		args = ""
 	}
-	c := wire.ToolInput(a.callID(f.ID), canonical(a.req, f.Name), args, false)
+	c := wire.ToolInput(a.callID(f.ID), canonical(a.Request, f.Name), args, false)
 	return a.made(c, signature)
 }
 
@@ -310,7 +245,7 @@ func (a *answer) made(c agent.Call, signature string) error {
 	if err != nil {
 		return err
 	}
-	b.call, b.signature = c, signature
+	b.Call, b.Signature = &c, signature
 	text := string(c.Input)
 	if c.Invalid != "" {
 		text = c.Raw
@@ -320,10 +255,10 @@ func (a *answer) made(c agent.Call, signature string) error {
 		{Kind: agent.DeltaInput, Text: text},
 		{Kind: agent.DeltaCallEnd},
 	} {
-		if d.Index, d.CallID = b.index, c.ID; d.Kind == agent.DeltaInput && d.Text == "" {
+		if d.Index, d.CallID = b.Index, c.ID; d.Kind == agent.DeltaInput && d.Text == "" {
 			continue
 		}
-		if err := a.emit(d); err != nil {
+		if err := a.Emit(d); err != nil {
 			return err
 		}
 	}
@@ -334,10 +269,10 @@ func (a *answer) made(c agent.Call, signature string) error {
 // always gives. No other call of the answer has it.
 func (a *answer) callID(id string) string {
 	if id == "" {
-		of := wire.Plain(a.id[:min(len(a.id), maxCallID)])
-		id = "call_" + wire.Or(of, fmt.Sprint(len(a.req.Messages))) + fmt.Sprint("_", len(a.ids))
+		of := wire.Plain(a.ID[:min(len(a.ID), maxCallID)])
+		id = "call_" + wire.Or(of, fmt.Sprint(len(a.Request.Messages))) + fmt.Sprint("_", len(a.IDs))
 	}
-	return wire.Unique(a.ids, id, len(a.ids))
+	return a.UniqueID(id, len(a.IDs))
 }
 
 // count takes in totals, and shows the first ones.
@@ -345,16 +280,11 @@ func (a *answer) count(u *usage) error {
 	if u == nil {
 		return nil
 	}
-	set := func(to *int, from *int) {
-		if from != nil {
-			*to = max(*from, 0)
-		}
-	}
-	set(&a.counts.prompt, u.Prompt)
-	set(&a.counts.cached, u.Cached)
-	set(&a.counts.candidates, u.Candidates)
-	set(&a.counts.thoughts, u.Thoughts)
-	set(&a.counts.tools, u.Tools)
+	wire.Total(&a.counts.prompt, u.Prompt)
+	wire.Total(&a.counts.cached, u.Cached)
+	wire.Total(&a.counts.candidates, u.Candidates)
+	wire.Total(&a.counts.thoughts, u.Thoughts)
+	wire.Total(&a.counts.tools, u.Tools)
 	return a.counting()
 }
 
@@ -368,14 +298,5 @@ func (a *answer) counting() error {
 		return nil
 	}
 	a.counted = true
-	return a.showUsage()
-}
-
-func (a *answer) showUsage() error {
-	if a.usage == a.shown {
-		return nil
-	}
-	a.shown = a.usage
-	now := a.usage
-	return a.emit(agent.Delta{Kind: agent.DeltaUsage, Usage: &now})
+	return a.Count(a.usage)
 }

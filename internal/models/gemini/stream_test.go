@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"dure/agent"
+	"dure/internal/models/sse"
 	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
@@ -293,9 +294,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	for _, p := range []string{
 		saysText, `{"text": "","thoughtSignature": "QQ=="}`, callsOne, `{"functionCall": {"name": "x"}, "thoughtSignature": "QQ=="}`, `{"executableCode": {}}`, `{"thoughtSignature": "QQ=="}`,
 	} {
-		a := newAnswer(hi, "google", wire.NewBody(nil), func(agent.Delta) error { return nil })
-		a.kept = wire.MaxAnswer
-		if _, err := a.take([]byte(`{"candidates":[{"content":{"parts":[` + p + `]}}]}`)); agent.ClassOf(err) != agent.FailProtocol {
+		a := answerFor(nil, func(agent.Delta) error { return nil })
+		a.Kept = wire.MaxAnswer
+		if _, err := a.Take(sse.Event{Data: []byte(`{"candidates":[{"content":{"parts":[` + p + `]}}]}`)}); agent.ClassOf(err) != agent.FailProtocol {
 			t.Errorf("%s too much: %v", p, err)
 		}
 	}
@@ -376,13 +377,13 @@ func FuzzDelta(f *testing.F) {
 		}
 		data := append([]byte(open), tail...)
 		nobody := func(agent.Delta) error { return nil }
-		a, b := newAnswer(hi, "google", wire.NewBody(nil), nobody), newAnswer(hi, "google", wire.NewBody(nil), nobody)
+		a, b := answerFor(nil, nobody), answerFor(nil, nobody)
 		ok, err := a.fast(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !ok {
-			if len(a.blocks) > 0 || a.counts != (tokens{}) || a.begun || a.id != "" {
+			if len(a.Blocks) > 0 || a.counts != (tokens{}) || a.Begun || a.ID != "" {
 				t.Fatal("it said no and did something")
 			}
 			return
@@ -395,15 +396,15 @@ func FuzzDelta(f *testing.F) {
 		if err := json.Unmarshal(c.Candidates[0].Content.Parts[0], &p); err != nil || p.Signature != "" || p.Call != nil {
 			t.Fatalf("%q: %v", data, err)
 		}
-		b.id, b.model = c.ID, c.Model
+		b.ID, b.Model = c.ID, c.Model
 		if err := b.candidate(c.Candidates[0]); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.count(c.Usage); err != nil {
 			t.Fatal(err)
 		}
-		got, want := a.blocks[0].finish("google"), b.blocks[0].finish("google")
-		if !reflect.DeepEqual(got, want) || a.usage != b.usage || a.id != b.id || a.model != b.model || len(b.blocks) != 1 {
+		got, want := finish(a.Blocks[0], "google"), finish(b.Blocks[0], "google")
+		if !reflect.DeepEqual(got, want) || a.usage != b.usage || a.ID != b.ID || a.Model != b.Model || len(b.Blocks) != 1 {
 			t.Fatalf("%q: read %+v %+v, json reads %+v %+v", data, got, a.usage, want, b.usage)
 		}
 	})
@@ -446,18 +447,23 @@ func (r *pieceReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// answerFor returns an answer that is read from r.
+func answerFor(r io.Reader, emit wire.Emit) *answer {
+	return &answer{Answer: wire.Answer{Request: hi, Provider: "google", In: wire.NewBody(r), Emit: emit}}
+}
+
 // collect reads a stream, checks what holds for every one, and describes it.
 func collect(t *testing.T, r io.Reader) []byte {
 	var deltas []agent.Delta
 	var final *agent.Answer
-	a := newAnswer(hi, "google", wire.NewBody(r), func(d agent.Delta) error {
+	a := answerFor(r, func(d agent.Delta) error {
 		if final != nil {
 			t.Fatal("something comes behind the final delta")
 		}
 		deltas, final = append(deltas, d), d.Final
 		return nil
 	})
-	err := a.read()
+	_, err := wire.Read(a)
 	if (err == nil) != (final != nil) {
 		t.Fatalf("final %v, %v", final, err)
 	}

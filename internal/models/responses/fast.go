@@ -40,19 +40,17 @@ func (a *answer) fast(data []byte) (bool, error) {
 		return false, nil
 	}
 	b := a.open.At(index)
-	if b == nil || b.kind != kind {
+	if b == nil || b.Kind != kind {
 		return false, nil
 	}
-	a.in.Progress()
-	at := b.text.Len()
-	b.text.Write(a.scratch)
-	return true, a.show(b, at)
+	a.In.Progress()
+	return true, a.AppendBytes(b, a.Scratch)
 }
 
 var quote = []byte{'"'}
 
 // members reads the members of a delta that follow its type. The text is left
-// in a.scratch. Of two members of one name the last counts, as in encoding/json.
+// in a.Scratch. Of two members of one name the last counts, as in encoding/json.
 func (a *answer) members(s []byte) (index int, ok bool) {
 	var hasIndex, hasDelta bool
 	for len(s) > 2 && s[0] == ',' && s[1] == '"' {
@@ -67,7 +65,7 @@ func (a *answer) members(s []byte) (index int, ok bool) {
 				return 0, false
 			}
 			hasDelta = true
-			a.scratch, s, ok = wire.Unquote(a.scratch[:0], s[1:])
+			a.Scratch, s, ok = wire.Unquote(a.Scratch[:0], s[1:])
 		case "output_index":
 			hasIndex = true
 			index, s, ok = digits(s)

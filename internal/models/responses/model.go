@@ -29,14 +29,7 @@ func New(cfg wire.Config) *wire.Model {
 			return wire.Exchange{
 				Body:    func() (*wire.Payload, error) { return e.encode(r) },
 				Explain: explain,
-				Read: func(in *wire.Body, emit wire.Emit) (bool, error) {
-					a := newAnswer(cfg.Info, r, in, emit)
-					err := a.read()
-					return a.complete, err
-				},
-				Whole: func(body []byte, in *wire.Body, emit wire.Emit) error {
-					return newAnswer(cfg.Info, r, in, emit).whole(body)
-				},
+				Answer:  func(a wire.Answer) wire.Reader { return newAnswer(a, marked(cfg.Info)) },
 			}
 		},
 	})
@@ -47,6 +40,7 @@ func New(cfg wire.Config) *wire.Model {
 // caches what it likes.
 func marked(info agent.ModelInfo) bool { return info.Price != nil && info.Price.CacheWrite != nil }
 
-func newAnswer(info agent.ModelInfo, r agent.Request, in *wire.Body, emit wire.Emit) *answer {
-	return &answer{req: r, provider: info.Provider, writes: marked(info), in: in, emit: emit, ids: make(map[string]bool)}
+func newAnswer(a wire.Answer, writes bool) *answer {
+	a.Foreign = api
+	return &answer{Answer: a, writes: writes}
 }

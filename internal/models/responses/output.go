@@ -90,42 +90,33 @@ func readOutput(raw json.RawMessage) (output, bool) {
 }
 
 // begin opens an item that could be read.
-func (a *answer) begin(index int, o output, raw json.RawMessage) (*block, error) {
+func (a *answer) begin(index int, o output, raw json.RawMessage) (*wire.Block, error) {
 	b, err := a.add(index, o.kind())
 	if err != nil {
 		return nil, err
 	}
-	switch b.kind {
+	switch b.Kind {
 	case agent.CallBlock:
-		b.id, b.tool = a.uniqueID(o.CallID, index), a.req.Canonical(o.Name)
-		if err := a.emit(agent.Delta{Kind: agent.DeltaCall, Index: index, CallID: b.id, Tool: b.tool}); err != nil {
+		b.ID, b.Tool = a.UniqueID(o.CallID, index), a.Request.Canonical(o.Name)
+		if err := a.Emit(agent.Delta{Kind: agent.DeltaCall, Index: index, CallID: b.ID, Tool: b.Tool}); err != nil {
 			return nil, err
 		}
 		return b, a.agree(b, o.input())
 	case agent.RawBlock:
-		b.raw = bytes.Clone(raw)
-		return b, a.kept.Grow(len(raw))
+		b.Raw = bytes.Clone(raw)
+		return b, a.Kept.Grow(len(raw))
 	}
 	return b, a.agree(b, o.said())
 }
 
 // add opens a block.
-func (a *answer) add(index int, kind agent.BlockType) (*block, error) {
-	if err := wire.Another(len(a.blocks)); err != nil {
+func (a *answer) add(index int, kind agent.BlockType) (*wire.Block, error) {
+	b, err := a.Add(index, kind)
+	if err != nil {
 		return nil, err
 	}
-	b := &block{index: index, kind: kind}
-	a.blocks = append(a.blocks, b)
 	a.open.Put(index, b)
 	return b, nil
-}
-
-// uniqueID returns id, or one that no other call of the answer has.
-func (a *answer) uniqueID(id string, index int) string {
-	if id == "" {
-		id = "call_" + a.id
-	}
-	return wire.Unique(a.ids, id, index)
 }
 
 // done closes an item, which is now whole. One that nobody announced is taken
@@ -136,20 +127,20 @@ func (a *answer) done(index int, raw json.RawMessage) error {
 		return nil
 	}
 	b := a.open.At(index)
-	if b == nil || b.kind != o.kind() {
+	if b == nil || b.Kind != o.kind() {
 		var err error
 		if b, err = a.begin(index, o, raw); err != nil {
 			return err
 		}
 	}
 	a.open.Close(index)
-	b.done = o.Status != "incomplete"
+	b.Done = o.Status != "incomplete"
 	return a.close(b, o, raw)
 }
 
 // close takes in the whole item.
-func (a *answer) close(b *block, o output, raw json.RawMessage) error {
-	switch b.kind {
+func (a *answer) close(b *wire.Block, o output, raw json.RawMessage) error {
+	switch b.Kind {
 	case agent.TextBlock:
 		for _, p := range o.Content {
 			if p.Refusal != "" {
@@ -157,32 +148,32 @@ func (a *answer) close(b *block, o output, raw json.RawMessage) error {
 			}
 		}
 		if kept, err := json.Marshal(said{o.Phase}); err == nil && o.Phase != "" {
-			b.raw = kept
+			b.Raw = kept
 		}
 		return a.agree(b, o.said())
 	case agent.CallBlock:
 		if err := a.agree(b, o.input()); err != nil {
 			return err
 		}
-		return a.emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: b.index, CallID: b.id})
+		return a.Emit(agent.Delta{Kind: agent.DeltaCallEnd, Index: b.Index, CallID: b.ID})
 	case agent.ThinkingBlock:
-		if b.text.Len() == 0 {
-			if err := a.append(b, o.said()); err != nil {
+		if b.Text.Len() == 0 {
+			if err := a.Append(b, o.said()); err != nil {
 				return err
 			}
 		}
 	}
-	b.raw = bytes.Clone(raw)
-	return a.kept.Grow(len(raw))
+	b.Raw = bytes.Clone(raw)
+	return a.Kept.Grow(len(raw))
 }
 
 // end takes in how the answer ended.
 func (a *answer) end(how string, raw json.RawMessage) error {
 	var r response
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return a.in.Damaged(api, a.begun, err)
+		return a.In.Damaged(api, a.Begun, err)
 	}
-	a.id, a.model = wire.Or(r.ID, a.id), wire.Or(r.Model, a.model)
+	a.ID, a.Model = wire.Or(r.ID, a.ID), wire.Or(r.Model, a.Model)
 	if how == "failed" || how == "cancelled" {
 		return a.wrong(event{Type: "error", Error: r.Error})
 	}
@@ -197,7 +188,7 @@ func (a *answer) end(how string, raw json.RawMessage) error {
 		}
 	}
 	if r.Usage != nil {
-		a.usage = r.Usage.count(a.writes)
+		a.counted = r.Usage.count(a.writes)
 	}
 	return nil
 }
@@ -205,7 +196,7 @@ func (a *answer) end(how string, raw json.RawMessage) error {
 // missing takes from the whole output what the events left out: everything, or
 // items that were never done.
 func (a *answer) missing(raw json.RawMessage) error {
-	all := len(a.blocks) == 0
+	all := len(a.Blocks) == 0
 	if !all && a.open.Len() == 0 {
 		return nil
 	}
@@ -248,8 +239,8 @@ func (u usage) count(writes bool) *agent.Usage {
 	}
 }
 
-// whole reads an answer that came as one document.
-func (a *answer) whole(body []byte) error {
+// Document reads an answer that came as one document.
+func (a *answer) Document(body []byte) error {
 	var r struct {
 		Object string `json:"object"`
 		Status string `json:"status"`
@@ -258,10 +249,10 @@ func (a *answer) whole(body []byte) error {
 		return wire.Protocol("the endpoint answered with something else than " + api + "; check the base URL")
 	}
 	if r.Status != "completed" && r.Status != "incomplete" {
-		return a.in.Damaged(api, true, fmt.Errorf("the answer has the status %q", clipped(r.Status)))
+		return a.In.Damaged(api, true, fmt.Errorf("the answer has the status %q", clipped(r.Status)))
 	}
 	if err := a.end(r.Status, body); err != nil {
 		return err
 	}
-	return a.finish()
+	return a.Finish()
 }

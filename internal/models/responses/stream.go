@@ -14,35 +14,12 @@ import (
 
 // answer collects one answer from its events.
 type answer struct {
-	req      agent.Request
-	provider string
-	writes   bool // what is written to the cache has a price of its own
-	in       *wire.Body
-	emit     wire.Emit
-
-	id, model string
-	blocks    []*block
-	open      wire.Open[block]
-	ids       map[string]bool // of calls
-	kept      wire.Kept
-	scratch   []byte
-
-	usage   *agent.Usage
+	wire.Answer
+	writes  bool // what is written to the cache has a price of its own
+	open    wire.Open[wire.Block]
+	counted *agent.Usage
 	stop    agent.StopReason
 	refused string // what the model said instead
-
-	begun    bool // an event of this API came
-	complete bool // the last event came
-}
-
-// block is one item in the making.
-type block struct {
-	index    int
-	kind     agent.BlockType
-	text     strings.Builder // text, thinking, or the JSON of a call's input
-	id, tool string
-	raw      json.RawMessage // the item, as it was last seen
-	done     bool            // the item is complete
 }
 
 // event is any event of the stream. What has another form in events that nobody
@@ -86,50 +63,27 @@ type usage struct {
 	} `json:"input_tokens_details"`
 }
 
-// read takes in events until the answer is complete.
-func (a *answer) read() error {
-	d := sse.NewDecoder(a.in)
-	seen := false
-	for {
-		e, err := d.Next()
-		if err == nil && string(e.Data) == "[DONE]" { // how another API ends
-			err = io.EOF
-		}
-		if err == io.EOF && seen && !a.begun {
-			return a.in.Damaged(api, false, err)
-		}
-		if err != nil {
-			return a.in.Cut(err, seen)
-		}
-		seen = true
-		done, err := a.take(e.Data)
-		if err != nil {
-			return err
-		}
-		if done {
-			a.complete = true
-			return a.finish()
-		}
+// Take takes in one event and reports whether it was the last.
+func (a *answer) Take(raw sse.Event) (bool, error) {
+	data := raw.Data
+	if string(data) == "[DONE]" { // how another API ends
+		return false, io.EOF
 	}
-}
-
-// take takes in one event and reports whether it was the last.
-func (a *answer) take(data []byte) (bool, error) {
 	if ok, err := a.fast(data); ok {
 		return false, err
 	}
 	e, err := decode(data)
 	if err != nil {
-		return false, a.in.Damaged(api, a.begun, err)
+		return false, a.In.Damaged(api, a.Begun, err)
 	}
 	if e.Type == "" || e.Type == "error" {
 		return false, a.wrong(e)
 	}
-	a.begun = a.begun || strings.HasPrefix(e.Type, "response.")
+	a.Begun = a.Begun || strings.HasPrefix(e.Type, "response.")
 	switch e.Type {
 	case "response.in_progress", "response.queued", "keepalive", "ping": // signs of life
 	default:
-		a.in.Progress()
+		a.In.Progress()
 	}
 	switch e.Type {
 	case "response.created", "response.in_progress", "response.queued":
@@ -145,11 +99,11 @@ func (a *answer) take(data []byte) (bool, error) {
 	case "response.function_call_arguments.delta":
 		return false, a.delta(e, agent.CallBlock)
 	case "response.reasoning_summary_part.added":
-		if b := a.open.At(e.Index); b != nil && b.kind == agent.ThinkingBlock && b.text.Len() > 0 {
-			return false, a.append(b, "\n\n")
+		if b := a.open.At(e.Index); b != nil && b.Kind == agent.ThinkingBlock && b.Text.Len() > 0 {
+			return false, a.Append(b, "\n\n")
 		}
 	case "response.function_call_arguments.done":
-		if b := a.open.At(e.Index); b != nil && b.kind == agent.CallBlock {
+		if b := a.open.At(e.Index); b != nil && b.Kind == agent.CallBlock {
 			return false, a.agree(b, text(e.Arguments))
 		}
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -202,18 +156,18 @@ func (a *answer) wrong(e event) error {
 		ok = e.Type == "error"
 	}
 	if !ok {
-		return a.in.Damaged(api, a.begun, nil)
+		return a.In.Damaged(api, a.Begun, nil)
 	}
 	err := classify(0, said)
 	err.Message = wire.Or(err.Message, "the provider gave up in the middle of its answer")
-	err.RequestID = a.in.RequestID
+	err.RequestID = a.In.RequestID
 	return err
 }
 
 func (a *answer) heading(raw json.RawMessage) {
 	var r response
 	_ = json.Unmarshal(raw, &r) // a name at most
-	a.id, a.model = wire.Or(r.ID, a.id), wire.Or(r.Model, a.model)
+	a.ID, a.Model = wire.Or(r.ID, a.ID), wire.Or(r.Model, a.Model)
 }
 
 // delta adds to the item that an event is for. What belongs to no item, or not
@@ -226,14 +180,14 @@ func (a *answer) delta(e event, kind agent.BlockType) error {
 			return err
 		}
 	}
-	if b == nil || b.kind != kind {
+	if b == nil || b.Kind != kind {
 		return nil
 	}
 	piece := text(e.Delta)
 	if e.Type == "response.refusal.delta" {
 		a.refused = clipped(a.refused + piece)
 	}
-	return a.append(b, piece)
+	return a.Append(b, piece)
 }
 
 // clipped bounds what is kept of a refusal beside the text itself.
@@ -241,85 +195,66 @@ func clipped(s string) string {
 	return wire.Bound(s, wire.MaxMessage)
 }
 
-// append adds text to a block and shows it. What is shown shares memory with
-// what is kept.
-func (a *answer) append(b *block, text string) error {
-	at := b.text.Len()
-	b.text.WriteString(text)
-	return a.show(b, at)
-}
-
-// show emits what b has from at on.
-func (a *answer) show(b *block, at int) error {
-	text := b.text.String()[at:]
-	if err := a.kept.Grow(len(text)); err != nil {
-		return err
-	}
-	return a.emit.Piece(b.kind, agent.Delta{Index: b.index, Text: text, CallID: b.id})
-}
-
 // agree brings a block in line with what the provider says it is as a whole:
 // what was missing at its end is shown, what was different is replaced.
-func (a *answer) agree(b *block, whole string) error {
-	now := b.text.String()
+func (a *answer) agree(b *wire.Block, whole string) error {
+	now := b.Text.String()
 	switch {
 	case whole == "" || whole == now:
 		return nil
 	case strings.HasPrefix(whole, now):
-		return a.append(b, whole[len(now):])
+		return a.Append(b, whole[len(now):])
 	}
-	b.text.Reset()
-	b.text.WriteString(whole)
-	return a.kept.Grow(len(whole))
+	b.Text.Reset()
+	b.Text.WriteString(whole)
+	return a.Kept.Grow(len(whole))
 }
 
-// finish emits the whole answer.
-func (a *answer) finish() error {
-	final := &agent.Answer{
-		Message: agent.Message{Role: agent.Assistant}, Stop: a.stop, Detail: a.refused,
-		ID: a.id, Model: a.model, RequestID: a.in.RequestID,
-	}
-	slices.SortStableFunc(a.blocks, func(x, y *block) int { return cmp.Compare(x.index, y.index) })
+// Finish emits the whole answer.
+func (a *answer) Finish() error {
+	slices.SortStableFunc(a.Blocks, func(x, y *wire.Block) int { return cmp.Compare(x.Index, y.Index) })
+	var blocks []agent.Block
 	calls := false
-	for i, b := range a.blocks {
-		cut := !b.done || i == len(a.blocks)-1 && a.stop != agent.StopEnd
-		if done, ok := b.finish(a.provider, cut); ok {
-			final.Message.Blocks = append(final.Message.Blocks, done)
-			calls = calls || b.kind == agent.CallBlock
+	for i, b := range a.Blocks {
+		cut := !b.Done || i == len(a.Blocks)-1 && a.stop != agent.StopEnd
+		if done, ok := finish(b, a.Provider, cut); ok {
+			blocks = append(blocks, done)
+			calls = calls || b.Kind == agent.CallBlock
 		}
 	}
+	stop := a.stop
 	switch {
-	case final.Stop != agent.StopEnd:
+	case stop != agent.StopEnd:
 	case calls:
-		final.Stop = agent.StopCalls
+		stop = agent.StopCalls
 	case a.refused != "":
-		final.Stop = agent.StopRefusal
+		stop = agent.StopRefusal
 	}
-	if a.usage != nil {
-		final.Usage = *a.usage
-		if err := a.emit(agent.Delta{Kind: agent.DeltaUsage, Usage: a.usage}); err != nil {
+	if a.counted != nil {
+		a.Usage = *a.counted
+		if err := a.Emit(agent.Delta{Kind: agent.DeltaUsage, Usage: a.counted}); err != nil {
 			return err
 		}
 	}
-	return a.emit(agent.Delta{Kind: agent.DeltaFinal, Final: final})
+	return a.Final(blocks, stop, a.refused)
 }
 
 // finish returns the block, and false when it says nothing.
-func (b *block) finish(provider string, cut bool) (agent.Block, bool) {
-	text := b.text.String()
-	switch b.kind {
+func finish(b *wire.Block, provider string, cut bool) (agent.Block, bool) {
+	text := b.Text.String()
+	switch b.Kind {
 	case agent.TextBlock:
 		done := agent.Block{Type: agent.TextBlock, Text: text}
-		if b.raw != nil {
-			done.Provider, done.Raw = provider, b.raw
+		if b.Raw != nil {
+			done.Provider, done.Raw = provider, b.Raw
 		}
 		return done, text != ""
 	case agent.ThinkingBlock:
-		return agent.Block{Type: agent.ThinkingBlock, Text: text, Provider: provider, Raw: b.raw}, text != "" || b.raw != nil
+		return agent.Block{Type: agent.ThinkingBlock, Text: text, Provider: provider, Raw: b.Raw}, text != "" || b.Raw != nil
 	case agent.CallBlock:
-		c := wire.ToolInput(b.id, b.tool, text, cut)
+		c := wire.ToolInput(b.ID, b.Tool, text, cut)
 		return agent.Block{Type: agent.CallBlock, Call: &c}, true
 	}
 	// What was never whole cannot go back.
-	return agent.Block{Type: agent.RawBlock, Provider: provider, Raw: b.raw}, b.done
+	return agent.Block{Type: agent.RawBlock, Provider: provider, Raw: b.Raw}, b.Done
 }

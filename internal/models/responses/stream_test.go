@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"dure/agent"
+	"dure/internal/models/sse"
 	"dure/internal/models/wire"
 	"dure/internal/models/wiretest"
 )
@@ -355,9 +356,9 @@ func TestAnswersAreBounded(t *testing.T) {
 	} {
 		a := answerFor(nil, func(agent.Delta) error { return nil })
 		b, _ := a.add(0, agent.TextBlock)
-		b.text.WriteString("one")
-		a.kept = wire.MaxAnswer
-		if _, err := a.take([]byte(data)); agent.ClassOf(err) != agent.FailProtocol {
+		b.Text.WriteString("one")
+		a.Kept = wire.MaxAnswer
+		if _, err := a.Take(sse.Event{Data: []byte(data)}); agent.ClassOf(err) != agent.FailProtocol {
 			t.Errorf("%s too much: %v", name, err)
 		}
 	}
@@ -365,7 +366,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // answerFor returns an answer that is read from r.
 func answerFor(r io.Reader, emit wire.Emit) *answer {
-	return newAnswer(reader, hi, wire.NewBody(r), emit)
+	return newAnswer(wire.Answer{Request: hi, Provider: "openai", In: wire.NewBody(r), Emit: emit}, marked(reader))
 }
 
 func TestWhoeverLeavesIsNotAskedAgain(t *testing.T) {
@@ -423,14 +424,14 @@ func FuzzDelta(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !ok {
-			if b.text.Len() > 0 {
+			if b.Text.Len() > 0 {
 				t.Fatal("it said no and did something")
 			}
 			return
 		}
 		e, err := decode(data)
-		if err != nil || text(e.Delta) != b.text.String() || e.Index != 7 {
-			t.Fatalf("%q: read %q, json reads %q, %v", data, b.text.String(), text(e.Delta), err)
+		if err != nil || text(e.Delta) != b.Text.String() || e.Index != 7 {
+			t.Fatalf("%q: read %q, json reads %q, %v", data, b.Text.String(), text(e.Delta), err)
 		}
 	})
 }
@@ -459,8 +460,8 @@ func FuzzStream(f *testing.F) {
 			}
 			return nil
 		})
-		err := a.read()
-		if (err == nil) != (finals == 1) || after > 0 || a.complete != (err == nil) {
+		complete, err := wire.Read(a)
+		if (err == nil) != (finals == 1) || after > 0 || complete != (err == nil) {
 			t.Fatalf("%d final deltas, %d behind them, %v", finals, after, err)
 		}
 		if err != nil {

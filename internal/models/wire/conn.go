@@ -211,14 +211,13 @@ type Exchange struct {
 	// that stands in headers is filled in behind it.
 	Explain func(status int, body []byte) *agent.ModelError
 
-	// Read reads the answer, event by event, and emits its deltas, the final one
-	// included. It reports whether the answer was complete.
-	Read func(in *Body, emit Emit) (complete bool, err error)
-
-	// Whole reads an answer that came as one JSON document, from an endpoint
-	// that does not stream. Nil = such an answer is refused.
-	Whole func(body []byte, in *Body, emit Emit) error
+	// Answer returns what reads the answer. A DocumentReader reads one from an
+	// endpoint that does not stream, too; without, such an answer is refused.
+	Answer func(Answer) Reader
 }
+
+// A DocumentReader reads an answer that came as one JSON document.
+type DocumentReader interface{ Document(body []byte) error }
 
 // errLeft says that whoever reads the deltas has stopped.
 var errLeft = errors.New("nobody reads the answer")
@@ -229,12 +228,12 @@ func (c *Model) Stream(ctx context.Context, r agent.Request) iter.Seq2[agent.Del
 	return func(yield func(agent.Delta, error) bool) {
 		inner, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		err := c.ask(inner, cancel, x, func(d agent.Delta) error {
+		err := c.ask(inner, cancel, x, Answer{Request: r, Provider: c.cfg.Info.Provider, Emit: func(d agent.Delta) error {
 			if !yield(d, nil) {
 				return errLeft
 			}
 			return nil
-		})
+		}})
 		switch {
 		case err == nil || errors.Is(err, errLeft):
 		case ctx.Err() != nil:
@@ -246,7 +245,7 @@ func (c *Model) Stream(ctx context.Context, r agent.Request) iter.Seq2[agent.Del
 }
 
 // ask sends the request and reads the answer to its end.
-func (c *Model) ask(ctx context.Context, cancel context.CancelCauseFunc, x Exchange, emit Emit) error {
+func (c *Model) ask(ctx context.Context, cancel context.CancelCauseFunc, x Exchange, a Answer) error {
 	req, err := c.request(ctx, x)
 	if err != nil {
 		return err
@@ -262,13 +261,17 @@ func (c *Model) ask(ctx context.Context, cancel context.CancelCauseFunc, x Excha
 	in := &Body{src: resp.Body, idle: c.cfg.IdleLimit, stall: c.cfg.PingLimit, last: time.Now(), RequestID: requestID(resp.Header)}
 	in.timer = time.AfterFunc(in.idle, func() { cancel(errIdle) })
 	defer in.timer.Stop()
-	if whole, err := c.refused(resp, in, x); err != nil || whole != nil {
-		if err != nil {
-			return err
-		}
-		return x.Whole(whole, in, emit)
+	a.In = in
+	reader := x.Answer(a)
+	documents, _ := reader.(DocumentReader)
+	document, err := c.refused(resp, in, x.Explain, documents != nil)
+	if err != nil {
+		return err
 	}
-	complete, err := x.Read(in, emit)
+	if document != nil {
+		return documents.Document(document)
+	}
+	complete, err := Read(reader)
 	if complete {
 		in.idle = drainLimit
 		_, _ = io.CopyN(io.Discard, in, maxDrain) // what is behind the last event is of no interest

@@ -90,8 +90,8 @@ func (b *Body) Damaged(api string, begun bool, err error) error {
 }
 
 // refused returns the error that resp is, or the document when the answer came
-// as one and the exchange can read that. Both are nil when it is a stream.
-func (c *Model) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte, error) {
+// as one and documents can be read. Both are nil when it is a stream.
+func (c *Model) refused(resp *http.Response, body io.Reader, explain func(int, []byte) *agent.ModelError, documents bool) ([]byte, error) {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	stream := !strings.HasSuffix(kind, "json") && !strings.HasSuffix(kind, "html")
 	ok := resp.StatusCode == http.StatusOK
@@ -104,7 +104,7 @@ func (c *Model) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte
 		return nil, e
 	}
 	most := int64(maxErrorBody)
-	if ok && x.Whole != nil && strings.HasSuffix(kind, "json") {
+	if ok && documents && strings.HasSuffix(kind, "json") {
 		most = maxWhole
 	}
 	text, err := io.ReadAll(io.LimitReader(body, most))
@@ -112,7 +112,7 @@ func (c *Model) refused(resp *http.Response, body io.Reader, x Exchange) ([]byte
 		return nil, err
 	}
 	clean := c.scrub(string(text)) // before anything is cut: no half of a key is left
-	e := x.Explain(resp.StatusCode, []byte(clean))
+	e := explain(resp.StatusCode, []byte(clean))
 	if e == nil && most == maxWhole {
 		return text, nil
 	}
