@@ -21,7 +21,7 @@ func TestServersOfAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, script.Script{}, handing(doing("mcp__sh__echo", fields{"text": "hello"}),
 		hand("a1", fields{"description": "echo", "prompt": "Have it heard.", "subagent_type": "echoer"})))
-	w.write("server.sh", strings.Replace(echoes, "ABOUT", "Says it again", 1))
+	w.write("server.sh", strings.Replace(echoes(), "ABOUT", "Says it again", 1))
 	w.file(filepath.Join(w.work, ".dure", "agents", "echoer.md"), "---\nname: echoer\ndescription: Echoes.\nmcpServers:\n  - other\n  - sh:\n      command: sh\n      args: [server.sh]\n---\nYou echo.\n")
 	trustFolder(t, w.plain(), w.work)
 	if got := w.serverStates(app.Flags{}); got != "agent:echoer:sh project waiting" {

@@ -69,7 +69,7 @@ func TestBundleToolOfAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := filepath.Join(w.work, "server.sh")
-	if err := os.WriteFile(server, []byte(strings.Replace(echoes, "ABOUT", "Says it again", 1)), 0o600); err != nil {
+	if err := os.WriteFile(server, []byte(strings.Replace(echoes(), "ABOUT", "Says it again", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	write(".mcp.json", `{"mcpServers": {"sh": {"command": "sh", "args": ["`+server+`"]}}}`)
@@ -98,7 +98,7 @@ func TestBundleToolOfAServer(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(server, []byte(strings.Replace(echoes, "ABOUT", "Does as it likes", 1)), 0o600); err != nil {
+	if err := os.WriteFile(server, []byte(strings.Replace(echoes(), "ABOUT", "Does as it likes", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a, _ = w.swarm(dir, app.Flags{Skip: true})

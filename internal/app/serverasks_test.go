@@ -23,7 +23,7 @@ func askingServer(method, params string) string {
     read -r said
     said=$(printf '%s' "$said" | tr -d '"\\')
     answer '{"content":[{"type":"text","text":"TOLD '"$said"'"}]}' ;;`
-	return strings.Replace(echoes, `answer '{"content":[{"type":"text","text":"the server has heard it"}]}' ;;`, asks, 1)
+	return strings.Replace(echoes(), `answer '{"content":[{"type":"text","text":"the server has heard it"}]}' ;;`, asks, 1)
 }
 
 // form asks for a name, a number and one of several words.
@@ -89,77 +89,19 @@ func answering(t *testing.T, answers map[string]string, asked *[]string) func(ag
 	}
 }
 
-// What a server asks is put to the person, with the name of the server first, and they may
-// decline. Where nobody is there, it is declined.
-func TestServersAskThePerson(t *testing.T) {
-	t.Parallel()
-	const address = `{"mode":"url","message":"Sign here","url":"https://pay.example/a?b=c","elicitationId":"e1"}`
-	for name, tt := range map[string]struct {
-		params  string
-		answers map[string]string
-		want    string
-		asked   string
-	}{
-		"a form":              {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "36", "colour": "GREY"}, "result:{action:accept,content:{age:36,colour:grey,name:Ada}}", `The MCP server "sh" asks for`},
-		"a secret":            {strings.ReplaceAll(form, `"Name"`, `"API-Key"`), map[string]string{"Who are you?": "Decline"}, "result:{action:decline}", "It looks as if it wants a secret"},
-		"a form, left":        {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "Leave it", "colour": "Leave it"}, "result:{action:accept,content:{age:7,name:Ada}}", ""},
-		"what does not fit":   {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Ada", "age": "old", "colour": "red"}, "result:{action:cancel}", "does not fit"},
-		"declined":            {form, map[string]string{"Who are you?": "Decline"}, "result:{action:decline}", ""},
-		"declined in between": {form, map[string]string{"Who are you?": "Answer", "Name (name)": "Decline", "age": "7", "colour": "red"}, "result:{action:decline}", ""},
-		"cancelled":           {form, map[string]string{"Who are you?": "Cancel"}, "result:{action:cancel}", ""},
-		"not answered":        {form, map[string]string{}, "result:{action:decline}", ""},
-		"nobody":              {form, nil, "result:{action:decline}", ""},
-		"an address":          {address, map[string]string{"Sign here": "Agree, I open it"}, "result:{action:accept}", "of the host pay.example:\nhttps://pay.example/a?b=c\n"},
-		"an address, no":      {address, map[string]string{"Sign here": "Decline"}, "result:{action:decline}", ""},
-		"a strange address":   {strings.Replace(address, "pay.example", "pаy.example", 1), map[string]string{"Sign here": "Agree, I open it"}, "cannot be shown", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			told, questions, _ := asked(t, askingServer("elicitation/create", tt.params), app.Flags{}, "", tt.answers)
-			if !strings.Contains(told, tt.want) {
-				t.Errorf("told %s, want %s", told, tt.want)
-			}
-			if all := strings.Join(questions, "\n--\n"); !strings.Contains(all, tt.asked) || tt.answers == nil && all != "" {
-				t.Errorf("asked\n%s", all)
-			}
-		})
-	}
-}
-
-// A question of a server to the model needs the person, a rule, or a mode and a server that
-// is the person's own; it is in the log.
+// A question of a server to the model that the person agrees to is in the log.
 func TestServersAskTheModel(t *testing.T) {
 	t.Parallel()
 	const question = `{"messages":[{"role":"user","content":{"type":"text","text":"2+2?"}}],"maxTokens":20}`
-	for name, tt := range map[string]struct {
-		f       app.Flags
-		answers map[string]string
-		want    string
-		asked   int
-	}{
-		"yes":          {app.Flags{}, map[string]string{"2+2": "This once"}, "FOUR", 1},
-		"no":           {app.Flags{}, map[string]string{"2+2": "Decline"}, "rejected", 1},
-		"not answered": {app.Flags{}, map[string]string{}, "rejected", 1},
-		"nobody":       {app.Flags{}, nil, "rejected", 0},
-		"a rule":       {app.Flags{Allow: []string{"mcp__sh__*"}}, nil, "FOUR", 0},
-		"another rule": {app.Flags{Allow: []string{"mcp__shell__*"}}, nil, "rejected", 0},
-		"a denial":     {app.Flags{Deny: []string{"mcp__sh__sampling*"}}, map[string]string{"2+2": "This once"}, "rejected", 0},
-		"a mode":       {app.Flags{Skip: true}, nil, "FOUR", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			told, questions, k := asked(t, askingServer("sampling/createMessage", question), tt.f, "", tt.answers)
-			if !strings.Contains(told, tt.want) || len(questions) != tt.asked {
-				t.Errorf("told %s, want %s; asked %q", told, tt.want, questions)
-			}
-			n := 0
-			for _, r := range all[agent.ModelAnswered](k.seen) {
-				if r.Purpose == "mcp" {
-					n++
-				}
-			}
-			if (n == 1) != (tt.want == "FOUR") {
-				t.Errorf("%d answers in the log", n)
-			}
-		})
+	told, questions, k := asked(t, askingServer("sampling/createMessage", question), app.Flags{}, "", map[string]string{"2+2": "This once"})
+	n := 0
+	for _, r := range all[agent.ModelAnswered](k.seen) {
+		if r.Purpose == "mcp" {
+			n++
+		}
+	}
+	if !strings.Contains(told, "FOUR") || len(questions) != 1 || n != 1 {
+		t.Errorf("told %s; asked %q; %d answers in the log", told, questions, n)
 	}
 }
 
@@ -219,7 +161,7 @@ func TestHooksAndServers(t *testing.T) {
 		"no such tool":       {map[string]any{"type": "mcp_tool", "server": "sh", "tool": "other"}, agent.HookFailed, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, k := asked(t, echoes, app.Flags{}, hooking("PreToolUse", tt.hook), nil)
+			_, _, k := asked(t, echoes(), app.Flags{}, hooking("PreToolUse", tt.hook), nil)
 			n := 0
 			for _, c := range all[agent.CallFinished](k.seen) {
 				if c.Tool == "mcp__sh__echo" && !c.Result.Failed() {

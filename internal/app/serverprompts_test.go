@@ -10,7 +10,6 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
-	"dure/internal/app"
 	"dure/internal/models/script"
 )
 
@@ -49,38 +48,6 @@ func TestPromptsOfServers(t *testing.T) {
 		t.Errorf("the hooks were told %v", h)
 	}
 	k.sound()
-}
-
-// How an argument of a prompt may go on, its server says: of the last word that is typed, and
-// of all that is left for the last argument. What cannot be shown is no proposal.
-func TestArgumentsOfPrompts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	tells := `*'"method":"completion/complete"'*)
-    arg=$(printf '%s' "$line" | sed -n 's/.*"argument":{"name":"\([^"]*\)","value":"\([^"]*\)"}.*/\1 \2/p') who=$(printf '%s' "$line" | sed -n 's/.*"arguments":{"who":"\([^"]*\)"}.*/\1/p')
-    answer '{"completion":{"values":["'"$arg|$who"'","two\nlines"]}}' ;;
-  *'"method":"prompts/get"'*)`
-	server := strings.Replace(strings.Replace(echoes, `*'"method":"prompts/get"'*)`, tells, 1), `"prompts":{}`, `"prompts":{},"completions":{}`, 1)
-	w.write("server.sh", server)
-	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}})), agent.Open{})
-	k.server()
-	for line, want := range map[string]query.PromptValues{
-		"/mcp__sh__greet ":                             {Argument: "who", Values: []string{"who |"}},
-		"/mcp__sh__greet Bo":                           {Argument: "who", Typed: "Bo", Value: "Bo", Values: []string{"who Bo|"}},
-		`/mcp__sh__greet  "Bob S`:                      {Argument: "who", Typed: `"Bob S`, Value: "Bob S", Values: []string{"who Bob S|"}},
-		`/mcp__sh__greet "Bob Smith" `:                 {Argument: "how", Values: []string{"how |Bob Smith"}},
-		"/mcp__sh__greet Bob very  warm":               {Argument: "how", Typed: "very  warm", Value: "very warm", Values: []string{"how very warm|Bob"}},
-		"/mcp__sh__greet":                              {},
-		"/mcp__sh__other Bo":                           {},
-		"greet Bo":                                     {},
-		"/mcp__sh__greet Bo\x00":                       {},
-		"/mcp__sh__greet " + strings.Repeat("x", 5000): {},
-	} {
-		got, err := client.Query[query.PromptValues](t.Context(), k.Client, query.CompletePrompt{Session: k.Info.ID, Text: line})
-		if err != nil || got.Argument != want.Argument || got.Typed != want.Typed || got.Value != want.Value || !slices.Equal(got.Values, want.Values) {
-			t.Errorf("%.40q: %+v, %v, want %+v", line, got, err, want)
-		}
-	}
 }
 
 // What names no prompt of a server, or lacks what the prompt needs, does not enter the

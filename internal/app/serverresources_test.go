@@ -84,7 +84,7 @@ func TestFilesThatNoServerReads(t *testing.T) {
 			if err := os.Symlink("private", filepath.Join(w.work, "open")); err != nil {
 				t.Fatal(err)
 			}
-			w.write("server.sh", strings.ReplaceAll(echoes, "note://one", strings.ReplaceAll(uri, "%", "%%")))
+			w.write("server.sh", strings.ReplaceAll(echoes(), "note://one", strings.ReplaceAll(uri, "%", "%%")))
 			f := app.Flags{Deny: []string{"Read(private/**)"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
 			k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{})
 			k.server()
@@ -134,32 +134,5 @@ func TestResourcesThatModelsRead(t *testing.T) {
 	reqs := w.model.Requests()
 	if last := reqs[len(reqs)-1]; !strings.Contains(told(t, last), "Hello") || slices.Contains(toolsIn(t, last.Body), "ListMcpResourcesTool") {
 		t.Errorf("the tools are listed although there are no resources, or nothing was asked:\n%s", last.Body[:min(len(last.Body), 1500)])
-	}
-}
-
-// A test of a server says what it has, or why it cannot be used.
-func TestTestingServers(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	a := w.echoing("Says it again")
-	got, err := client.Query[query.ServerTest](t.Context(), a.Client(), query.TestServer{Server: "sh"})
-	if err != nil || got.Title != "sh 1" || len(got.Tools) != 1 || got.Tools[0].Name != "mcp__sh__echo" || len(got.Prompts) != 1 ||
-		got.Prompts[0].Name != "mcp__sh__greet WHO [HOW]" || len(got.Resources) != 1 || got.Resources[0].Name != "note://one" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	asks := strings.Replace(echoes, `*'"method":"initialize"'*)`, `*'"method":"initialize"'*'"sampling"'*'"elicitation"'*|*'"method":"initialize"'*'"elicitation"'*'"sampling"'*)`, 1)
-	w.write("server.sh", asks)
-	if _, err := client.Query[query.ServerTest](t.Context(), a.Client(), query.TestServer{Server: "sh"}); err != nil {
-		t.Errorf("a server that offers more to whoever lets it ask: %v", err)
-	}
-	w.write(".mcp.json", `{"mcpServers": {"theirs": {"command": "touch", "args": ["canary"]}}}`)
-	for name, want := range map[string]string{"theirs": "untrusted", "nobody": "there is no such server"} {
-		if _, err := client.Query[query.ServerTest](t.Context(), w.plain().Client(), query.TestServer{Server: name}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	gone := w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"gone": {"command": "no-such-program-anywhere"}}}`}}))
-	if _, err := client.Query[query.ServerTest](t.Context(), gone.Client(), query.TestServer{Server: "gone"}); agent.ProblemOf(err) == nil || fileThere(w, "canary") {
-		t.Errorf("%v", err)
 	}
 }

@@ -152,31 +152,3 @@ func TestChangingServers(t *testing.T) {
 		}
 	}
 }
-
-// A diagnosis names the servers of the folder where there are some: those that are used, those
-// that wait for a yes, and what is missing for others.
-func TestServersInDiagnosis(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	w.write(".mcp.json", `{"mcpServers": {"theirs": {"command": "a"}, "odd": {}}}`)
-	trustFolder(t, w.plain(), w.work)
-	a := w.plain()
-	for name, raw := range map[string]string{"mine": `{"command":"b"}`, "lacks": `{"command":"${NO_SUCH_VARIABLE}"}`} {
-		if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: name, Definition: json.RawMessage(raw)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	list, err := client.Query[[]query.Finding](t.Context(), a.Client(), query.Diagnose{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range list {
-		if f.Name == "mcp" {
-			got = append(got, f.State+" "+f.Code+" "+f.Args["list"]+f.Args["name"])
-		}
-	}
-	if s := strings.Join(got, "; "); s != "warn mcp.broken lacks; ok mcp.ok mine; warn mcp.waiting theirs; warn settings.note " {
-		t.Error(s)
-	}
-}

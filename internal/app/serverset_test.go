@@ -4,9 +4,11 @@ package app_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,30 +20,18 @@ import (
 )
 
 // echoes is a server as a shell script: a tool, a prompt and a resource.
-const echoes = `#!/bin/sh
-while read -r line; do
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9][0-9]*\).*/\1/p')
-  answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-  case "$line" in
-  *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
-  *'"method":"tools/list"'*) answer '{"tools":[{"name":"echo","description":"ABOUT","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}' ;;
-  *'"method":"tools/call"'*) answer '{"content":[{"type":"text","text":"the server has heard it"}]}' ;;
-  *'"method":"prompts/list"'*) answer '{"prompts":[{"name":"greet","description":"Greets somebody","arguments":[{"name":"who","required":true},{"name":"how"}]}]}' ;;
-  *'"method":"prompts/get"'*)
-    who=$(printf '%s' "$line" | sed -n 's/.*"who":"\([^"]*\)".*/\1/p') how=$(printf '%s' "$line" | sed -n 's/.*"how":"\([^"]*\)".*/\1/p')
-    answer '{"messages":[{"role":"user","content":{"type":"text","text":"Greet '"$who $how"', as @server.sh says."}},{"role":"user","content":{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="}}]}' ;;
-  *'"method":"resources/list"'*) answer '{"resources":[{"uri":"note://one","name":"one","mimeType":"text/plain"}]}' ;;
-  *'"method":"resources/templates/list"'*) answer '{"resourceTemplates":[]}' ;;
-  *'"method":"resources/read"'*) answer '{"contents":[{"uri":"note://one","text":"what the note says"}]}' ;;
-  *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
-  esac
-done
-`
+var echoes = sync.OnceValue(func() string {
+	data, err := os.ReadFile(filepath.Join("..", "extend", "mcp", "connections", "testdata", "server.sh"))
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+})
 
 // echoing is a program whose sessions have the server.
 func (w *world) echoing(about string) *app.App {
 	w.t.Helper()
-	w.write("server.sh", strings.Replace(echoes, "ABOUT", about, 1))
+	w.write("server.sh", strings.Replace(echoes(), "ABOUT", about, 1))
 	return w.program(options(w.work, w.home, w.model.URL(), app.Flags{Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}))
 }
 
@@ -64,6 +54,16 @@ func (k *talk) server() query.ServerInfo {
 			k.t.Fatal("the server does not connect")
 		}
 	}
+}
+
+// serverNotes are what people were told of servers.
+func (k *talk) serverNotes() (list []string) {
+	for _, n := range all[agent.Note](k.seen) {
+		if n.Code == "servers" {
+			list = append(list, n.Level+" "+n.Text)
+		}
+	}
+	return list
 }
 
 // A server that a session has offers its tools beside the others; each call passes the gate.
@@ -93,7 +93,7 @@ func TestServerInSessions(t *testing.T) {
 func TestServerToolThatAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, distinct(calls(tool("mcp__sh__echo", fields{"text": "hello"})), script.Reply{Text: "Done."}), script.Options{})
-	w.write("server.sh", strings.Replace(echoes, `"name":"echo",`, `"name":"echo","_meta":{"anthropic/requiresUserInteraction":true},`, 1))
+	w.write("server.sh", strings.Replace(echoes(), `"name":"echo",`, `"name":"echo","_meta":{"anthropic/requiresUserInteraction":true},`, 1))
 	f := app.Flags{Skip: true, Allow: []string{"mcp__sh__echo"}, Servers: []string{`{"mcpServers": {"sh": {"command": "sh", "args": ["server.sh"]}}}`}}
 	k := w.talkTo(w.program(options(w.work, w.home, w.model.URL(), f)), agent.Open{Approver: true})
 	k.server()
