@@ -334,36 +334,3 @@ func TestSignInForABundle(t *testing.T) {
 	}
 	w.noSecrets(k.seen)
 }
-
-// Tools that cannot sign in are told before anything runs.
-func TestBundleSignInsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ old, new, want string }{
-		"in the clear":       {"entry: http://127.0.0.1", "entry: http://far.example", "not encrypted"},
-		"a secret of others": {"clientId: desk", "clientId: {valueFrom: {secretRef: {ref: Secret/x}}}", "secret x is not stored"},
-		"another runtime":    {"runtime: http", "runtime: builtin", `runtime "builtin"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, o := newWorld(t, script.Script{}, script.Options{}), newOffice(t)
-			dir := o.bundle(w, "user", "")
-			file := filepath.Join(dir, "goondan.yaml")
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := strings.Replace(string(data), tt.old, tt.new, 1)
-			if strings.Contains(tt.new, "builtin") {
-				text = strings.Replace(text, "entry: "+o.URL+"/tool", "entry: web_fetch", 1)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			a := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-			trustFolder(t, a, dir)
-			run, err := a.Bundles.Prepare(dir, "")
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v: %+v", err, run.Info.Problems)
-			}
-		})
-	}
-}

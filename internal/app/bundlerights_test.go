@@ -3,7 +3,6 @@
 package app_test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"dure/agent"
 	"dure/internal/app"
 	"dure/internal/models/script"
-	"dure/internal/safety/workspace"
 )
 
 // mighty is a bundle whose agent can change it, and grown what a model makes of it to have
@@ -183,50 +181,5 @@ func TestCommitIsRewound(t *testing.T) {
 	}
 	if got := looks(t, w.work); got != before {
 		t.Errorf("after the rewind:\n%s\nwant\n%s", got, before)
-	}
-}
-
-// A bundle that a dead program has committed to in part is what it was before when it is
-// started again; while that cannot be told, it is not started.
-func TestTornCommitOfABundle(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, distinct(calls(tool("self__openChangeset", fields{})), script.Reply{Text: "Opened."}), script.Options{})
-	dir := w.desk("")
-	a, run := w.swarm(dir, app.Flags{Skip: true})
-	w.talkTo(a, agent.Open{Agent: run.Entry}).turn("Open it.")
-	found, err := filepath.Glob(filepath.Join(w.home, "dure", "*", "changesets", "*", "cs-1"))
-	if found2, _ := filepath.Glob(filepath.Join(w.home, "dure", "changesets", "*", "cs-1")); err != nil || len(found)+len(found2) != 1 {
-		t.Fatalf("the changeset is remembered in %q, %v", found, err)
-	} else if len(found) == 0 {
-		found = found2
-	}
-	sum := func(s string) string { return workspace.Sum([]byte(s)) }
-	next := strings.Replace(mighty, fewer, more, 1)
-	journal, err := json.Marshal([]any{
-		fields{"name": "goondan.yaml", "old": []byte(mighty), "mode": 0o600, "was": sum(mighty), "next": sum(next)},
-		fields{"name": "new.md", "next": sum("New.")},
-		fields{"name": "old.md", "old": []byte("Old."), "mode": 0o600, "was": sum("Old.")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := filepath.Join(filepath.Dir(found[0]), "commit")
-	if err := os.WriteFile(at, journal, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.write("desk/goondan.yaml", next)
-	w.write("desk/new.md", "New.")
-	again := w.program(options(w.work, w.home, w.model.URL(), app.Flags{}))
-	if _, err := again.Bundles.Prepare(dir, ""); err != nil {
-		t.Fatal(err)
-	}
-	if w.read("desk/goondan.yaml") != mighty || w.read("desk/new.md") != "" || w.read("desk/old.md") != "Old." {
-		t.Errorf("the bundle has a part of the commit: %q", w.read("desk/goondan.yaml"))
-	}
-	if err := os.WriteFile(at, journal[1:], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := again.Bundles.Prepare(dir, ""); err == nil || !strings.Contains(err.Error(), "cut short") {
-		t.Errorf("it was started: %v", err)
 	}
 }
