@@ -192,39 +192,6 @@ func TestMirrorGoesWithItsSession(t *testing.T) {
 	}
 }
 
-// A session whose log was gone when its deletion was cut short leaves no mirror: who asks again
-// hears that there is none, and then there is none of that either.
-func TestMirrorGoesAfterItsSession(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, distinct(script.Reply{Text: "Done."}), script.Options{})
-	k := w.talkWith(w.hosted(app.Flags{}), agent.Open{New: mirroredID})
-	k.turn("Go")
-	k.leave()
-	files := w.mirrors()
-	a := w.program(w.hosted(app.Flags{}))
-	remove := func() error {
-		_, err := client.Query[query.RemovedSession](t.Context(), a.Client(), query.RemoveSession{Session: mirroredID})
-		return err
-	}
-	if err := remove(); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(w.home, ".claude", "projects", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(files) != 1 || len(w.mirrors()) != 1 {
-		t.Fatal(w.mirrors())
-	}
-	if p := agent.ProblemOf(remove()); p == nil || p.Code != agent.ProblemMissing {
-		t.Errorf("%+v", p)
-	}
-	if left := w.mirrors(); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
 // A tag that others have written takes the place of the one that they know, and of no other:
 // none by which this program knows something goes, or comes.
 func TestMirrorTakesOneTagOver(t *testing.T) {
