@@ -159,25 +159,6 @@ func follow(t *testing.T, address string) string {
 	return u.String()
 }
 
-func TestNobodySignsIn(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, script.Script{}, script.Options{})
-	a := w.plain()
-	if _, err := client.Query[query.ServerChange](t.Context(), a.Client(), query.AddServer{Scope: "local", Server: "files", Definition: json.RawMessage(`{"command":"files"}`)}); err != nil {
-		t.Fatal(err)
-	}
-	for name, says := range map[string]string{"files": "nobody signs in to a program", "none": "there is no such server"} {
-		for _, err := range []error{signIn(t.Context(), a, name, nil), signOut(t.Context(), a, name)} {
-			if err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	}
-	if err := answerSignIn(t.Context(), a, "files", "http://127.0.0.1:1/callback?state=guessed&code=x"); err == nil {
-		t.Error("an answer to nothing is taken")
-	}
-}
-
 // A server of a type of agents is shown the token of the person who has signed in to it, by
 // the name that it has in lists; another one of its name and address is shown none.
 func TestSignInToServerOfAgent(t *testing.T) {

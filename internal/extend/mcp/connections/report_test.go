@@ -125,3 +125,20 @@ func TestServersInDiagnosis(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// Nobody signs in to a program, to a server that there is not, or with an answer to nothing.
+func TestNobodySignsIn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, connections.Config{})
+	ask[query.ServerChange](r, query.AddServer{Scope: "local", Server: "files", Definition: json.RawMessage(`{"command":"files"}`)})
+	for name, says := range map[string]string{"files": "nobody signs in to a program", "none": "there is no such server"} {
+		for _, q := range []agent.Query{query.SignIn{Server: name}, query.SignOut{Server: name}} {
+			if _, err := tries[query.SignInState](r, q); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%+v: %v", q, err)
+			}
+		}
+	}
+	if _, err := tries[query.SignInState](r, query.SignIn{Server: "files", Answer: "http://127.0.0.1:1/callback?state=guessed&code=x"}); err == nil {
+		t.Error("an answer to nothing is taken")
+	}
+}
