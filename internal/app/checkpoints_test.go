@@ -146,27 +146,6 @@ func TestRewindFilesOfAFork(t *testing.T) {
 	f.sound()
 }
 
-// Whoever cannot have files put back hears of it, in the session.
-func TestNoUndoIsSaid(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, says(calls(tool("Write", fields{"file_path": "a.txt", "content": "one\n"}))), script.Options{})
-	if err := os.MkdirAll(filepath.Join(w.home, "dure"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(w.home, "dure", "checkpoints"), nil, 0o600); err != nil {
-		t.Fatal(err) // a file where their folder should be
-	}
-	k := w.talk(app.Flags{Skip: true}, agent.Open{})
-	if end := k.turn("Write."); end.Reason != agent.EndDone || w.read("a.txt") != "one\n" {
-		t.Errorf("the turn ended: %+v", end)
-	}
-	notes := all[agent.Note](k.seen)
-	if len(notes) != 1 || !strings.Contains(notes[0].Text, "cannot be taken back") {
-		t.Errorf("the notes are %+v", notes)
-	}
-	k.sound()
-}
-
 // The task list goes back with the conversation.
 func TestRewindTasks(t *testing.T) {
 	t.Parallel()
