@@ -3,7 +3,6 @@ package sdk
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -39,17 +38,11 @@ func (h *Host) input(e agent.Event, b agent.InputAdded) {
 }
 
 // rewindFiles puts the files back to how they were before the turn of a message.
-func (h *Host) rewindFiles(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		ID  string `json:"user_message_id"`
-		Dry bool   `json:"dry_run"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) rewindFiles(in struct {
+	ID  string `json:"user_message_id"`
+	Dry bool   `json:"dry_run"`
+},
+) (any, error) {
 	to, ok := h.inputs[in.ID]
 	if !ok {
 		return rewound{Error: fmt.Sprintf("this session has no message %q of the user", in.ID)}, nil
@@ -83,18 +76,13 @@ func (h *Host) rewindFiles(body json.RawMessage) (any, error) {
 }
 
 // readFile reads a file of the workspace.
-func (h *Host) readFile(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Path     string `json:"path"`
-		Most     int64  `json:"max_bytes"`
-		Encoding string `json:"encoding"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
+func (h *Host) readFile(in struct {
+	Path     string `json:"path"`
+	Most     int64  `json:"max_bytes"`
+	Encoding string `json:"encoding"`
+},
+) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case in.Path == "":
 		return nil, errors.New("path is empty")
 	case in.Encoding != "" && in.Encoding != "utf-8" && in.Encoding != "base64":
@@ -135,17 +123,11 @@ func (h *Host) readFile(body json.RawMessage) (any, error) {
 }
 
 // seedRead notes that the host has shown a file to the model before the session began.
-func (h *Host) seedRead(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Path  string   `json:"path"`
-		Mtime *float64 `json:"mtime"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) seedRead(in struct {
+	Path  string   `json:"path"`
+	Mtime *float64 `json:"mtime"`
+},
+) (any, error) {
 	if in.Mtime == nil || *in.Mtime < 0 || *in.Mtime > 1e15 {
 		return nil, errors.New("mtime has to be a number of milliseconds")
 	}
@@ -154,22 +136,11 @@ func (h *Host) seedRead(body json.RawMessage) (any, error) {
 }
 
 // suggestFiles completes the name of a file behind an @.
-func (h *Host) suggestFiles(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Query string `json:"query"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
-	c, id := h.prog.Client, h.session
-	return slow(func(ctx context.Context) (any, error) {
-		list, err := client.Query[[]string](ctx, c, query.CompleteMention{Session: id, Typed: in.Query})
-		if err != nil {
-			return nil, err
-		}
+func (h *Host) suggestFiles(in struct {
+	Query string `json:"query"`
+},
+) (any, error) {
+	return reports(h, query.CompleteMention{Session: h.session, Typed: in.Query}, func(_ context.Context, list []string) any {
 		type suggestion struct {
 			Path string `json:"path"`
 		}
@@ -177,6 +148,6 @@ func (h *Host) suggestFiles(body json.RawMessage) (any, error) {
 		for _, path := range list {
 			out = append(out, suggestion{path})
 		}
-		return map[string]any{"suggestions": out}, nil
-	}), nil
+		return map[string]any{"suggestions": out}
+	})
 }

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -51,20 +50,13 @@ var categories = map[string][2]string{
 var ownParts = []string{"mentions", "lessons", "hooks"}
 
 // contextUsage tells what fills the window of the model.
-func (h *Host) contextUsage(json.RawMessage) (any, error) {
-	if err := h.able(); err != nil {
-		return nil, err
-	}
+func (h *Host) contextUsage(struct{}) (any, error) {
 	c, id, dir := h.prog.Client, h.session, h.prog.Workdir
 	var used any
 	if u := h.show.Result("").Usage; u.Input+u.Output+u.CacheRead+u.CacheWrite > 0 {
 		used = u
 	}
-	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[agent.ContextReport](ctx, c, agent.ContextUsage{Session: id})
-		if err != nil {
-			return nil, err
-		}
+	return reports(h, agent.ContextUsage{Session: id}, func(ctx context.Context, r agent.ContextReport) any {
 		out := map[string]any{
 			"totalTokens": r.Used, "maxTokens": r.Window, "rawMaxTokens": r.Window, "percentage": int(math.Round(100 * r.Ratio)),
 			"model": r.Model, "isAutoCompactEnabled": false, "apiUsage": used, "agents": []any{},
@@ -92,8 +84,8 @@ func (h *Host) contextUsage(json.RawMessage) (any, error) {
 			}
 		}
 		out["mcpTools"] = tools
-		return out, nil
-	}), nil
+		return out
+	})
 }
 
 func categoryOf(p agent.ContextPart) category {
@@ -167,19 +159,13 @@ func (h *Host) cost() map[string]any {
 }
 
 // sessionCost tells what the session has cost.
-func (h *Host) sessionCost(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) sessionCost(struct{}) (any, error) {
 	return h.cost(), nil
 }
 
 // usage tells what the session has used and changed. There is no subscription that it
 // could be counted against.
-func (h *Host) usage(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) usage(struct{}) (any, error) {
 	spent, c, id := h.cost(), h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
 		d, err := client.Query[query.DiffReport](ctx, c, query.Diff{Session: id, All: true})
@@ -192,23 +178,17 @@ func (h *Host) usage(json.RawMessage) (any, error) {
 }
 
 // listModels tells which models can be asked.
-func (h *Host) listModels(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) listModels(struct{}) (any, error) {
 	return slow(func(ctx context.Context) (any, error) { return map[string]any{"models": h.modelLines(ctx)}, nil }), nil
 }
 
 // binaryVersion tells the version of the protocol that is spoken.
-func (h *Host) binaryVersion(json.RawMessage) (any, error) {
+func (h *Host) binaryVersion(struct{}) (any, error) {
 	return map[string]string{"version": h.prog.Version}, nil
 }
 
 // reloadSkills reads the skills again.
-func (h *Host) reloadSkills(json.RawMessage) (any, error) {
-	if err := h.able(); err != nil {
-		return nil, err
-	}
+func (h *Host) reloadSkills(struct{}) (any, error) {
 	p, c, id := h.prog.API, h.prog.Client, h.session
 	return slow(func(ctx context.Context) (any, error) {
 		if err := p.Reload(id, false, true); err != nil {
@@ -239,17 +219,12 @@ func (h *Host) agents() bool {
 
 // reloadPlugins reads the plugins again. What the running session has of them stays until
 // another one begins.
-func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Add    []Plugin `json:"add_plugins"`
-		Refuse bool     `json:"refuse_if_busy"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
+func (h *Host) reloadPlugins(in struct {
+	Add    []Plugin `json:"add_plugins"`
+	Refuse bool     `json:"refuse_if_busy"`
+},
+) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case len(in.Add) > 0:
 		return nil, fmt.Errorf("plugins cannot be added while a session runs; begin with them")
 	case in.Refuse && (h.show.busy() || len(h.queue) > 0 || h.agents()):
@@ -273,7 +248,7 @@ func (h *Host) reloadPlugins(body json.RawMessage) (any, error) {
 }
 
 // outputStyles tells which there are: one.
-func (h *Host) outputStyles(json.RawMessage) (any, error) {
+func (h *Host) outputStyles(struct{}) (any, error) {
 	return map[string]any{"available_output_styles": []string{outputStyle}}, nil
 }
 
@@ -301,16 +276,8 @@ type hookEvent struct {
 }
 
 // listHooks shows the hooks of the session.
-func (h *Host) listHooks(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
-	c, id := h.prog.Client, h.session
-	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[query.HookReport](ctx, c, query.ListHooks{Session: id})
-		if err != nil {
-			return nil, err
-		}
+func (h *Host) listHooks(struct{}) (any, error) {
+	return reports(h, query.ListHooks{Session: h.session}, func(_ context.Context, r query.HookReport) any {
 		lines, events := []hookLine{}, map[string]*hookEvent{}
 		for _, k := range r.Hooks {
 			run := strings.TrimSpace(k.Run + " " + strings.Join(k.Args, " "))
@@ -336,8 +303,8 @@ func (h *Host) listHooks(json.RawMessage) (any, error) {
 		return map[string]any{
 			"events": list, "hooks": lines, "eventCatalog": list,
 			"policy": map[string]any{"disabledByPolicy": false, "managedOnly": managed, "pluginOnly": false, "allDisabled": off, "policyHookCount": countHooks(r.Hooks, "managed")},
-		}, nil
-	}), nil
+		}
+	})
 }
 
 func hookSource(layer string) string {
@@ -368,16 +335,9 @@ type ruleLine struct {
 }
 
 // listRules shows the permission rules of the session.
-func (h *Host) listRules(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
-	c, id, dir := h.prog.Client, h.session, h.prog.Workdir
-	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[query.RuleReport](ctx, c, query.ListRules{Session: id})
-		if err != nil {
-			return nil, err
-		}
+func (h *Host) listRules(struct{}) (any, error) {
+	dir := h.prog.Workdir
+	return reports(h, query.ListRules{Session: h.session}, func(_ context.Context, r query.RuleReport) any {
 		rules := []ruleLine{}
 		for _, one := range r.Rules {
 			rules = append(rules, ruleLine{string(one.Verdict), ruleSource(one), one.Rule, editOf(one.Layer), one.Off})
@@ -385,8 +345,8 @@ func (h *Host) listRules(json.RawMessage) (any, error) {
 		return map[string]any{"state": map[string]any{
 			"rules": rules, "originalCwd": dir, "managedOnly": false,
 			"workspaceDirectories": []map[string]string{{"path": filepath.Clean(dir), "source": "session"}},
-		}}, nil
-	}), nil
+		}}
+	})
 }
 
 func ruleSource(r query.RuleInfo) string {

@@ -89,39 +89,24 @@ func serverScope(scope string) string {
 }
 
 // serverStatus tells how it stands with the servers.
-func (h *Host) serverStatus(json.RawMessage) (any, error) {
-	if err := h.able(); err != nil {
-		return nil, err
-	}
+func (h *Host) serverStatus(struct{}) (any, error) {
 	return map[string]any{"mcpServers": serverLines(h.servers(h.ctx))}, nil
 }
 
 // reconnect connects a server anew.
-func (h *Host) reconnect(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Server string `json:"serverName"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) reconnect(in struct {
+	Server string `json:"serverName"`
+},
+) (any, error) {
 	return h.connect(in.Server, query.ServerReconnect), nil
 }
 
 // toggle connects a server, or ends its connection.
-func (h *Host) toggle(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Server string `json:"serverName"`
-		On     *bool  `json:"enabled"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) toggle(in struct {
+	Server string `json:"serverName"`
+	On     *bool  `json:"enabled"`
+},
+) (any, error) {
 	if in.On == nil {
 		return nil, errors.New("enabled is missing: it has to be true or false")
 	}
@@ -142,16 +127,10 @@ func (h *Host) connect(server, do string) slow {
 
 // setServers has the session use servers beside those that it has begun with. The host
 // may answer them itself.
-func (h *Host) setServers(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Servers json.RawMessage `json:"servers"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) setServers(in struct {
+	Servers json.RawMessage `json:"servers"`
+},
+) (any, error) {
 	if len(in.Servers) == 0 {
 		return nil, errors.New("servers is missing: it has to be an object")
 	}
@@ -160,21 +139,16 @@ func (h *Host) setServers(body json.RawMessage) (any, error) {
 }
 
 // callTool calls a tool of a server, through the gate of the session.
-func (h *Host) callTool(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-		Timeout   int64           `json:"timeout_ms"`
-		Expires   string          `json:"expires_at"`
-		In        []any           `json:"input_files"`
-		Out       []any           `json:"output_files"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
+func (h *Host) callTool(in struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Timeout   int64           `json:"timeout_ms"`
+	Expires   string          `json:"expires_at"`
+	In        []any           `json:"input_files"`
+	Out       []any           `json:"output_files"`
+},
+) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case !strings.HasPrefix(in.Tool, "mcp__"):
 		return nil, fmt.Errorf("%q is no tool of a server: those are called mcp__SERVER__TOOL", in.Tool)
 	case len(in.In) > 0 || len(in.Out) > 0:
@@ -225,23 +199,12 @@ func toolResult(r agent.Result) map[string]any {
 }
 
 // readResource reads a resource of a server.
-func (h *Host) readResource(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Server string `json:"serverName"`
-		URI    string `json:"uri"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, q := h.prog.Client, query.ReadServer{Session: h.session, Server: in.Server, URI: in.URI}
-	return slow(func(ctx context.Context) (any, error) {
-		r, err := client.Query[agent.Result](ctx, c, q)
-		if err != nil {
-			return nil, err
-		}
+func (h *Host) readResource(in struct {
+	Server string `json:"serverName"`
+	URI    string `json:"uri"`
+},
+) (any, error) {
+	return reports(h, query.ReadServer{Session: h.session, Server: in.Server, URI: in.URI}, func(_ context.Context, r agent.Result) any {
 		contents := []map[string]string{}
 		if r.Text != "" || len(r.Blocks) == 0 {
 			contents = append(contents, map[string]string{"uri": in.URI, "mimeType": "text/plain", "text": r.Text})
@@ -251,21 +214,15 @@ func (h *Host) readResource(body json.RawMessage) (any, error) {
 				contents = append(contents, map[string]string{"uri": in.URI, "mimeType": b.Media.Type, "blob": base64.StdEncoding.EncodeToString(b.Media.Data)})
 			}
 		}
-		return map[string]any{"contents": contents}, nil
-	}), nil
+		return map[string]any{"contents": contents}
+	})
 }
 
 // fromServer takes a message that a server inside of the host sends by itself.
-func (h *Host) fromServer(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Server  string          `json:"server_name"`
-		Message json.RawMessage `json:"message"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) fromServer(in struct {
+	Server  string          `json:"server_name"`
+	Message json.RawMessage `json:"message"`
+},
+) (any, error) {
 	return empty{}, h.prog.API.HearServer(in.Server, in.Message)
 }

@@ -20,27 +20,8 @@ var (
 	errNoAPI   = errors.New("this program cannot do that")
 )
 
-// read reads the members of a request.
-func read[T any](body json.RawMessage) (v T, err error) {
-	if err := json.Unmarshal(body, &v); err != nil {
-		return v, fmt.Errorf("request: %w", err)
-	}
-	return v, nil
-}
-
 // empty is the answer that has nothing to say.
 type empty struct{}
-
-// able reports whether requests can be answered that need the program and the session.
-func (h *Host) able() error {
-	switch {
-	case h.sess == nil:
-		return errNotOpen
-	case h.prog.API == nil:
-		return errNoAPI
-	}
-	return nil
-}
 
 // send has a command sent beside the loop, which others may have a word on.
 func (h *Host) sends(c agent.Command) (any, error) {
@@ -52,16 +33,10 @@ func (h *Host) sends(c agent.Command) (any, error) {
 }
 
 // setMode sets the permission mode. It holds for the call that is decided on next.
-func (h *Host) setMode(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Mode string `json:"mode"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) setMode(in struct {
+	Mode string `json:"mode"`
+},
+) (any, error) {
 	mode := modeOf(in.Mode)
 	modes := []agent.Mode{agent.ModeDefault, agent.ModeAcceptEdits, agent.ModePlan, agent.ModeDontAsk, agent.ModeBypass}
 	if !slices.Contains(modes, mode) {
@@ -95,16 +70,10 @@ func joined[S ~string](list []S) string {
 
 // setModel has another model asked from the next request on; without one, that with which
 // the session began.
-func (h *Host) setModel(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Model *string `json:"model"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) setModel(in struct {
+	Model *string `json:"model"`
+},
+) (any, error) {
 	name := h.sess.Info.Model
 	if in.Model != nil && *in.Model != "" && *in.Model != "default" {
 		name = *in.Model
@@ -113,16 +82,10 @@ func (h *Host) setModel(body json.RawMessage) (any, error) {
 }
 
 // setThinking says how many tokens the model may think for.
-func (h *Host) setThinking(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Tokens *int `json:"max_thinking_tokens"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) setThinking(in struct {
+	Tokens *int `json:"max_thinking_tokens"`
+},
+) (any, error) {
 	const most = 1_000_000
 	if in.Tokens != nil && (*in.Tokens < 0 || *in.Tokens > most) {
 		return nil, fmt.Errorf("max_thinking_tokens is %d: it has to be from 0 to %d", *in.Tokens, most)
@@ -136,16 +99,10 @@ var efforts = map[string]int{"low": 2_048, "medium": 8_192, "high": 24_576}
 // applySettings puts settings over those of the command line. Either all of them hold, or none:
 // what the session has a word on, the model and the mode, is put to it when all else is found
 // good, and the rest holds when it has agreed.
-func (h *Host) applySettings(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Settings map[string]json.RawMessage `json:"settings"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) applySettings(in struct {
+	Settings map[string]json.RawMessage `json:"settings"`
+},
+) (any, error) {
 	if in.Settings == nil {
 		return nil, errors.New("settings has to be an object")
 	}
@@ -154,6 +111,7 @@ func (h *Host) applySettings(body json.RawMessage) (any, error) {
 	delete(in.Settings, "model")
 	delete(in.Settings, "effortLevel")
 	var tokens *int
+	var err error
 	if hasEffort {
 		if tokens, err = effortIn(effort); err != nil {
 			return nil, err
@@ -244,10 +202,7 @@ func modeIn(settings map[string]json.RawMessage) (agent.Mode, error) {
 }
 
 // getSettings shows the settings that have a value, and what is in force of them.
-func (h *Host) getSettings(json.RawMessage) (any, error) {
-	if err := h.able(); err != nil {
-		return nil, err
-	}
+func (h *Host) getSettings(struct{}) (any, error) {
 	return slow(func(ctx context.Context) (any, error) {
 		model, err := h.modelNow(ctx)
 		if err != nil {
@@ -334,17 +289,11 @@ func (r *reached) wait(ctx context.Context, seq int64) (string, error) {
 
 // updateSettings writes settings of the user's and of the folder's. There is one style of output
 // only, and it is the one that is in force.
-func (h *Host) updateSettings(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Source   string            `json:"source"`
-		Settings map[string]string `json:"settings"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) updateSettings(in struct {
+	Source   string            `json:"source"`
+	Settings map[string]string `json:"settings"`
+},
+) (any, error) {
 	allowed := map[string]string{"localSettings": "outputStyle", "userSettings": "effortLevel"}[in.Source]
 	if allowed == "" {
 		return nil, fmt.Errorf("settings of %q are not written; those of localSettings and userSettings are", in.Source)
@@ -378,18 +327,12 @@ func (h *Host) updateSettings(body json.RawMessage) (any, error) {
 
 // registerRoot takes in that a folder below those of the session is one of its own: what is
 // there counts as part of the workspace in any case, and what it says is read again.
-func (h *Host) registerRoot(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Directory string `json:"directory"`
-		Skills    bool   `json:"reload_skills"`
-		Plugins   bool   `json:"reload_plugins"`
-	}](body)
-	if err == nil {
-		err = h.able()
-	}
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) registerRoot(in struct {
+	Directory string `json:"directory"`
+	Skills    bool   `json:"reload_skills"`
+	Plugins   bool   `json:"reload_plugins"`
+},
+) (any, error) {
 	p, id := h.prog.API, h.session
 	if in.Plugins {
 		h.plugins = nil
@@ -431,14 +374,12 @@ func place(in map[string]any, path string, v any) {
 }
 
 // rename gives the session a title.
-func (h *Host) rename(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Title   string `json:"title"`
-		Session string `json:"session_id"`
-	}](body)
+func (h *Host) rename(in struct {
+	Title   string `json:"title"`
+	Session string `json:"session_id"`
+},
+) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case strings.TrimSpace(in.Title) == "":
 		return nil, errors.New("title is empty")
 	case in.Session != "" && in.Session != h.session:
@@ -451,16 +392,10 @@ func (h *Host) rename(body json.RawMessage) (any, error) {
 var colors = []string{"red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan", "default", "gray"}
 
 // setColor keeps the color in which hosts show the session, as one of its tags.
-func (h *Host) setColor(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		Color string `json:"color"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) setColor(in struct {
+	Color string `json:"color"`
+},
+) (any, error) {
 	if !slices.Contains(colors, in.Color) {
 		return nil, fmt.Errorf("there is no color %q; there are %s", in.Color, strings.Join(colors, ", "))
 	}
@@ -481,16 +416,13 @@ func (h *Host) setColor(body json.RawMessage) (any, error) {
 }
 
 // noted takes what changes nothing here.
-func (h *Host) noted(json.RawMessage) (any, error) { return empty{}, nil }
+func (h *Host) noted(struct{}) (any, error) { return empty{}, nil }
 
 // cancelMessage takes back a message that no turn has begun with.
-func (h *Host) cancelMessage(body json.RawMessage) (any, error) {
-	in, err := read[struct {
-		ID string `json:"message_uuid"`
-	}](body)
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) cancelMessage(in struct {
+	ID string `json:"message_uuid"`
+},
+) (any, error) {
 	i := slices.IndexFunc(h.queue, func(m message) bool { return m.ID == in.ID })
 	if i >= 0 {
 		h.queue = slices.Delete(h.queue, i, i+1)

@@ -18,42 +18,36 @@ const (
 // maxOutput is how much of what a task has printed a host is told.
 const maxOutput = 256 << 10
 
-// taskIn is a task that a request names.
-func (h *Host) taskIn(body json.RawMessage) (string, error) {
-	in, err := read[struct {
-		ID string `json:"task_id"`
-	}](body)
-	if err == nil {
-		err = h.able()
+// namedTask is a request about a task.
+type namedTask struct {
+	ID string `json:"task_id"`
+}
+
+// check reports why no task can be called so.
+func (t namedTask) check() error {
+	if t.ID == "" || len(t.ID) > 200 {
+		return fmt.Errorf("there is no task %q", t.ID)
 	}
-	switch {
-	case err != nil:
-		return "", err
-	case in.ID == "" || len(in.ID) > 200:
-		return "", fmt.Errorf("there is no task %q", in.ID)
-	}
-	return in.ID, nil
+	return nil
 }
 
 // stopTask ends work in the background.
-func (h *Host) stopTask(body json.RawMessage) (any, error) {
-	id, err := h.taskIn(body)
-	if err != nil {
+func (h *Host) stopTask(t namedTask) (any, error) {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
-	if _, ok := h.show.tasks[id]; !ok {
-		return nil, fmt.Errorf("no task %q is running", id)
+	if _, ok := h.show.tasks[t.ID]; !ok {
+		return nil, fmt.Errorf("no task %q is running", t.ID)
 	}
-	return h.tasked(stopTool, id, func(agent.Result) any { return empty{} }), nil
+	return h.tasked(stopTool, t.ID, func(agent.Result) any { return empty{} }), nil
 }
 
 // taskOutput shows what work in the background has printed.
-func (h *Host) taskOutput(body json.RawMessage) (any, error) {
-	id, err := h.taskIn(body)
-	if err != nil {
+func (h *Host) taskOutput(t namedTask) (any, error) {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
-	return h.tasked(outputTool, id, func(r agent.Result) any {
+	return h.tasked(outputTool, t.ID, func(r agent.Result) any {
 		_, words, _ := strings.Cut(r.Unfenced(), "\n") // the first line says how it stands
 		total, cut := len(words), false
 		if r.Spill != nil {
@@ -88,9 +82,6 @@ func (h *Host) tasked(tool, id string, then func(agent.Result) any) slow {
 
 // backgroundTasks says that nothing that is waited for goes on in the background instead:
 // what runs in front stays there.
-func (h *Host) backgroundTasks(json.RawMessage) (any, error) {
-	if h.sess == nil {
-		return nil, errNotOpen
-	}
+func (h *Host) backgroundTasks(struct{}) (any, error) {
 	return map[string]bool{"backgrounded": false}, nil
 }

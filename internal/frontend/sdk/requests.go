@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"dure/agent"
+	"dure/client"
 )
 
 // maxSlow bounds the requests that are answered beside the loop at once.
@@ -19,9 +22,54 @@ const maxSlow = 32
 // returned as a [slow], and runs beside the loop.
 type answer func(h *Host, body json.RawMessage) (any, error)
 
+// with reads the members of a request for do, which is called if there is what it needs.
+func with[T any](needs func(*Host) error, do func(*Host, T) (any, error)) answer {
+	return func(h *Host, body json.RawMessage) (any, error) {
+		var in T
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, fmt.Errorf("request: %w", err)
+		}
+		if err := needs(h); err != nil {
+			return nil, err
+		}
+		return do(h, in)
+	}
+}
+
+// anytime is the need of requests that need nothing.
+func anytime(*Host) error { return nil }
+
+// opened is the need of requests about the session.
+func opened(h *Host) error {
+	if h.sess == nil {
+		return errNotOpen
+	}
+	return nil
+}
+
+// able is the need of requests about the session and the program.
+func able(h *Host) error {
+	if h.sess != nil && h.prog.API == nil {
+		return errNoAPI
+	}
+	return opened(h)
+}
+
 // slow is an answer that takes long. It runs beside the loop, and must not touch what
 // belongs to that.
 type slow func(ctx context.Context) (any, error)
+
+// reports has a query asked beside the loop, and answers with what show makes of the report.
+func reports[T any](h *Host, q agent.Query, show func(context.Context, T) any) (any, error) {
+	c := h.prog.Client
+	return slow(func(ctx context.Context) (any, error) {
+		v, err := client.Query[T](ctx, c, q)
+		if err != nil {
+			return nil, err
+		}
+		return show(ctx, v), nil
+	}), nil
+}
 
 // requests are the requests that are answered, by subtype. Those in the control files
 // answer for what lies behind the conversation.
