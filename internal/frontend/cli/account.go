@@ -16,18 +16,14 @@ import (
 
 // Providers lists the providers, and where their keys come from.
 func (c *CLI) Providers(ctx context.Context, asJSON bool) error {
-	return tell(ctx, c, query.ListProviders{}, asJSON, func(list []query.ProviderInfo) error {
-		return c.buffered(func(w *bufio.Writer) error {
-			rows := [][]string{{c.Text.Say(text.ColName), c.Text.Say(text.ColType), c.Text.Say(text.ColKey), c.Text.Say(text.ColURL)}}
-			for _, p := range list {
-				rows = append(rows, []string{text.OneLine(p.Name), text.OneLine(p.Type), c.keySource(p), text.OneLine(bounded(p.URL))})
-			}
-			const least = 16
-			rows = narrow(rows, 3, c.columns(), least, 1, 3)
-			squeeze(rows, len(rows[0])-1, c.columns(), least)
-			table(w, rows)
-			return nil
-		})
+	return tell(ctx, c, query.ListProviders{}, asJSON, func(w *bufio.Writer, list []query.ProviderInfo) {
+		rows := [][]string{c.heads(text.ColName, text.ColType, text.ColKey, text.ColURL)}
+		for _, p := range list {
+			rows = append(rows, []string{text.OneLine(p.Name), text.OneLine(p.Type), c.keySource(p), text.OneLine(bounded(p.URL))})
+		}
+		const least = 16
+		rows = fit(rows, 3, c.columns(), least, 1, 3)
+		table(w, rows)
 	})
 }
 
@@ -79,13 +75,11 @@ func (c *CLI) AskLine(prompt string) string {
 // LoggedIn says where a key is kept. shadow is a variable that is stronger; "" =
 // none.
 func (c *CLI) LoggedIn(provider, place, shadow string, asJSON bool) error {
-	if asJSON {
-		return c.encode(struct {
-			Provider string `json:"provider"`
-			Place    string `json:"place"` // keychain or file
-			Shadow   string `json:"shadowed_by,omitempty"`
-		}{provider, place, shadow})
-	}
+	done := struct {
+		Provider string `json:"provider"`
+		Place    string `json:"place"` // keychain or file
+		Shadow   string `json:"shadowed_by,omitempty"`
+	}{provider, place, shadow}
 	where := c.Text.Say(text.PlaceFile)
 	if place == "keychain" {
 		where = c.Text.Say(text.PlaceKeychain)
@@ -94,22 +88,18 @@ func (c *CLI) LoggedIn(provider, place, shadow string, asJSON bool) error {
 	if shadow != "" {
 		line += "\n" + c.Text.Say(text.LoginShadow, "variable", shadow)
 	}
-	_, err := fmt.Fprintln(c.Out, line)
-	return err
+	return c.put(done, asJSON, func(w *bufio.Writer) { fmt.Fprintln(w, line) })
 }
 
 // LoggedOut says that a key is forgotten, or that there was none.
 func (c *CLI) LoggedOut(provider string, removed, asJSON bool) error {
-	if asJSON {
-		return c.encode(struct {
-			Provider string `json:"provider"`
-			Removed  bool   `json:"removed"`
-		}{provider, removed})
-	}
+	done := struct {
+		Provider string `json:"provider"`
+		Removed  bool   `json:"removed"`
+	}{provider, removed}
 	k := text.LogoutDone
 	if !removed {
 		k = text.LogoutNone
 	}
-	_, err := fmt.Fprintln(c.Out, c.Text.Say(k, "provider", text.OneLine(provider)))
-	return err
+	return c.put(done, asJSON, func(w *bufio.Writer) { fmt.Fprintln(w, c.Text.Say(k, "provider", text.OneLine(provider))) })
 }

@@ -93,8 +93,7 @@ func (ch *chat) again(ctx context.Context, n int, say func(agent.InputAdded) age
 	if err == nil && n > len(all) {
 		err = ch.tooFew(info, len(all), n)
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	r := all[len(all)-n]

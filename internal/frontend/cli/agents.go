@@ -27,11 +27,10 @@ func (c *CLI) Agents(ctx context.Context, name string, asJSON bool) error {
 	case asJSON:
 		return c.encode(list)
 	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.text(func(w *bufio.Writer) {
 		for _, a := range list {
 			c.agent(w, a, name != "")
 		}
-		return nil
 	})
 }
 
@@ -125,22 +124,20 @@ func (c *CLI) CheckedAgents(list []query.AgentInfo, asJSON bool) (sound bool, er
 	if sound && !noted {
 		return true, c.say(text.AgentsSound, "n", len(list))
 	}
-	return sound, c.buffered(func(w *bufio.Writer) error {
+	return sound, c.text(func(w *bufio.Writer) {
 		for _, a := range list {
 			if len(a.Faults)+len(a.Warnings) > 0 {
 				fmt.Fprintln(w, text.OneLine(cmp.Or(a.Path, a.Name)))
 				c.faults(w, a)
 			}
 		}
-		return nil
 	})
 }
 
 // slashAgents lists the types of agents, or shows one.
 func (ch *chat) slashAgents(ctx context.Context, name string) {
-	list, err := client.Query[[]query.AgentInfo](ctx, ch.Client, query.ListAgents{Name: name, Workdir: ch.v.Workdir})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	list, ok := asked[[]query.AgentInfo](ctx, ch, query.ListAgents{Name: name, Workdir: ch.v.Workdir})
+	if !ok {
 		return
 	}
 	if name != "" && len(list) == 0 {

@@ -11,7 +11,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/state/plan"
 )
@@ -43,9 +42,7 @@ func (c *CLI) Audit(ctx context.Context, o AuditOptions) error {
 		}
 		o.Query.Session = info.ID
 	}
-	stop := c.busy(text.BusyAudit)
-	list, err := client.Query[[]agent.DecisionRecord](ctx, c.Client, o.Query)
-	stop()
+	list, err := wait[[]agent.DecisionRecord](ctx, c, text.BusyAudit, o.Query)
 	if err != nil {
 		return err
 	}
@@ -66,15 +63,12 @@ func (c *CLI) Audit(ctx context.Context, o AuditOptions) error {
 	case AuditCSV:
 		return c.buffered(func(w *bufio.Writer) error { return auditCSV(w, list) })
 	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.text(func(w *bufio.Writer) {
 		if len(list) == 0 {
 			fmt.Fprintln(w, c.Text.Say(text.AuditNone))
-			return nil
+			return
 		}
-		rows := [][]string{{
-			c.Text.Say(text.ColTime), c.Text.Say(text.ColSession), c.Text.Say(text.ColNumber), c.Text.Say(text.ColVerdict), c.Text.Say(text.ColTool),
-			c.Text.Say(text.ColBy), c.Text.Say(text.ColWhat),
-		}}
+		rows := [][]string{c.heads(text.ColTime, text.ColSession, text.ColNumber, text.ColVerdict, text.ColTool, text.ColBy, text.ColWhat)}
 		for _, r := range list {
 			verdict, what := c.Text.Word(string(r.Decision.Verdict)), mainArg(r.Proposal.Call, r.Workdir)
 			if r.Plan != nil {
@@ -87,10 +81,8 @@ func (c *CLI) Audit(ctx context.Context, o AuditOptions) error {
 		}
 		const least = 16
 		last := len(rows[0]) - 1
-		rows = narrow(rows, last, c.columns(), least, 0, 5, 1, 2)
-		squeeze(rows, len(rows[0])-1, c.columns(), least)
+		rows = fit(rows, last, c.columns(), least, 0, 5, 1, 2)
 		table(w, rows)
-		return nil
 	})
 }
 

@@ -12,13 +12,7 @@ import (
 
 // CheckedBundle writes what is wrong with a bundle: all of it, in the order of the files.
 func (c *CLI) CheckedBundle(info query.BundleInfo, asJSON bool) error {
-	if asJSON {
-		return c.encode(info)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		c.bundleProblems(w, info)
-		return nil
-	})
+	return c.put(info, asJSON, func(w *bufio.Writer) { c.bundleProblems(w, info) })
 }
 
 func (c *CLI) bundleProblems(w *bufio.Writer, info query.BundleInfo) {
@@ -50,10 +44,7 @@ func (c *CLI) bundleProblems(w *bufio.Writer, info query.BundleInfo) {
 
 // BundleGraph writes what a bundle has, and what names what in it.
 func (c *CLI) BundleGraph(info query.BundleInfo, asJSON bool) error {
-	if asJSON {
-		return c.encode(info)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(info, asJSON, func(w *bufio.Writer) {
 		for _, r := range info.Resources {
 			about := text.OneLine(r.Runtime + " " + r.Version)
 			if about = strings.TrimSpace(about); about != "" {
@@ -75,6 +66,5 @@ func (c *CLI) BundleGraph(info query.BundleInfo, asJSON bool) error {
 			fmt.Fprintln(w)
 			c.bundleProblems(w, info)
 		}
-		return nil
 	})
 }

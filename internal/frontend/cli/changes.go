@@ -215,10 +215,7 @@ func (c *CLI) acceptChanges(ctx context.Context, info agent.SessionInfo, r query
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(done)
-	}
-	return Lines(c.Out, []string{acceptedLine(c.Text, done)}, false)
+	return c.put(done, asJSON, func(w *bufio.Writer) { writeLines(w, []string{acceptedLine(c.Text, done)}) })
 }
 
 func (c *CLI) rejectChanges(ctx context.Context, info agent.SessionInfo, r query.DiffReport, o DiffOptions, asJSON bool) error {
@@ -235,11 +232,7 @@ func (c *CLI) rejectChanges(ctx context.Context, info agent.SessionInfo, r query
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = c.encode(done)
-	} else {
-		err = Lines(c.Out, rewoundLines(c.Text, done), false)
-	}
+	err = c.put(done, asJSON, func(w *bufio.Writer) { writeLines(w, rewoundLines(c.Text, done)) })
 	if err == nil && done.Files == 0 && done.Leaves > 0 {
 		return &Exited{Code: ExitFailed} // it has been said why
 	}
@@ -277,8 +270,8 @@ var actions = map[string]text.Key{
 
 // dryRewind shows what a rewind would do to files.
 func (c *CLI) dryRewind(ctx context.Context, info agent.SessionInfo, o RewindOptions, asJSON bool) error {
-	return tell(ctx, c, query.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force}, asJSON, func(plan query.RewindPlan) error {
-		return Lines(c.Out, dryLines(c.Text, plan), false)
+	return tell(ctx, c, query.PlanRewind{Session: info.ID, To: o.To, Only: o.Only, Force: o.Force}, asJSON, func(w *bufio.Writer, plan query.RewindPlan) {
+		writeLines(w, dryLines(c.Text, plan))
 	})
 }
 

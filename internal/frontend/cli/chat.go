@@ -231,9 +231,7 @@ func (ch *chat) leave(ctx context.Context) {
 	ch.notices.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	if err := ch.sess.Close(ctx); err != nil {
-		ch.v.fault(explain(ch.Text, err))
-	}
+	ch.failed(ch.sess.Close(ctx))
 	if ch.place != nil {
 		return // it goes on elsewhere
 	}
@@ -421,8 +419,7 @@ func (ch *chat) sayPrompt(ctx context.Context, p agent.Prompt) {
 
 // send sends a command and shows why it was refused, if it was.
 func (ch *chat) send(ctx context.Context, c agent.Command) bool {
-	if err := ch.sess.Send(ctx, c); err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(ch.sess.Send(ctx, c)) {
 		return false
 	}
 	ch.used = true

@@ -66,15 +66,26 @@ func (c *CLI) encode(v any) error {
 }
 
 // tell asks a query and writes the answer, as JSON or as write does.
-func tell[T any](ctx context.Context, c *CLI, q agent.Query, asJSON bool, write func(T) error) error {
+func tell[T any](ctx context.Context, c *CLI, q agent.Query, asJSON bool, write func(*bufio.Writer, T)) error {
 	v, err := client.Query[T](ctx, c.Client, q)
 	if err != nil {
 		return err
 	}
+	return c.put(v, asJSON, func(w *bufio.Writer) { write(w, v) })
+}
+
+// wait asks a query that may take long, and says meanwhile what goes on.
+func wait[T any](ctx context.Context, c *CLI, what text.Key, q agent.Query) (T, error) {
+	defer c.busy(what)()
+	return client.Query[T](ctx, c.Client, q)
+}
+
+// put writes v, as JSON or as write does.
+func (c *CLI) put(v any, asJSON bool, write func(*bufio.Writer)) error {
 	if asJSON {
 		return c.encode(v)
 	}
-	return write(v)
+	return c.text(write)
 }
 
 // found is an event, or the error that ended the events.
@@ -137,6 +148,21 @@ func (c *CLI) buffered(f func(w *bufio.Writer) error) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// text writes what write does.
+func (c *CLI) text(write func(*bufio.Writer)) error {
+	return c.buffered(func(w *bufio.Writer) error {
+		write(w)
+		return nil
+	})
+}
+
+// writeLines writes lines that have been made harmless.
+func writeLines(w *bufio.Writer, lines []string) {
+	for _, l := range lines {
+		w.WriteString(l + "\n")
+	}
 }
 
 // Lines writes what there is, one a line, or as a JSON list.

@@ -215,8 +215,7 @@ func (ch *chat) makeCommit(ctx context.Context, d query.CommitDraft) {
 	ch.aside(ctx, ch.Text.Say(text.CommitMaking), func(ctx context.Context) func() {
 		made, err := client.Query[query.CommitMade](ctx, ch.Client, query.MakeCommit{Session: ch.sess.Info.ID, ID: d.ID, Message: d.Message})
 		return func() {
-			if err != nil {
-				ch.v.fault(explain(ch.Text, err))
+			if ch.failed(err) {
 				return
 			}
 			ch.used = true

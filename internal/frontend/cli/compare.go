@@ -9,7 +9,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
@@ -32,19 +31,11 @@ func (c *CLI) Compare(ctx context.Context, a, b string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	stop := c.busy(text.BusyCompare)
-	r, err := client.Query[agent.Comparison](ctx, c.Client, query.CompareSessions{A: first.ID, B: second.ID})
-	stop()
+	r, err := wait[agent.Comparison](ctx, c, text.BusyCompare, query.CompareSessions{A: first.ID, B: second.ID})
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
-		c.compared(w, r)
-		return nil
-	})
+	return c.put(r, asJSON, func(w *bufio.Writer) { c.compared(w, r) })
 }
 
 func (c *CLI) compared(w *bufio.Writer, r agent.Comparison) {

@@ -7,16 +7,13 @@ import (
 	"strings"
 
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
 // Doctor looks over the installation. more is what only the caller can see. A
 // fault is an [*Exited].
 func (c *CLI) Doctor(ctx context.Context, more []query.Finding, asJSON bool) error {
-	stop := c.busy(text.BusyDoctor)
-	list, err := client.Query[[]query.Finding](ctx, c.Client, query.Diagnose{})
-	stop()
+	list, err := wait[[]query.Finding](ctx, c, text.BusyDoctor, query.Diagnose{})
 	if err != nil {
 		return err
 	}
@@ -42,17 +39,13 @@ func (c *CLI) Findings(list []query.Finding, asJSON bool) error {
 }
 
 func (c *CLI) writeFindings(list []query.Finding, asJSON bool, warn, fail int) error {
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(list, asJSON, func(w *bufio.Writer) {
 		c.writeGroups(w, list)
 		if warn+fail == 0 {
 			fmt.Fprintln(w, c.Text.Say(text.DoctorAll))
 		} else {
 			fmt.Fprintln(w, c.Text.Say(text.DoctorSome, "fail", fail, "warn", warn))
 		}
-		return nil
 	})
 }
 

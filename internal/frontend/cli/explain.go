@@ -16,7 +16,7 @@ func (c *CLI) ExplainRecorded(r query.ExplainedDecision) error {
 	if r.Again != nil {
 		a = *r.Again
 	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.text(func(w *bufio.Writer) {
 		fmt.Fprintln(w, t.Say(text.ExplainRecord, "session", text.OneLine(r.Session), "n", r.Seq, "time", r.Time.Local().Format(auditTime)))
 		if r.Proposal.Agent != "" {
 			fmt.Fprintln(w, t.Say(text.ExplainAgent, "agent", text.OneLine(bounded(r.Proposal.Agent))))
@@ -46,7 +46,6 @@ func (c *CLI) ExplainRecorded(r query.ExplainedDecision) error {
 				fmt.Fprintln(w, "  "+t.Say(rule.key, "rule", text.OneLine(bounded(rule.rule))))
 			}
 		}
-		return nil
 	})
 }
 
@@ -60,10 +59,7 @@ func (c *CLI) Flip(session string, p agent.Proposal, was agent.Verdict, now agen
 
 // Explain says what was decided on a call, by whom, and what would have changed it.
 func (c *CLI) Explain(p agent.Proposal, d agent.Decision) error {
-	return c.buffered(func(w *bufio.Writer) error {
-		c.explain(w, p, d)
-		return nil
-	})
+	return c.text(func(w *bufio.Writer) { c.explain(w, p, d) })
 }
 
 func (c *CLI) explain(w *bufio.Writer, p agent.Proposal, d agent.Decision) {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -20,13 +22,12 @@ type ExportReport struct {
 
 // Exported tells of a document that was written.
 func (c *CLI) Exported(r ExportReport, asJSON bool) error {
-	if asJSON {
-		return c.encode(r)
-	}
-	if err := c.say(text.Exported, "path", text.OneLine(r.Path), "bytes", r.Bytes); err != nil || !r.Print {
-		return err
-	}
-	return c.say(text.PrintPage)
+	return c.put(r, asJSON, func(w *bufio.Writer) {
+		fmt.Fprintln(w, c.Text.Say(text.Exported, "path", text.OneLine(r.Path), "bytes", r.Bytes))
+		if r.Print {
+			fmt.Fprintln(w, c.Text.Say(text.PrintPage))
+		}
+	})
 }
 
 // slashExport writes the session to a file. One that is there is replaced only where the

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -85,10 +86,7 @@ func (c *CLI) Fork(ctx context.Context, info agent.SessionInfo, o agent.Open, as
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(made)
-	}
-	return c.say(text.Forked, "session", made.ID, "from", info.ID)
+	return c.put(made, asJSON, func(w *bufio.Writer) { fmt.Fprintln(w, c.Text.Say(text.Forked, "session", made.ID, "from", info.ID)) })
 }
 
 // NoEvent says that a session has no such event.

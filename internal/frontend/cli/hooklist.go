@@ -26,25 +26,19 @@ func (c *CLI) Hooks(ctx context.Context, event string, asJSON bool) error {
 	if event != "" {
 		r.Hooks = slices.DeleteFunc(r.Hooks, func(h query.HookInfo) bool { return h.Event != event })
 	}
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.lines(hookLines(c.Text, r, c.columns()))
+	return c.put(r, asJSON, func(w *bufio.Writer) { writeLines(w, hookLines(c.Text, r, c.columns())) })
 }
 
 // slashHooks lists the hooks of the session.
 func (ch *chat) slashHooks(ctx context.Context, arg string) {
-	r, err := client.Query[query.HookReport](ctx, ch.Client, query.ListHooks{Session: ch.sess.Info.ID})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	r, ok := asked[query.HookReport](ctx, ch, query.ListHooks{Session: ch.sess.Info.ID})
+	if !ok {
 		return
 	}
 	if arg != "" {
 		r.Hooks = slices.DeleteFunc(r.Hooks, func(h query.HookInfo) bool { return !strings.EqualFold(h.Event, arg) })
 	}
-	for _, l := range hookLines(ch.Text, r, ch.s.usable()-2) {
-		ch.v.note(plain, l)
-	}
+	ch.notes(hookLines(ch.Text, r, ch.s.usable()-2))
 }
 
 // hookLines is a report as people read it: by event what runs, at what, how, and where it
@@ -136,11 +130,8 @@ type HookEvent struct {
 
 // HookEvents lists the events at which hooks run.
 func (c *CLI) HookEvents(list []HookEvent, asJSON bool) error {
-	if asJSON {
-		return c.encode(list)
-	}
 	t := c.Text
-	rows := [][]string{{t.Say(text.HooksEvent), t.Say(text.HooksMatches), t.Say(text.HooksForbids), t.Say(text.HooksTypes)}}
+	rows := [][]string{c.heads(text.HooksEvent, text.HooksMatches, text.HooksForbids, text.HooksTypes)}
 	for _, e := range list {
 		blocks := "-"
 		if e.Blocks != "" {
@@ -150,18 +141,12 @@ func (c *CLI) HookEvents(list []HookEvent, asJSON bool) error {
 	}
 	const least = 12
 	rows = narrow(rows, 3, c.columns(), least, 3, 1)
-	return c.buffered(func(w *bufio.Writer) error {
-		table(w, rows)
-		return nil
-	})
+	return c.put(list, asJSON, func(w *bufio.Writer) { table(w, rows) })
 }
 
 // HookTrial writes what hooks of an event have done, and what would come of it.
 func (c *CLI) HookTrial(r query.HookTrial, asJSON bool) error {
-	if asJSON {
-		return c.encode(r)
-	}
-	return c.lines(trialLines(c.Text, r))
+	return c.put(r, asJSON, func(w *bufio.Writer) { writeLines(w, trialLines(c.Text, r)) })
 }
 
 func trialLines(t text.Catalog, r query.HookTrial) (lines []string) {

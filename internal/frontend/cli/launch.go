@@ -27,28 +27,16 @@ func calculated(r query.Calculation) string {
 
 // Calculate works a calculation out.
 func (c *CLI) Calculate(ctx context.Context, s string, asJSON bool) error {
-	return tell(ctx, c, query.Calculate{Text: s}, asJSON, func(r query.Calculation) error { return c.lines([]string{calculated(r)}) })
-}
-
-// lines writes lines that have been made harmless.
-func (c *CLI) lines(all []string) error {
-	return c.buffered(func(w *bufio.Writer) error {
-		for _, l := range all {
-			w.WriteString(l + "\n")
-		}
-		return nil
-	})
+	return tell(ctx, c, query.Calculate{Text: s}, asJSON, func(w *bufio.Writer, r query.Calculation) { writeLines(w, []string{calculated(r)}) })
 }
 
 // listed writes rows, or says that there are none.
-func (c *CLI) listed(rows [][]string, none text.Key) error {
+func (c *CLI) listed(w *bufio.Writer, rows [][]string, none text.Key) {
 	if len(rows) == 0 {
-		return c.say(none)
+		fmt.Fprintln(w, c.Text.Say(none))
+		return
 	}
-	return c.buffered(func(w *bufio.Writer) error {
-		c.fitted(w, rows)
-		return nil
-	})
+	c.fitted(w, rows)
 }
 
 // fitted writes rows in columns; the last one is cut at the width of the terminal.
@@ -75,7 +63,7 @@ func (c *CLI) fitted(w *bufio.Writer, rows [][]string) {
 
 // Emoji lists what a text finds.
 func (c *CLI) Emoji(ctx context.Context, q query.FindEmoji, asJSON bool) error {
-	return tell(ctx, c, q, asJSON, func(list []query.Emoji) error { return c.listed(emojiRows(list), text.EmojiNone) })
+	return tell(ctx, c, q, asJSON, func(w *bufio.Writer, list []query.Emoji) { c.listed(w, emojiRows(list), text.EmojiNone) })
 }
 
 func emojiRows(list []query.Emoji) (rows [][]string) {
@@ -87,8 +75,8 @@ func emojiRows(list []query.Emoji) (rows [][]string) {
 
 // Snippets lists the user's snippets.
 func (c *CLI) Snippets(ctx context.Context, asJSON bool) error {
-	return tell(ctx, c, query.ListSnippets{}, asJSON, func(list []query.Snippet) error {
-		return c.listed(snippetRows(c.Text, list), text.SnippetsNone)
+	return tell(ctx, c, query.ListSnippets{}, asJSON, func(w *bufio.Writer, list []query.Snippet) {
+		c.listed(w, snippetRows(c.Text, list), text.SnippetsNone)
 	})
 }
 
@@ -121,7 +109,7 @@ func variables(list []query.Variable) string {
 
 // Links lists the user's links.
 func (c *CLI) Links(ctx context.Context, asJSON bool) error {
-	return tell(ctx, c, query.ListLinks{}, asJSON, func(list []query.Link) error { return c.listed(linkRows(list), text.LinksNone) })
+	return tell(ctx, c, query.ListLinks{}, asJSON, func(w *bufio.Writer, list []query.Link) { c.listed(w, linkRows(list), text.LinksNone) })
 }
 
 func linkRows(list []query.Link) (rows [][]string) {
@@ -133,20 +121,19 @@ func linkRows(list []query.Link) (rows [][]string) {
 
 // Files lists the files that a text finds.
 func (c *CLI) Files(ctx context.Context, q query.FindFiles, asJSON bool) error {
-	return tell(ctx, c, q, asJSON, func(list []string) error {
+	return tell(ctx, c, q, asJSON, func(w *bufio.Writer, list []string) {
 		if len(list) == 0 {
-			return c.say(text.FilesNone)
+			fmt.Fprintln(w, c.Text.Say(text.FilesNone))
 		}
-		for i, l := range list {
-			list[i] = text.ExactLine(l)
+		for _, l := range list {
+			fmt.Fprintln(w, text.ExactLine(l))
 		}
-		return c.lines(list)
 	})
 }
 
 // System says what the program runs on.
 func (c *CLI) System(ctx context.Context, asJSON bool) error {
-	return tell(ctx, c, query.DescribeSystem{}, asJSON, func(s query.System) error {
+	return tell(ctx, c, query.DescribeSystem{}, asJSON, func(w *bufio.Writer, s query.System) {
 		t := c.Text
 		all := []string{
 			t.Say(text.SystemRuns, "name", text.OneLine(either(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
@@ -159,7 +146,7 @@ func (c *CLI) System(ctx context.Context, asJSON bool) error {
 		if s.DiskFree > 0 {
 			all = append(all, t.Say(text.SystemDisk, "free", size(s.DiskFree)))
 		}
-		return c.lines(append(all,
+		writeLines(w, append(all,
 			t.Say(text.SystemFolder, "path", text.ExactLine(s.Workdir)), t.Say(text.SystemHome, "path", text.ExactLine(s.Home)),
 			t.Say(text.SystemData, "path", text.ExactLine(s.Data)), t.Say(text.SystemTime, "time", s.Time)))
 	})
@@ -197,10 +184,7 @@ func (c *CLI) Palette(ctx context.Context, o PaletteOptions) error {
 		all = slices.DeleteFunc(all, func(e query.PaletteEntry) bool { return e.Kind != o.Kind })
 	}
 	all = filtered(all, o.Filter)
-	if o.JSON {
-		return c.encode(append([]query.PaletteEntry{}, all...))
-	}
-	return c.listed(paletteRows(c.Text, all), text.PaletteNone)
+	return c.put(append([]query.PaletteEntry{}, all...), o.JSON, func(w *bufio.Writer) { c.listed(w, paletteRows(c.Text, all), text.PaletteNone) })
 }
 
 func paletteRows(t text.Catalog, all []query.PaletteEntry) (rows [][]string) {
@@ -260,24 +244,22 @@ func fitness(e query.PaletteEntry, word string) int {
 
 // FindWeb searches the web and writes what is found, with the summary before it.
 func (c *CLI) FindWeb(ctx context.Context, q query.SearchWeb, asJSON bool) error {
-	return tell(ctx, c, q, asJSON, func(w query.WebAnswer) error {
-		if w.Failed != "" {
-			fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+c.Text.Say(text.FindNoSummary, "error", text.OneLine(c.Text.Phrase(bounded(w.Failed)))))
+	return tell(ctx, c, q, asJSON, func(w *bufio.Writer, a query.WebAnswer) {
+		if a.Failed != "" {
+			fmt.Fprintln(c.Err, c.Text.Say(text.LabelNote)+c.Text.Say(text.FindNoSummary, "error", text.OneLine(c.Text.Phrase(bounded(a.Failed)))))
 		}
-		if len(w.Results) == 0 {
-			return c.say(text.FindNone)
+		if len(a.Results) == 0 {
+			fmt.Fprintln(w, c.Text.Say(text.FindNone))
+			return
 		}
-		return c.buffered(func(out *bufio.Writer) error {
-			if w.Summary != "" {
-				fmt.Fprintf(out, "%s\n\n", text.Clean(w.Summary))
+		if a.Summary != "" {
+			fmt.Fprintf(w, "%s\n\n", text.Clean(a.Summary))
+		}
+		for i, h := range a.Results {
+			fmt.Fprintf(w, "[%d] %s\n    %s\n", i+1, text.OneLine(h.Title), text.ExactLine(h.URL))
+			if line := strings.TrimSpace(text.OneLine(h.Date) + "  " + text.OneLine(h.Snippet)); line != "" && a.Summary == "" {
+				fmt.Fprintf(w, "    %s\n", line)
 			}
-			for i, h := range w.Results {
-				fmt.Fprintf(out, "[%d] %s\n    %s\n", i+1, text.OneLine(h.Title), text.ExactLine(h.URL))
-				if line := strings.TrimSpace(text.OneLine(h.Date) + "  " + text.OneLine(h.Snippet)); line != "" && w.Summary == "" {
-					fmt.Fprintf(out, "    %s\n", line)
-				}
-			}
-			return nil
-		})
+		}
 	})
 }

@@ -10,13 +10,10 @@ import (
 
 // Lessons writes what was learnt from past tasks.
 func (c *CLI) Lessons(list []query.Lesson, asJSON bool) error {
-	if asJSON {
-		return c.encode(list)
-	}
-	if len(list) == 0 {
-		return c.say(text.LessonsNone)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(list, asJSON, func(w *bufio.Writer) {
+		if len(list) == 0 {
+			fmt.Fprintln(w, c.Text.Say(text.LessonsNone))
+		}
 		for _, l := range list {
 			how := c.Text.Say(text.LessonBad)
 			if l.Success {
@@ -27,6 +24,5 @@ func (c *CLI) Lessons(list []query.Lesson, asJSON bool) error {
 				fmt.Fprintf(w, "  - %s\n", text.OneLine(s))
 			}
 		}
-		return nil
 	})
 }

@@ -26,18 +26,12 @@ func (c *CLI) Sessions(ctx context.Context, q agent.ListSessions, asJSON bool) e
 		return err
 	}
 	list := page.Sessions
-	if asJSON {
-		return c.encode(page)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(page, asJSON, func(w *bufio.Writer) {
 		if len(list) == 0 {
 			fmt.Fprintln(w, c.noSessions(ctx, q))
-			return nil
+			return
 		}
-		rows := [][]string{{
-			c.Text.Say(text.ColID), c.Text.Say(text.ColUpdated), c.Text.Say(text.ColStatus),
-			c.Text.Say(text.ColTurns), c.Text.Say(text.ColCost), c.Text.Say(text.ColTitle),
-		}}
+		rows := [][]string{c.heads(text.ColID, text.ColUpdated, text.ColStatus, text.ColTurns, text.ColCost, text.ColTitle)}
 		for _, s := range list {
 			money := "-"
 			if s.Cost != nil {
@@ -55,13 +49,11 @@ func (c *CLI) Sessions(ctx context.Context, q agent.ListSessions, asJSON bool) e
 				r[0] = r[0][:min(len(r[0]), shortID)]
 			}
 		}
-		rows = narrow(rows, len(rows[0])-1, c.columns(), least, 4, 3, 2, 1)
-		squeeze(rows, len(rows[0])-1, c.columns(), least)
+		rows = fit(rows, len(rows[0])-1, c.columns(), least, 4, 3, 2, 1)
 		table(w, rows)
 		if page.More > 0 {
 			c.remark(w, c.Text.Say(text.SessionsMore, "n", page.More))
 		}
-		return nil
 	})
 }
 
@@ -114,37 +106,30 @@ func (c *CLI) Verify(ctx context.Context, name, workdir string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	stop := c.busy(text.BusyVerify)
-	r, err := client.Query[agent.SealReport](ctx, c.Client, agent.VerifySeals{Session: info.ID})
-	stop()
+	r, err := wait[agent.SealReport](ctx, c, text.BusyVerify, agent.VerifySeals{Session: info.ID})
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = c.encode(r)
-	} else {
-		err = c.buffered(func(w *bufio.Writer) error {
-			if !r.OK {
-				fmt.Fprintln(w, c.Text.Say(text.SealsBad, "session", r.Session, "at", r.At, "problem", c.Text.Phrase(text.OneLine(r.Problem))))
-				where := text.SealsFrom
-				if r.Exact {
-					where = text.SealsByte
-				}
-				if r.File != "" {
-					fmt.Fprintln(w, c.Text.Say(where, "file", text.OneLine(r.File), "offset", r.Offset))
-				}
-				return nil
+	err = c.put(r, asJSON, func(w *bufio.Writer) {
+		if !r.OK {
+			fmt.Fprintln(w, c.Text.Say(text.SealsBad, "session", r.Session, "at", r.At, "problem", c.Text.Phrase(text.OneLine(r.Problem))))
+			where := text.SealsFrom
+			if r.Exact {
+				where = text.SealsByte
 			}
-			if r.Torn > 0 {
-				fmt.Fprintln(w, c.Text.Say(text.SealsTorn, "n", r.Torn))
+			if r.File != "" {
+				fmt.Fprintln(w, c.Text.Say(where, "file", text.OneLine(r.File), "offset", r.Offset))
 			}
-			fmt.Fprintln(w, c.Text.Say(text.SealsOK, "session", r.Session, "events", r.Events, "seals", r.Seals))
-			if r.Open > 0 {
-				fmt.Fprintln(w, c.Text.Say(text.SealsOpen, "n", r.Open))
-			}
-			return nil
-		})
-	}
+			return
+		}
+		if r.Torn > 0 {
+			fmt.Fprintln(w, c.Text.Say(text.SealsTorn, "n", r.Torn))
+		}
+		fmt.Fprintln(w, c.Text.Say(text.SealsOK, "session", r.Session, "events", r.Events, "seals", r.Seals))
+		if r.Open > 0 {
+			fmt.Fprintln(w, c.Text.Say(text.SealsOpen, "n", r.Open))
+		}
+	})
 	if err == nil && !r.OK {
 		return &Exited{Code: ExitSession, Err: fmt.Errorf("verifying session %s: %s", r.Session, r.Problem)}
 	}

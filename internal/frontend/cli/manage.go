@@ -20,14 +20,13 @@ func (c *CLI) Edit(ctx context.Context, name, workdir string, change agent.Chang
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(info)
-	}
 	what := marked(info)
 	if info.Archived {
 		what += " · " + c.Text.Say(text.EditedAway)
 	}
-	return c.say(text.Edited, "session", info.ID, "title", strings.TrimSpace(what))
+	return c.put(info, asJSON, func(w *bufio.Writer) {
+		fmt.Fprintln(w, c.Text.Say(text.Edited, "session", info.ID, "title", strings.TrimSpace(what)))
+	})
 }
 
 // edited sends a command to a session that is opened for it, unless it runs in this
@@ -110,18 +109,14 @@ func (c *CLI) Rewind(ctx context.Context, name, workdir string, o RewindOptions,
 			done.Files = &b
 		}
 	}
-	if asJSON {
-		return c.encode(done)
-	}
-	if o.Conversation {
-		if err := c.say(text.Rewound, "seq", o.To); err != nil {
-			return err
+	return c.put(done, asJSON, func(w *bufio.Writer) {
+		if o.Conversation {
+			fmt.Fprintln(w, c.Text.Say(text.Rewound, "seq", o.To))
 		}
-	}
-	if done.Files == nil {
-		return nil
-	}
-	return Lines(c.Out, rewoundLines(c.Text, *done.Files), false)
+		if done.Files != nil {
+			writeLines(w, rewoundLines(c.Text, *done.Files))
+		}
+	})
 }
 
 // touches refuses paths in which a rewind finds nothing to do: they are misspelt, and
@@ -170,8 +165,5 @@ func noEvent(info agent.SessionInfo, seq int64) *agent.Problem {
 
 // say writes a sentence.
 func (c *CLI) say(k text.Key, args ...any) error {
-	return c.buffered(func(w *bufio.Writer) error {
-		_, err := w.WriteString(c.Text.Say(k, args...) + "\n")
-		return err
-	})
+	return c.text(func(w *bufio.Writer) { fmt.Fprintln(w, c.Text.Say(k, args...)) })
 }

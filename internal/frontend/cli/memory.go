@@ -34,22 +34,20 @@ func MemoryScope(word string) (scope string, ok bool) {
 
 // Memory lists the instruction files of a folder.
 func (c *CLI) Memory(ctx context.Context, workdir string, asJSON bool) error {
-	return tell(ctx, c, query.ListMemory{Workdir: workdir}, asJSON, func(r query.MemoryReport) error {
-		return c.lines(c.memoryLines(r, c.columns()))
+	return tell(ctx, c, query.ListMemory{Workdir: workdir}, asJSON, func(w *bufio.Writer, r query.MemoryReport) {
+		writeLines(w, c.memoryLines(r, c.columns()))
 	})
 }
 
 // MemoryText writes what a model is told by the files that are active from the start,
 // of one scope or, with "", of all.
 func (c *CLI) MemoryText(ctx context.Context, workdir, scope string, asJSON bool) error {
-	return tell(ctx, c, query.ListMemory{Workdir: workdir, Text: true, Scope: scope}, asJSON, func(r query.MemoryReport) error {
+	return tell(ctx, c, query.ListMemory{Workdir: workdir, Text: true, Scope: scope}, asJSON, func(w *bufio.Writer, r query.MemoryReport) {
+		said := text.Clean(r.Text)
 		if r.Text == "" {
-			return c.say(text.MemoryNone)
+			said = c.Text.Say(text.MemoryNone)
 		}
-		return c.buffered(func(w *bufio.Writer) error {
-			_, err := w.WriteString(text.Clean(r.Text) + "\n")
-			return err
-		})
+		w.WriteString(said + "\n")
 	})
 }
 
@@ -132,14 +130,11 @@ func (ch *chat) slashMemory(ctx context.Context, arg string) {
 		return
 	}
 	if arg == "" {
-		r, err := client.Query[query.MemoryReport](ctx, ch.Client, query.ListMemory{Session: ch.sess.Info.ID})
-		if err != nil {
-			ch.v.fault(explain(ch.Text, err))
+		r, ok := asked[query.MemoryReport](ctx, ch, query.ListMemory{Session: ch.sess.Info.ID})
+		if !ok {
 			return
 		}
-		for _, l := range ch.memoryLines(r, ch.s.usable()) {
-			ch.v.note(plain, l)
-		}
+		ch.notes(ch.memoryLines(r, ch.s.usable()))
 		return
 	}
 	scope, ok := MemoryScope(arg)
@@ -148,8 +143,7 @@ func (ch *chat) slashMemory(ctx context.Context, arg string) {
 		return
 	}
 	p, err := ch.o.MakeMemory(ch.v.Workdir, scope)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	said := text.MemoryMade
@@ -161,8 +155,7 @@ func (ch *chat) slashMemory(ctx context.Context, arg string) {
 		ch.v.note(dim, ch.Text.Say(text.MemoryEdit, "scope", scope))
 		return
 	}
-	if err := ch.outside(func() error { return ch.o.Edit(ctx, p.Path) }); err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(ch.outside(func() error { return ch.o.Edit(ctx, p.Path) })) {
 		return
 	}
 	ch.v.note(dim, ch.Text.Say(text.MemoryEdited))
@@ -193,8 +186,7 @@ func (ch *chat) takeNote(ctx context.Context, answer string) {
 		ch.v.note(dim, ch.Text.Say(text.MemoryNot))
 	default:
 		path, undo, err := ch.o.Remember(ch.v.Workdir, scope, strings.TrimPrefix(s, "#"))
-		if err != nil {
-			ch.v.fault(explain(ch.Text, err))
+		if ch.failed(err) {
 			return
 		}
 		ch.unnote = undo
@@ -222,8 +214,7 @@ func (ch *chat) forgetNote() {
 		ch.v.note(yellow, ch.Text.Say(text.MemoryNothing))
 		return
 	}
-	if err := ch.unnote(); err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(ch.unnote()) {
 		return
 	}
 	ch.unnote = nil

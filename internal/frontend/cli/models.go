@@ -34,21 +34,12 @@ func (c *CLI) Models(ctx context.Context, o ModelsOptions) error {
 		return err
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(m agent.ModelInfo) bool { return !fits(m, o.Filter) })
-	if o.JSON {
-		if list == nil {
-			list = []agent.ModelInfo{}
-		}
-		return c.encode(list)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(append([]agent.ModelInfo{}, list...), o.JSON, func(w *bufio.Writer) {
 		if len(list) == 0 {
 			fmt.Fprintln(w, c.Text.Say(text.NoModels, "filter", text.OneLine(bounded(o.Filter))))
-			return nil
+			return
 		}
-		rows := [][]string{{
-			c.Text.Say(text.ColModel), c.Text.Say(text.ColProvider), c.Text.Say(text.ColWindow),
-			c.Text.Say(text.ColOut), c.Text.Say(text.ColPrice),
-		}}
+		rows := [][]string{c.heads(text.ColModel, text.ColProvider, text.ColWindow, text.ColOut, text.ColPrice)}
 		for _, m := range list {
 			name := m.ID
 			if len(m.Aliases) > 0 {
@@ -59,14 +50,12 @@ func (c *CLI) Models(ctx context.Context, o ModelsOptions) error {
 			})
 		}
 		const least = 16
-		rows = narrow(rows, 0, c.columns(), least, 3, 2, 1)
-		squeeze(rows, 0, c.columns(), least)
+		rows = fit(rows, 0, c.columns(), least, 3, 2, 1)
 		var numbers uint
 		if len(rows[0]) == 5 {
 			numbers = 0b01100
 		}
 		aligned(w, rows, numbers)
-		return nil
 	})
 }
 
@@ -101,31 +90,25 @@ func (c *CLI) price(p *agent.Price) string {
 // CheckModel asks a model for one word. A model that does not answer is an
 // [*Exited].
 func (c *CLI) CheckModel(ctx context.Context, name string, asJSON bool) error {
-	stop := c.busy(text.BusyCheck)
-	r, err := client.Query[query.ModelCheck](ctx, c.Client, query.CheckModel{Model: name})
-	stop()
+	r, err := wait[query.ModelCheck](ctx, c, text.BusyCheck, query.CheckModel{Model: name})
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = c.encode(r)
-	} else {
-		err = c.writeCheck(r)
-	}
+	err = c.put(r, asJSON, func(w *bufio.Writer) { writeLines(w, c.checkLines(r)) })
 	if err == nil && !r.OK {
 		return &Exited{Code: failureCode(r.Class), Err: fmt.Errorf("asking %s: %s", r.Model, r.Error)}
 	}
 	return err
 }
 
-func (c *CLI) writeCheck(r query.ModelCheck) error {
+// checkLines say whether a model answers.
+func (c *CLI) checkLines(r query.ModelCheck) []string {
 	ms := func(n int64) string { return took(time.Duration(n) * time.Millisecond) }
 	if r.OK {
-		_, err := fmt.Fprintln(c.Out, c.Text.Say(text.CheckGood,
+		return []string{c.Text.Say(text.CheckGood,
 			"model", text.OneLine(r.Model), "url", text.OneLine(r.URL), "time", ms(r.Millis), "first", ms(r.First),
 			"in", strconv.Itoa(r.Usage.Input+r.Usage.CacheRead+r.Usage.CacheWrite), "out", strconv.Itoa(r.Usage.Output),
-			"cost", cost(c.Text, r.Cost)))
-		return err
+			"cost", cost(c.Text, r.Cost))}
 	}
 	what, fix := c.Text.Failure(r.Class, "")
 	switch r.Class {
@@ -135,11 +118,9 @@ func (c *CLI) writeCheck(r query.ModelCheck) error {
 	if isCertificate(r.Error) {
 		fix = c.Text.Say(text.FixCertificate)
 	}
-	lines := []string{
+	return []string{
 		c.Text.Say(text.CheckBad, "model", text.OneLine(r.Model), "url", text.OneLine(r.URL), "what", what),
 		"  " + c.Text.Phrase(text.OneLine(bounded(r.Error))),
 		fix,
 	}
-	_, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
-	return err
 }

@@ -76,8 +76,7 @@ func (ch *chat) moveTo(ctx context.Context, dir string, more []string) {
 		return
 	}
 	place, err := ch.o.Move(ctx, dir, more)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	ch.place = &place

@@ -32,8 +32,7 @@ func (c *CLI) Pick(ctx context.Context, workdir string) (string, error) {
 		})
 	}
 	const least = 12
-	rows = narrow(rows, 1, c.columns(), least, 3, 2)
-	squeeze(rows, 1, c.columns(), least)
+	rows = fit(rows, 1, c.columns(), least, 3, 2)
 	w := bufio.NewWriter(c.Err)
 	table(w, rows)
 	if page.More > 0 {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,14 +22,7 @@ func (c *CLI) Plugins(ctx context.Context, name string, asJSON bool) error {
 	if name != "" {
 		return c.plugin(all, name, asJSON)
 	}
-	if asJSON {
-		return c.encode(all)
-	}
-	w := bufio.NewWriter(c.Out)
-	for _, l := range pluginList(c.Text, all) {
-		fmt.Fprintln(w, l)
-	}
-	return w.Flush()
+	return c.put(all, asJSON, func(w *bufio.Writer) { writeLines(w, pluginList(c.Text, all)) })
 }
 
 func (c *CLI) plugin(all []query.PluginInfo, name string, asJSON bool) error {
@@ -38,14 +30,7 @@ func (c *CLI) plugin(all []query.PluginInfo, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(info)
-	}
-	w := bufio.NewWriter(c.Out)
-	for _, l := range pluginLines(c.Text, info) {
-		fmt.Fprintln(w, l)
-	}
-	return w.Flush()
+	return c.put(info, asJSON, func(w *bufio.Writer) { writeLines(w, pluginLines(c.Text, info)) })
 }
 
 // findPlugin returns the plugin of a name or an ID.
@@ -145,11 +130,8 @@ func (ch *chat) slashPlugin(ctx context.Context, arg string) {
 			lines = pluginLines(ch.Text, one)
 		}
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
-	for _, l := range lines {
-		ch.v.note(plain, l)
-	}
+	ch.notes(lines)
 }

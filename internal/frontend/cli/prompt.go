@@ -8,7 +8,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
@@ -18,14 +17,10 @@ const shownPrompt = 200
 // Prompt shows what the system prompt of a session would be made of: of each section
 // its beginning, or with full all of it.
 func (c *CLI) Prompt(ctx context.Context, q query.PromptPreview, full, asJSON bool) error {
-	return tell(ctx, c, q, asJSON, func(r query.PromptReport) error {
-		columns := c.Columns()
-		return c.buffered(func(w *bufio.Writer) error {
-			for _, l := range promptLines(c.Text, r, full) {
-				Hang(w, columns, l.head, l.body, l.indent)
-			}
-			return nil
-		})
+	return tell(ctx, c, q, asJSON, func(w *bufio.Writer, r query.PromptReport) {
+		for _, l := range promptLines(c.Text, r, full) {
+			Hang(w, c.Columns(), l.head, l.body, l.indent)
+		}
 	})
 }
 
@@ -101,9 +96,8 @@ func (ch *chat) slashPrompt(ctx context.Context, arg string) {
 	if ch.v.Work != nil {
 		q.Profile, q.Model = ch.v.Work.Name, either(ch.v.Work.Model, q.Model)
 	}
-	r, err := client.Query[query.PromptReport](ctx, ch.Client, q)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	r, ok := asked[query.PromptReport](ctx, ch, q)
+	if !ok {
 		return
 	}
 	for _, l := range promptLines(ch.Text, r, strings.EqualFold(arg, "full")) {

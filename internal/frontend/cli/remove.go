@@ -50,13 +50,7 @@ func (c *CLI) Remove(ctx context.Context, list []agent.SessionInfo, o RemoveOpti
 		}
 		gone = append(gone, r)
 	}
-	var err error
-	if o.JSON {
-		err = c.encode(gone)
-	} else {
-		err = c.removed(gone)
-	}
-	return errors.Join(failed, err)
+	return errors.Join(failed, c.put(gone, o.JSON, func(w *bufio.Writer) { c.removed(w, gone) }))
 }
 
 // agreed shows what would go and asks.
@@ -86,19 +80,16 @@ func (c *CLI) agreed(list []agent.SessionInfo, o RemoveOptions) (bool, error) {
 	return answer == "y" || answer == "yes" || answer == "예" || answer == "네", nil
 }
 
-func (c *CLI) removed(gone []query.RemovedSession) error {
-	return c.buffered(func(w *bufio.Writer) error {
-		if len(gone) == 0 {
-			fmt.Fprintln(w, c.Text.Say(text.DeletedNone))
+func (c *CLI) removed(w *bufio.Writer, gone []query.RemovedSession) {
+	if len(gone) == 0 {
+		fmt.Fprintln(w, c.Text.Say(text.DeletedNone))
+	}
+	for _, r := range gone {
+		fmt.Fprintln(w, c.Text.Say(text.Deleted, "session", text.OneLine(r.Session), "bytes", r.Bytes))
+		if n := len(r.Children); n > 0 {
+			fmt.Fprintln(w, c.Text.Say(text.DeletedWith, "n", n))
 		}
-		for _, r := range gone {
-			fmt.Fprintln(w, c.Text.Say(text.Deleted, "session", text.OneLine(r.Session), "bytes", r.Bytes))
-			if n := len(r.Children); n > 0 {
-				fmt.Fprintln(w, c.Text.Say(text.DeletedWith, "n", n))
-			}
-		}
-		return nil
-	})
+	}
 }
 
 // OldOnes says how many sessions are old, or that they went.

@@ -11,7 +11,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
@@ -22,30 +21,24 @@ func (c *CLI) Replay(ctx context.Context, name, workdir string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	stop := c.busy(text.BusyReplay)
-	r, err := client.Query[agent.ReplayReport](ctx, c.Client, query.VerifyReplay{Session: info.ID})
-	stop()
+	r, err := wait[agent.ReplayReport](ctx, c, text.BusyReplay, query.VerifyReplay{Session: info.ID})
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = c.encode(r)
-	} else {
-		err = c.buffered(func(w *bufio.Writer) error { return c.replayed(w, r) })
-	}
+	err = c.put(r, asJSON, func(w *bufio.Writer) { c.replayed(w, r) })
 	if err == nil && !r.OK {
 		return &Exited{Code: ExitFailed, Err: fmt.Errorf("replaying session %s: %s", r.Session, r.Problem)}
 	}
 	return err
 }
 
-func (c *CLI) replayed(w *bufio.Writer, r agent.ReplayReport) error {
+func (c *CLI) replayed(w *bufio.Writer, r agent.ReplayReport) {
 	if r.OK {
 		fmt.Fprintln(w, c.Text.Say(text.ReplayOK, "session", r.Session, "n", r.Requests))
 		if r.Decisions > 0 || r.Folds > 0 {
 			fmt.Fprintln(w, c.Text.Say(text.ReplayMore, "decisions", r.Decisions, "again", r.Redecided, "folds", r.Folds))
 		}
-		return nil
+		return
 	}
 	fmt.Fprintln(w, c.Text.Say(text.ReplayBad, "session", r.Session, "at", r.At, "problem", c.Text.Phrase(text.OneLine(r.Problem))))
 	if r.Expected != "" || r.Came != "" {
@@ -55,7 +48,6 @@ func (c *CLI) replayed(w *bufio.Writer, r agent.ReplayReport) error {
 	for _, l := range r.Diff {
 		fmt.Fprintln(w, "  "+text.OneLine(l))
 	}
-	return nil
 }
 
 // PlayOptions say what of a session is played, and how.
@@ -202,12 +194,7 @@ func (c *CLI) Stand(ctx context.Context, name, workdir string, seq int64, asJSON
 	if err != nil {
 		return err
 	}
-	return tell(ctx, c, query.SessionAt{Session: info.ID, Seq: seq}, asJSON, func(r agent.SessionStand) error {
-		return c.buffered(func(w *bufio.Writer) error {
-			c.stand(w, r)
-			return nil
-		})
-	})
+	return tell(ctx, c, query.SessionAt{Session: info.ID, Seq: seq}, asJSON, func(w *bufio.Writer, r agent.SessionStand) { c.stand(w, r) })
 }
 
 func (c *CLI) stand(w *bufio.Writer, r agent.SessionStand) {

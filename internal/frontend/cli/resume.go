@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 
 	"dure/agent"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
@@ -27,8 +24,7 @@ func (ch *chat) slashResume(ctx context.Context, arg string) {
 		name = ch.resumable[n-1]
 	}
 	info, err := ch.Find(ctx, name, workdir)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	if info.ID == ch.sess.Info.ID {
@@ -40,9 +36,8 @@ func (ch *chat) slashResume(ctx context.Context, arg string) {
 
 // listResumable shows the newest sessions of the folder, the one that is open left out.
 func (ch *chat) listResumable(ctx context.Context) {
-	page, err := client.Query[agent.SessionList](ctx, ch.Client, agent.ListSessions{Workdir: ch.workdir(), Limit: resumeMost + 1})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	page, ok := asked[agent.SessionList](ctx, ch, agent.ListSessions{Workdir: ch.workdir(), Limit: resumeMost + 1})
+	if !ok {
 		return
 	}
 	ch.resumable = nil
@@ -60,14 +55,9 @@ func (ch *chat) listResumable(ctx context.Context) {
 	}
 	const least = 12
 	columns := ch.s.usable() - 2
-	rows = narrow(rows, 1, columns, least, 3, 2)
-	squeeze(rows, 1, columns, least)
-	var b strings.Builder
-	w := bufio.NewWriter(&b)
-	table(w, rows)
-	w.Flush()
-	for l := range strings.Lines(b.String()) {
-		ch.s.line(4, part{plain, strings.TrimRight(l, "\n")})
+	rows = fit(rows, 1, columns, least, 3, 2)
+	for _, l := range rowLines(rows) {
+		ch.s.line(4, part{plain, l})
 	}
 	ch.v.note(dim, ch.Text.Say(text.ResumeWhich))
 }
@@ -92,8 +82,7 @@ func (ch *chat) switchTo(ctx context.Context, o agent.Open) {
 	}
 	o.After = ch.sess.Info.ID
 	sess, err := ch.Client.Open(ctx, o)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	ch.next, ch.nextOpen = sess, o

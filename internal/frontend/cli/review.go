@@ -49,8 +49,7 @@ func (r *reviewing) file() query.FileDiff { return r.report.Files[r.at] }
 // changes asks what the session has changed.
 func (ch *chat) changes(ctx context.Context, paths ...string) (query.DiffReport, bool) {
 	r, err := client.Query[query.DiffReport](ctx, ch.Client, query.Diff{Session: ch.sess.Info.ID, Paths: paths})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return r, false
 	}
 	if r.Gone {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"slices"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 
 // Rules lists the permission rules that sessions of the working folder have.
 func (c *CLI) Rules(ctx context.Context, asJSON bool) error {
-	return tell(ctx, c, query.ListRules{}, asJSON, func(r query.RuleReport) error {
-		return c.lines(ruleLines(c.Text, r, c.columns()))
+	return tell(ctx, c, query.ListRules{}, asJSON, func(w *bufio.Writer, r query.RuleReport) {
+		writeLines(w, ruleLines(c.Text, r, c.columns()))
 	})
 }
 
@@ -76,14 +77,11 @@ const sessionScope = "session"
 // mode.
 func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 	if arg == "" {
-		r, err := client.Query[query.RuleReport](ctx, ch.Client, query.ListRules{Session: ch.sess.Info.ID})
-		if err != nil {
-			ch.v.fault(explain(ch.Text, err))
+		r, ok := asked[query.RuleReport](ctx, ch, query.ListRules{Session: ch.sess.Info.ID})
+		if !ok {
 			return
 		}
-		for _, l := range ruleLines(ch.Text, r, ch.s.usable()-2) {
-			ch.v.note(plain, l)
-		}
+		ch.notes(ruleLines(ch.Text, r, ch.s.usable()-2))
 		return
 	}
 	if word, mode, _ := strings.Cut(arg, " "); strings.EqualFold(word, "mode") {
@@ -108,16 +106,13 @@ func (ch *chat) slashPermissions(ctx context.Context, arg string) {
 	}
 	e.Session = ch.sess.Info.ID
 	done, err := ch.o.EditRule(ctx, e)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	if taken && len(done.Paths)+len(done.Left) == 0 {
 		return
 	}
-	for _, l := range editedLines(ch.Text, e, done) {
-		ch.v.note(plain, l)
-	}
+	ch.notes(editedLines(ch.Text, e, done))
 }
 
 // takeRule takes a rule back that was allowed for the session, and reports whether it

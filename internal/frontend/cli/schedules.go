@@ -16,16 +16,10 @@ const scheduleTime = "2006-01-02 15:04 MST"
 
 // Schedules writes what is scheduled.
 func (c *CLI) Schedules(list []agent.Schedule, asJSON bool) error {
-	if asJSON {
-		if list == nil {
-			list = []agent.Schedule{}
+	return c.put(append([]agent.Schedule{}, list...), asJSON, func(w *bufio.Writer) {
+		if len(list) == 0 {
+			fmt.Fprintln(w, c.Text.Say(text.ScheduleNone))
 		}
-		return c.encode(list)
-	}
-	if len(list) == 0 {
-		return c.say(text.ScheduleNone)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
 		const prompt = 60
 		for _, s := range list {
 			fmt.Fprintf(w, "%s  %s  %s  %s\n", text.OneLine(s.ID), text.OneLine(s.Cron), text.OneLine(s.Workdir), text.Cut(text.OneLine(s.Prompt), prompt))
@@ -46,7 +40,6 @@ func (c *CLI) Schedules(list []agent.Schedule, asJSON bool) error {
 				fmt.Fprintln(w, "  "+c.Text.Say(text.ScheduleOff, "n", s.Failures, "id", text.OneLine(s.ID)))
 			}
 		}
-		return nil
 	})
 }
 

@@ -38,18 +38,14 @@ func (c *CLI) Search(ctx context.Context, o SearchOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return c.encode(struct {
-			query.SearchResult
-			Index query.IndexReport `json:"index"`
-		}{res, rep})
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(struct {
+		query.SearchResult
+		Index query.IndexReport `json:"index"`
+	}{res, rep}, o.JSON, func(w *bufio.Writer) {
 		c.searchHits(w, res, o)
 		if rep.Busy {
 			c.remark(w, c.Text.Say(text.SearchBusy))
 		}
-		return nil
 	})
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"slices"
 	"strings"
@@ -19,19 +20,13 @@ func (c *CLI) Servers(ctx context.Context, name string, asJSON bool) error {
 		return err
 	}
 	if name == "" {
-		if asJSON {
-			return c.encode(r)
-		}
-		return c.lines(serverList(c.Text, r, c.columns()))
+		return c.put(r, asJSON, func(w *bufio.Writer) { writeLines(w, serverList(c.Text, r, c.columns())) })
 	}
 	info, err := findServer(r, name)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(info)
-	}
-	return c.lines(serverLines(c.Text, info))
+	return c.put(info, asJSON, func(w *bufio.Writer) { writeLines(w, serverLines(c.Text, info)) })
 }
 
 // findServer returns the server of a name that counts.
@@ -174,9 +169,7 @@ func (ch *chat) changeServers(ctx context.Context, do string) ([]string, error) 
 		if !forAll[do](s.State) {
 			continue
 		}
-		if _, err := client.Query[query.ServerInfo](ctx, ch.Client, query.ChangeServer{Session: list.Session, Do: do, Server: s.Name}); err != nil {
-			ch.v.fault(explain(ch.Text, err))
-		}
+		asked[query.ServerInfo](ctx, ch, query.ChangeServer{Session: list.Session, Do: do, Server: s.Name})
 	}
 	r, err = client.Query[query.ServerReport](ctx, ch.Client, list)
 	return serverList(ch.Text, r, ch.s.usable()-2), err
@@ -209,11 +202,8 @@ func (ch *chat) slashServers(ctx context.Context, arg string) {
 			}
 		}
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
-	for _, l := range lines {
-		ch.v.note(plain, l)
-	}
+	ch.notes(lines)
 }

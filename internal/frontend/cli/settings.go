@@ -13,11 +13,8 @@ func (ch *chat) slashConfig(ctx context.Context, arg string) {
 		return
 	}
 	lines, err := ch.o.Settings(ctx, arg)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
-	for _, l := range lines {
-		ch.v.note(plain, l)
-	}
+	ch.notes(lines)
 }

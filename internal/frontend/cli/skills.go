@@ -9,7 +9,6 @@ import (
 
 	"dure/agent"
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/base/near"
 	"dure/internal/frontend/text"
 )
@@ -19,8 +18,8 @@ func SkillScopes() []string { return []string{"project", "user"} }
 
 // Skills lists the skills of a folder.
 func (c *CLI) Skills(ctx context.Context, workdir string, asJSON bool) error {
-	return tell(ctx, c, query.ListSkills{Workdir: workdir}, asJSON, func(list []query.SkillInfo) error {
-		return c.lines(c.skillLines(list, c.columns(), false))
+	return tell(ctx, c, query.ListSkills{Workdir: workdir}, asJSON, func(w *bufio.Writer, list []query.SkillInfo) {
+		writeLines(w, c.skillLines(list, c.columns(), false))
 	})
 }
 
@@ -94,10 +93,7 @@ func advice(t text.Catalog, s string) string {
 
 // Skill writes one skill.
 func (c *CLI) Skill(s query.SkillInfo, asJSON bool) error {
-	if asJSON {
-		return c.encode(s)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(s, asJSON, func(w *bufio.Writer) {
 		own := s
 		own.Source = strings.TrimSpace(s.Source)
 		for _, l := range c.skillLines([]query.SkillInfo{shown(own)}, c.columns(), false) {
@@ -109,16 +105,14 @@ func (c *CLI) Skill(s query.SkillInfo, asJSON bool) error {
 		if s.Text != "" {
 			fmt.Fprintf(w, "\n%s\n", strings.TrimRight(text.Clean(s.Text), "\n"))
 		}
-		return nil
 	})
 }
 
 // slashSkills lists the skills of the folder, with whether they count, or says more of
 // one.
 func (ch *chat) slashSkills(ctx context.Context, arg string) {
-	list, err := client.Query[[]query.SkillInfo](ctx, ch.Client, query.ListSkills{Workdir: ch.v.Workdir})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	list, ok := asked[[]query.SkillInfo](ctx, ch, query.ListSkills{Workdir: ch.v.Workdir})
+	if !ok {
 		return
 	}
 	if arg = strings.TrimPrefix(arg, "/"); arg != "" {
@@ -139,9 +133,7 @@ func (ch *chat) slashSkills(ctx context.Context, arg string) {
 			list[i] = shown(list[i])
 		}
 	}
-	for _, l := range ch.skillLines(list, ch.s.usable()-2, false) {
-		ch.v.note(plain, l)
-	}
+	ch.notes(ch.skillLines(list, ch.s.usable()-2, false))
 }
 
 // shown is a skill as a list has it that is not only named.
@@ -155,10 +147,7 @@ func shown(s query.SkillInfo) query.SkillInfo {
 // Checked writes which skills are as the standard wants them, and what is wrong with the
 // others.
 func (c *CLI) CheckedSkills(list []query.SkillInfo, asJSON bool) error {
-	if asJSON {
-		return c.encode(list)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(list, asJSON, func(w *bufio.Writer) {
 		for _, s := range list {
 			key := text.SkillInvalid
 			if s.Valid {
@@ -169,7 +158,6 @@ func (c *CLI) CheckedSkills(list []query.SkillInfo, asJSON bool) error {
 				fmt.Fprintln(w, "  "+advice(c.Text, l))
 			}
 		}
-		return nil
 	})
 }
 

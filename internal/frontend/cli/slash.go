@@ -41,8 +41,7 @@ func slashRuns() map[string]func(ch *chat, ctx context.Context, arg string) {
 // exist is not sent to the model.
 func (ch *chat) slash(ctx context.Context, s string) {
 	r, err := ch.reads(ctx, s)
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	shown := "/" + text.OneLine(bounded(r.Name))
@@ -87,9 +86,8 @@ func (ch *chat) slashModel(ctx context.Context, arg string) {
 		ch.send(ctx, agent.Change{Model: arg})
 		return
 	}
-	models, err := client.Query[[]agent.ModelInfo](ctx, ch.Client, query.ListModels{})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	models, ok := asked[[]agent.ModelInfo](ctx, ch, query.ListModels{})
+	if !ok {
 		return
 	}
 	ch.v.note(dim, ch.Text.Say(text.ModelNow, "model", text.OneLine(ch.v.Model)))
@@ -146,14 +144,11 @@ func (ch *chat) slashContext(ctx context.Context, arg string) {
 		ch.v.note(yellow, ch.usageOf(ctx, "context"))
 		return
 	}
-	r, err := client.Query[agent.ContextReport](ctx, ch.Client, agent.ContextUsage{Session: ch.sess.Info.ID})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	r, ok := asked[agent.ContextReport](ctx, ch, agent.ContextUsage{Session: ch.sess.Info.ID})
+	if !ok {
 		return
 	}
-	for _, l := range contextLines(ch.Text, r, ch.s.usable()-2) {
-		ch.v.note(plain, l)
-	}
+	ch.notes(contextLines(ch.Text, r, ch.s.usable()-2))
 }
 
 // slashRewind goes back to before the newest requests: "2 files", "conversation".
@@ -179,8 +174,7 @@ func (ch *chat) slashRewind(ctx context.Context, arg string) {
 	if err == nil {
 		r.To, err = ch.before(ctx, info, turns)
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	if dry {
@@ -192,14 +186,11 @@ func (ch *chat) slashRewind(ctx context.Context, arg string) {
 
 // dryRewind shows what a rewind would do to files.
 func (ch *chat) dryRewind(ctx context.Context, r agent.Rewind) {
-	plan, err := client.Query[query.RewindPlan](ctx, ch.Client, query.PlanRewind{Session: ch.sess.Info.ID, To: r.To, Only: r.Only, Force: r.Force})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	plan, ok := asked[query.RewindPlan](ctx, ch, query.PlanRewind{Session: ch.sess.Info.ID, To: r.To, Only: r.Only, Force: r.Force})
+	if !ok {
 		return
 	}
-	for _, l := range dryLines(ch.Text, plan) {
-		ch.v.note(plain, l)
-	}
+	ch.notes(dryLines(ch.Text, plan))
 }
 
 // contextLines is a report as people read it: a line for each part, with a bar that
@@ -239,7 +230,5 @@ func (ch *chat) slashStatus(context.Context, string) {
 	if ch.v.Work != nil {
 		lines = append(lines, profileLine(ch.Text, *ch.v.Work))
 	}
-	for _, l := range lines {
-		ch.v.note(plain, l)
-	}
+	ch.notes(lines)
 }

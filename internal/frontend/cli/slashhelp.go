@@ -13,8 +13,7 @@ import (
 // commands returns what can be typed behind a slash; nil when nobody can tell.
 func (ch *chat) commands(ctx context.Context) []query.CommandInfo {
 	list, err := client.Query[[]query.CommandInfo](ctx, ch.Client, query.ListCommands{Session: ch.sess.Info.ID, Language: ch.Text.Language()})
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return nil
 	}
 	return list

@@ -44,8 +44,7 @@ func (ch *chat) slashTag(ctx context.Context, arg string) {
 // a second time no more.
 func (ch *chat) slashPin(ctx context.Context, _ string) {
 	info, err := ch.Find(ctx, ch.sess.Info.ID, "")
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	pinned := !info.Pinned
@@ -58,8 +57,7 @@ func (ch *chat) keep(ctx context.Context, c agent.Change) {
 		return
 	}
 	info, err := ch.Find(ctx, ch.sess.Info.ID, "")
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	ch.v.note(plain, ch.Text.Say(text.Kept, "session", info.ID, "title", marked(info)))
@@ -71,8 +69,7 @@ func (ch *chat) slashFork(ctx context.Context, arg string) {
 	if err == nil {
 		err = s.Close(ctx)
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	for l := range strings.SplitSeq(ch.Text.Say(text.Forked, "session", s.Info.ID, "from", ch.sess.Info.ID), "\n") {
@@ -93,8 +90,7 @@ func (ch *chat) slashSearch(ctx context.Context, arg string) {
 		const most = 10
 		res, err = client.Query[query.SearchResult](ctx, ch.Client, query.Search{Text: arg, Session: ch.sess.Info.ID, Limit: most})
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	var b strings.Builder

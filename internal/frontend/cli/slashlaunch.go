@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"strings"
 
@@ -28,13 +27,8 @@ func (ch *chat) rows(rows [][]string, none text.Key) {
 		ch.v.note(dim, ch.Text.Say(none))
 		return
 	}
-	var b strings.Builder
-	w := bufio.NewWriter(&b)
-	table(w, rows[:min(len(rows), maxListed)])
-	_ = w.Flush() // into memory
 	columns := ch.s.usable() - 2
-	for l := range strings.Lines(b.String()) {
-		l = strings.TrimSuffix(l, "\n")
+	for _, l := range rowLines(rows[:min(len(rows), maxListed)]) {
 		if columns > 0 {
 			l = text.Cut(l, columns)
 		}
@@ -48,10 +42,22 @@ func (ch *chat) rows(rows [][]string, none text.Key) {
 // asked asks the client, and shows why there is no answer.
 func asked[T any](ctx context.Context, ch *chat, q agent.Query) (T, bool) {
 	v, err := client.Query[T](ctx, ch.Client, q)
+	return v, !ch.failed(err)
+}
+
+// failed shows an error, and reports whether there is one.
+func (ch *chat) failed(err error) bool {
 	if err != nil {
 		ch.v.fault(explain(ch.Text, err))
 	}
-	return v, err == nil
+	return err != nil
+}
+
+// notes shows lines.
+func (ch *chat) notes(lines []string) {
+	for _, l := range lines {
+		ch.v.note(plain, l)
+	}
 }
 
 func (ch *chat) slashCalc(ctx context.Context, arg string) {
@@ -119,8 +125,7 @@ func (ch *chat) slashLink(ctx context.Context, arg string) {
 		ch.v.note(plain, text.ExactLine(address))
 		return
 	}
-	if err := ch.o.OpenAddress(ctx, address); err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(ch.o.OpenAddress(ctx, address)) {
 		return
 	}
 	ch.v.note(dim, ch.Text.Say(text.LinkOpened, "url", text.ExactLine(address)))

@@ -67,6 +67,25 @@ func squeeze(rows [][]string, column, columns, least int) {
 	}
 }
 
+// heads is the first row of a table.
+func (c *CLI) heads(names ...text.Key) (row []string) {
+	for _, k := range names {
+		row = append(row, c.Text.Say(k))
+	}
+	return row
+}
+
+// fit takes columns out, as narrow does, and then shortens the cells of one; the last column
+// stays that.
+func fit(rows [][]string, column, columns, least int, dispensable ...int) [][]string {
+	kept := narrow(rows, column, columns, least, dispensable...)
+	if column == len(rows[0])-1 {
+		column = len(kept[0]) - 1
+	}
+	squeeze(kept, column, columns, least)
+	return kept
+}
+
 // narrow takes columns out, in the order in which they can be missed, until the
 // rows fit with the one that can be squeezed cut to least cells.
 func narrow(rows [][]string, squeezable, columns, least int, dispensable ...int) [][]string {

@@ -40,14 +40,10 @@ func (c *CLI) Task(ctx context.Context, name, workdir string, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return c.encode(t)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(t, asJSON, func(w *bufio.Writer) {
 		for _, l := range taskLines(c.Text, t) {
 			Hang(w, c.Columns(), "", l, 0)
 		}
-		return nil
 	})
 }
 
@@ -134,8 +130,7 @@ func taskLines(t text.Catalog, s taskState) []string {
 // slashTask shows what the agent has noted.
 func (ch *chat) slashTask(ctx context.Context, _ string) {
 	s, err := ch.taskOf(ctx, ch.sess.Info.ID, "")
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
 	for _, l := range taskLines(ch.Text, s) {

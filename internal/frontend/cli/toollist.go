@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,7 +16,7 @@ import (
 // Tools lists the tools that a session in the working folder begins with, or those that a
 // name means; "" = all.
 func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
-	return tell(ctx, c, query.ListTools{Tool: name}, asJSON, func(r query.ToolReport) error {
+	return tell(ctx, c, query.ListTools{Tool: name}, asJSON, func(w *bufio.Writer, r query.ToolReport) {
 		lines := toolList(c.Text, r, c.columns())
 		if name == "" {
 			if s, err := client.Query[query.ServerReport](ctx, c.Client, query.ListServers{}); err == nil && len(s.Servers) > 0 {
@@ -24,7 +25,7 @@ func (c *CLI) Tools(ctx context.Context, name string, asJSON bool) error {
 		} else if len(r.Tools) == 1 {
 			lines = toolLines(c.Text, r.Tools[0])
 		}
-		return c.lines(lines)
+		writeLines(w, lines)
 	})
 }
 
@@ -140,11 +141,8 @@ func (ch *chat) slashTools(ctx context.Context, arg string) {
 			lines = toolLines(ch.Text, r.Tools[0])
 		}
 	}
-	if err != nil {
-		ch.v.fault(explain(ch.Text, err))
+	if ch.failed(err) {
 		return
 	}
-	for _, l := range lines {
-		ch.v.note(plain, l)
-	}
+	ch.notes(lines)
 }

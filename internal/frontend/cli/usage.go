@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"dure/agent/query"
-	"dure/client"
 	"dure/internal/frontend/text"
 )
 
@@ -25,16 +24,11 @@ type UsageOptions struct {
 
 // Usage shows what models have used.
 func (c *CLI) Usage(ctx context.Context, o UsageOptions) error {
-	stop := c.busy(text.BusyUsage)
-	sum, err := client.Query[query.UsageSummary](ctx, c.Client, query.UsageReport{By: o.By, Since: o.Since})
-	stop()
+	sum, err := wait[query.UsageSummary](ctx, c, text.BusyUsage, query.UsageReport{By: o.By, Since: o.Since})
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return c.encode(sum)
-	}
-	return c.buffered(func(w *bufio.Writer) error {
+	return c.put(sum, o.JSON, func(w *bufio.Writer) {
 		switch {
 		case len(sum.Rows) == 0:
 			fmt.Fprintln(w, c.Text.Say(text.UsageNone))
@@ -54,7 +48,6 @@ func (c *CLI) Usage(ctx context.Context, o UsageOptions) error {
 			}
 			c.remark(w, c.Text.Say(text.UsageSkipped, "n", n, "list", text.OneLine(list)))
 		}
-		return nil
 	})
 }
 
@@ -75,10 +68,7 @@ func (c *CLI) usageTable(w *bufio.Writer, sum query.UsageSummary, o UsageOptions
 	if !ok {
 		name = text.ColDay
 	}
-	rows := [][]string{{
-		c.Text.Say(name), c.Text.Say(text.ColRequests), c.Text.Say(text.ColInput), c.Text.Say(text.ColOutput),
-		c.Text.Say(text.ColCacheRead), c.Text.Say(text.ColCacheWrite), c.Text.Say(text.ColCost),
-	}}
+	rows := [][]string{c.heads(name, text.ColRequests, text.ColInput, text.ColOutput, text.ColCacheRead, text.ColCacheWrite, text.ColCost)}
 	for _, r := range sum.Rows {
 		rows = append(rows, c.usageRow(r, usageName(r, o)))
 	}
@@ -86,8 +76,7 @@ func (c *CLI) usageTable(w *bufio.Writer, sum query.UsageSummary, o UsageOptions
 		rows = append(rows, c.usageRow(sum.Total, c.Text.Say(text.UsageTotal)))
 	}
 	const least = 12
-	rows = narrow(rows, 0, c.columns(), least, 5, 4, 1, 2, 3)
-	squeeze(rows, 0, c.columns(), least)
+	rows = fit(rows, 0, c.columns(), least, 5, 4, 1, 2, 3)
 	const numbers = 0b1111110
 	aligned(w, rows, numbers)
 }
