@@ -233,6 +233,7 @@ func (s *Server) close() error {
 type method struct {
 	early bool // before it was welcomed
 	waits bool // it lasts as long as a turn, and takes no slot
+	bare  bool // it may come without params
 	do    func(s *Server, ctx context.Context, params json.RawMessage) (answer, error)
 }
 
@@ -242,27 +243,36 @@ type answer struct {
 	after  func()
 }
 
+// takes is a method whose params are read for do. It returns an [answer], or the result of one.
+func takes[T any](do func(*Server, context.Context, T) (any, error)) method {
+	return method{do: func(s *Server, ctx context.Context, params json.RawMessage) (answer, error) {
+		var in T
+		if err := decode(params, &in); err != nil {
+			return answer{}, err
+		}
+		v, err := do(s, ctx, in)
+		if a, whole := v.(answer); whole {
+			return a, err
+		}
+		return answer{result: v}, err
+	}}
+}
+
 func methods() map[string]method {
-	plain := func(do func(*Server, context.Context, json.RawMessage) (any, error)) method {
-		return method{do: func(s *Server, ctx context.Context, p json.RawMessage) (answer, error) {
-			v, err := do(s, ctx, p)
-			return answer{result: v}, err
-		}}
-	}
-	first := plain((*Server).initialize)
-	first.early = true
+	first, list := takes((*Server).initialize), takes((*Server).listSessions)
+	first.early, list.bare = true, true
 	return map[string]method{
 		"initialize":                first,
-		"authenticate":              plain((*Server).authenticate),
-		"session/new":               {do: (*Server).newSession},
-		"session/load":              {do: (*Server).loadSession},
-		"session/resume":            {do: (*Server).resumeSession},
-		"session/list":              plain((*Server).listSessions),
-		"session/close":             plain((*Server).closeSession),
-		"session/delete":            plain((*Server).deleteSession),
+		"authenticate":              takes((*Server).authenticate),
+		"session/new":               takes((*Server).newSession),
+		"session/load":              takes((*Server).loadSession),
+		"session/resume":            takes((*Server).resumeSession),
+		"session/list":              list,
+		"session/close":             takes((*Server).closeSession),
+		"session/delete":            takes((*Server).deleteSession),
 		"session/prompt":            {waits: true}, // see begin
-		"session/set_mode":          plain((*Server).setMode),
-		"session/set_config_option": plain((*Server).setOption),
+		"session/set_mode":          takes((*Server).setMode),
+		"session/set_config_option": takes((*Server).setOption),
 	}
 }
 
@@ -355,6 +365,9 @@ func (s *Server) protected(ctx context.Context, at method, m message) (a answer,
 			a, err = answer{}, &wireError{Code: codeInternal, Message: "internal error"}
 		}
 	}()
+	if at.bare && len(m.Params) == 0 {
+		m.Params = json.RawMessage("{}")
+	}
 	return at.do(s, ctx, m.Params)
 }
 
@@ -553,11 +566,7 @@ func (s *Server) can() clientCaps {
 }
 
 // initialize welcomes the client.
-func (s *Server) initialize(_ context.Context, params json.RawMessage) (any, error) {
-	var in initializeIn
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) initialize(_ context.Context, in initializeIn) (any, error) {
 	if in.Version == nil {
 		return nil, badParams("protocolVersion is missing")
 	}

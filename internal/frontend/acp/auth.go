@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 
 	"dure/internal/frontend/text"
 )
@@ -25,13 +24,7 @@ func (s *Server) logins() []authMethod {
 
 // authenticate looks whether a model can be asked. Keys go through a terminal alone, and
 // never through a client.
-func (s *Server) authenticate(ctx context.Context, params json.RawMessage) (any, error) {
-	var in struct {
-		Method string `json:"methodId"`
-	}
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) authenticate(ctx context.Context, in loginIn) (any, error) {
 	switch in.Method {
 	case loginKept:
 		if err := s.c.Ready(ctx); err != nil {

@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -165,11 +164,7 @@ func (x *session) reachable(ctx context.Context) []agent.ModelInfo {
 }
 
 // setMode changes the mode of a session.
-func (s *Server) setMode(ctx context.Context, params json.RawMessage) (any, error) {
-	var in ofSession
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) setMode(ctx context.Context, in ofSession) (any, error) {
 	x, err := s.need(in.Session)
 	if err != nil {
 		return nil, err
@@ -178,11 +173,7 @@ func (s *Server) setMode(ctx context.Context, params json.RawMessage) (any, erro
 }
 
 // setOption changes an option of a session.
-func (s *Server) setOption(ctx context.Context, params json.RawMessage) (any, error) {
-	var in ofSession
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) setOption(ctx context.Context, in ofSession) (any, error) {
 	x, err := s.need(in.Session)
 	if err != nil {
 		return nil, err

@@ -93,11 +93,7 @@ func (s *Server) folder(in place) (Folder, error) {
 }
 
 // newSession opens a new session.
-func (s *Server) newSession(ctx context.Context, params json.RawMessage) (answer, error) {
-	var in place
-	if err := decode(params, &in); err != nil {
-		return answer{}, err
-	}
+func (s *Server) newSession(ctx context.Context, in place) (any, error) {
 	in.Session = ""
 	return s.open(ctx, in, func(p Place, f Folder) agent.Open {
 		return agent.Open{Workdir: f.Dir, Mode: p.Mode, Approver: true}
@@ -105,20 +101,16 @@ func (s *Server) newSession(ctx context.Context, params json.RawMessage) (answer
 }
 
 // loadSession opens a stored session, and tells what was said in it.
-func (s *Server) loadSession(ctx context.Context, params json.RawMessage) (answer, error) {
-	return s.stored(ctx, params, true)
+func (s *Server) loadSession(ctx context.Context, in place) (any, error) {
+	return s.stored(ctx, in, true)
 }
 
 // resumeSession opens a stored session.
-func (s *Server) resumeSession(ctx context.Context, params json.RawMessage) (answer, error) {
-	return s.stored(ctx, params, false)
+func (s *Server) resumeSession(ctx context.Context, in place) (any, error) {
+	return s.stored(ctx, in, false)
 }
 
-func (s *Server) stored(ctx context.Context, params json.RawMessage, told bool) (answer, error) {
-	var in place
-	if err := decode(params, &in); err != nil {
-		return answer{}, err
-	}
+func (s *Server) stored(ctx context.Context, in place, told bool) (answer, error) {
 	if in.Session == "" {
 		return answer{}, badParams("sessionId is missing")
 	}
@@ -284,11 +276,7 @@ func (x *session) goesOn(ctx context.Context) bool {
 
 // closeSession closes a session: what runs in it is interrupted, unless others of this
 // program use it too.
-func (s *Server) closeSession(ctx context.Context, params json.RawMessage) (any, error) {
-	var in ofSession
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) closeSession(ctx context.Context, in ofSession) (any, error) {
 	x, err := s.need(in.Session)
 	if err != nil {
 		return nil, err
@@ -298,11 +286,7 @@ func (s *Server) closeSession(ctx context.Context, params json.RawMessage) (any,
 
 // deleteSession deletes a session with all that is kept of it. One that is not there is
 // gone already.
-func (s *Server) deleteSession(ctx context.Context, params json.RawMessage) (any, error) {
-	var in ofSession
-	if err := decode(params, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) deleteSession(ctx context.Context, in ofSession) (any, error) {
 	if in.Session == "" {
 		return nil, badParams("sessionId is missing")
 	}
@@ -324,13 +308,7 @@ func (s *Server) deleteSession(ctx context.Context, params json.RawMessage) (any
 }
 
 // listSessions lists the sessions, those of a folder if one is named.
-func (s *Server) listSessions(ctx context.Context, params json.RawMessage) (any, error) {
-	var in listIn
-	if len(params) > 0 {
-		if err := decode(params, &in); err != nil {
-			return nil, err
-		}
-	}
+func (s *Server) listSessions(ctx context.Context, in listIn) (any, error) {
 	q := agent.ListSessions{}
 	if in.Cwd != nil {
 		if !filepath.IsAbs(*in.Cwd) {

@@ -147,6 +147,10 @@ type (
 		Value   any    `json:"value"`
 	}
 
+	loginIn struct {
+		Method string `json:"methodId"`
+	}
+
 	listIn struct {
 		Cwd    *string `json:"cwd"`
 		Cursor *string `json:"cursor"`
