@@ -14,40 +14,22 @@ import (
 // shownArg bounds what is looked at of a call's main argument, in bytes.
 const shownArg = 4096
 
+// toolNames are the short names of tools that are not made of the name itself.
+var toolNames = map[string]string{
+	"bash__exec": "Bash", "bash__script": "Script", "user__ask": "Question", "todo__write": "Todo",
+	"agent__run": "Agent", "web__fetch": "WebFetch", "web__search": "WebSearch",
+	"file-system__multi-edit": "Edit", "memory__append": "MemoryAppend", "memory__read": "MemoryRead",
+	"task__note": "TaskNote", "session__recall": "Recall", "resource__list": "ListMcpResources",
+	"resource__read": "ReadMcpResource",
+}
+
 // toolName returns the short name of a tool for people.
 func toolName(canonical string) string {
 	if rest, ok := strings.CutPrefix(canonical, "mcp__"); ok {
 		return text.OneLine(strings.Replace(rest, "__", "/", 1))
 	}
-	switch canonical {
-	case "bash__exec":
-		return "Bash"
-	case "bash__script":
-		return "Script"
-	case "user__ask":
-		return "Question"
-	case "todo__write":
-		return "Todo"
-	case "agent__run":
-		return "Agent"
-	case "web__fetch":
-		return "WebFetch"
-	case "web__search":
-		return "WebSearch"
-	case "file-system__multi-edit":
-		return "Edit"
-	case "memory__append":
-		return "MemoryAppend"
-	case "memory__read":
-		return "MemoryRead"
-	case "task__note":
-		return "TaskNote"
-	case "session__recall":
-		return "Recall"
-	case "resource__list":
-		return "ListMcpResources"
-	case "resource__read":
-		return "ReadMcpResource"
+	if name := toolNames[canonical]; name != "" {
+		return name
 	}
 	if group, export, ok := strings.Cut(canonical, "__"); ok && group == "file-system" && export != "" {
 		return text.OneLine(strings.ToUpper(export[:1]) + export[1:])
@@ -164,7 +146,7 @@ func settledLine(t text.Catalog, b agent.CallSettled) string {
 	}
 	if kind, said := reported(b.Result.Output); kind != "" {
 		task, _, _ = strings.Cut(strings.TrimPrefix(task, "child:"), "-")
-		key, what := text.AgentSettled, begun(text.OneLine(bounded(said)))
+		key, what := text.AgentSettled, beginning(text.OneLine(bounded(said)), noticed)
 		if b.Result.Failed() {
 			key, what = text.AgentFailed, summary(t, agent.CallFinished{Tool: b.Tool, Result: b.Result})
 		}
@@ -178,14 +160,6 @@ const (
 	noticed = 100
 	agentID = 8
 )
-
-// begun is the beginning of a text.
-func begun(s string) string {
-	if r := []rune(s); len(r) > noticed {
-		return string(r[:noticed]) + "…"
-	}
-	return s
-}
 
 // reported returns the type of the agent whose report a result is, and what it says; "" =
 // it is none.

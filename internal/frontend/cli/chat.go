@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -356,8 +357,8 @@ func (ch *chat) greetWhenReady(seq int64) {
 	}
 	info, v := ch.sess.Info, ch.v
 	v.s.line(2, part{bold, ch.Text.Say(text.Welcome, "version", ch.o.Version,
-		"model", text.OneLine(either(v.Model, info.Model)), "mode", string(either(v.Mode, agent.ModeDefault)),
-		"dir", text.OneLine(either(v.Workdir, info.Workdir)))})
+		"model", text.OneLine(cmp.Or(v.Model, info.Model)), "mode", string(cmp.Or(v.Mode, agent.ModeDefault)),
+		"dir", text.OneLine(cmp.Or(v.Workdir, info.Workdir)))})
 	if ch.o.Notice != "" {
 		v.note(dim, text.OneLine(ch.o.Notice))
 	}

@@ -130,14 +130,14 @@ func (c *CLI) sides(w *bufio.Writer, a, b []fact) {
 					if n > 0 {
 						name = ""
 					}
-					fmt.Fprintln(w, "  "+padded(name, label)+l)
+					fmt.Fprintln(w, "  "+pad(name, label)+l)
 				}
 			}
 		}
 		return
 	}
 	half := (width - label - gap) / 2
-	fmt.Fprintln(w, padded("", label)+padded("A", half+gap)+"B")
+	fmt.Fprintln(w, pad("", label)+pad("A", half+gap)+"B")
 	for i := range a {
 		x, y := cell(a[i].value, half), cell(b[i].value, half)
 		for n := range max(len(x), len(y)) {
@@ -151,7 +151,7 @@ func (c *CLI) sides(w *bufio.Writer, a, b []fact) {
 			if n < len(y) {
 				right = y[n]
 			}
-			fmt.Fprintln(w, strings.TrimRight(padded(name, label)+padded(left, half+gap)+right, " "))
+			fmt.Fprintln(w, strings.TrimRight(pad(name, label)+pad(left, half+gap)+right, " "))
 		}
 	}
 }
@@ -165,10 +165,6 @@ func cell(s string, width int) (lines []string) {
 		lines = append(lines[:answerLines], "…")
 	}
 	return lines
-}
-
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-text.Width(s)))
 }
 
 // pair is a line about calls: "=" is of both, "A" and "B" of one.

@@ -85,10 +85,7 @@ func (c *CLI) writeGroups(w *bufio.Writer, list []query.Finding) {
 }
 
 func pad(s string, cells int) string {
-	for text.Width(s) < cells {
-		s += " "
-	}
-	return s
+	return s + strings.Repeat(" ", max(0, cells-text.Width(s)))
 }
 
 // Hang writes body behind head, which is padded to indent, and what does not fit

@@ -67,9 +67,8 @@ func problemCode(code agent.ProblemCode) int {
 	switch code {
 	case agent.ProblemUsage, agent.ProblemSettings, agent.ProblemModel, agent.ProblemWorkdir, agent.ProblemOver,
 		agent.ProblemEvent, agent.ProblemWhole, agent.ProblemUndo, agent.ProblemChange, agent.ProblemMemory, agent.ProblemEditor, agent.ProblemPrompt,
-		agent.ProblemNoAI, agent.ProblemNetwork, agent.ProblemTrust, agent.ProblemSkill:
-		return ExitUsage
-	case agent.ProblemPlugin, agent.ProblemBundle, agent.ProblemServer, agent.ProblemTool, agent.ProblemNoPlan, agent.ProblemPlan, agent.ProblemPlans:
+		agent.ProblemNoAI, agent.ProblemNetwork, agent.ProblemTrust, agent.ProblemSkill,
+		agent.ProblemPlugin, agent.ProblemBundle, agent.ProblemServer, agent.ProblemTool, agent.ProblemNoPlan, agent.ProblemPlan, agent.ProblemPlans:
 		return ExitUsage
 	case agent.ProblemNoKey, agent.ProblemAuth, agent.ProblemKeys:
 		return ExitKey

@@ -78,9 +78,7 @@ func hookLines(t text.Catalog, r query.HookReport, columns int) (lines []string)
 func offLines(t text.Catalog, off []query.HooksOff) (lines []string) {
 	for _, o := range off {
 		why := map[string]text.Key{"untrusted": text.HooksOffUntrusted, "changed": text.HooksOffChanged, "managed": text.HooksOffManaged}[o.Why]
-		if why == 0 {
-			why = text.HooksOffDisabled
-		}
+		why = cmp.Or(why, text.HooksOffDisabled)
 		lines = append(lines, t.Say(text.HooksOff, "source", text.OneLine(o.Source), "why", t.Say(why, "list", text.Some(o.Changed))))
 	}
 	return lines
@@ -189,14 +187,10 @@ func triedLines(t text.Catalog, r query.HookTrial, h query.TriedHook) (lines []s
 		return []string{t.Say(text.HookSkipMatcher, "matcher", strconv.Quote(text.OneLine(h.Matcher)), "value", strconv.Quote(text.OneLine(bounded(r.Match))))}
 	case "if":
 		return []string{t.Say(text.HookSkipIf, "if", text.OneLine(bounded(h.If)))}
-	case "once":
-		return []string{t.Say(text.HookSkipOnce)}
-	case "duplicate":
-		return []string{t.Say(text.HookSkipSame)}
-	case "dry":
-		return []string{t.Say(text.HookSkipDry)}
-	case "session":
-		return []string{t.Say(text.HookSkipSession)}
+	case "once", "duplicate", "dry", "session":
+		return []string{t.Say(map[string]text.Key{
+			"once": text.HookSkipOnce, "duplicate": text.HookSkipSame, "dry": text.HookSkipDry, "session": text.HookSkipSession,
+		}[h.Skip])}
 	case "broken":
 		return []string{t.Say(text.HookSkipBroken, "why", t.Phrase(text.OneLine(bounded(h.Why))))}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,7 @@ func hookLine(t text.Catalog, b agent.HookRan) (line string, loud bool) {
 		switch b.Event {
 		case "PreToolUse", "UserPromptSubmit": // what it forbids is told itself
 		default:
-			return say(text.HookBlocked, either(b.Reason, b.Message)), false
+			return say(text.HookBlocked, cmp.Or(b.Reason, b.Message)), false
 		}
 	}
 	if b.Message != "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,34 +31,15 @@ func (c *CLI) Calculate(ctx context.Context, s string, asJSON bool) error {
 	return tell(ctx, c, query.Calculate{Text: s}, asJSON, func(w *bufio.Writer, r query.Calculation) { writeLines(w, []string{calculated(r)}) })
 }
 
-// listed writes rows, or says that there are none.
+// listed writes rows in columns, the last one cut at the width of the terminal, or says that
+// there are none.
 func (c *CLI) listed(w *bufio.Writer, rows [][]string, none text.Key) {
 	if len(rows) == 0 {
 		fmt.Fprintln(w, c.Text.Say(none))
 		return
 	}
-	c.fitted(w, rows)
-}
-
-// fitted writes rows in columns; the last one is cut at the width of the terminal.
-func (c *CLI) fitted(w *bufio.Writer, rows [][]string) {
-	columns := 0
-	if c.Columns != nil {
-		columns = c.Columns()
-	}
-	if columns > 0 {
-		used := 0
-		widths := widthsOf(rows)
-		for _, n := range widths[:len(widths)-1] {
-			used += n + gap
-		}
-		const least = 16 // columns; a cell is not cut to less
-		for _, r := range rows {
-			if last := len(r) - 1; last == len(widths)-1 {
-				r[last] = text.Cut(r[last], max(columns-used, least))
-			}
-		}
-	}
+	const least = 16
+	squeeze(rows, len(widthsOf(rows))-1, c.columns(), least)
 	table(w, rows)
 }
 
@@ -136,8 +118,8 @@ func (c *CLI) System(ctx context.Context, asJSON bool) error {
 	return tell(ctx, c, query.DescribeSystem{}, asJSON, func(w *bufio.Writer, s query.System) {
 		t := c.Text
 		all := []string{
-			t.Say(text.SystemRuns, "name", text.OneLine(either(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
-			t.Say(text.SystemSelf, "version", text.OneLine(either(s.Version, "?")), "language", s.Language),
+			t.Say(text.SystemRuns, "name", text.OneLine(cmp.Or(s.Name, s.OS)), "os", s.OS, "arch", s.Arch),
+			t.Say(text.SystemSelf, "version", text.OneLine(cmp.Or(s.Version, "?")), "language", s.Language),
 			t.Say(text.SystemCPUs, "n", s.CPUs),
 		}
 		if s.Memory > 0 {

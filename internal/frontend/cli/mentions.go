@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func contextLine(t text.Catalog, b agent.ContextAdded) string {
 	if b.Source != "mention" || b.Title != "left" {
 		what := b.Title
 		if b.Source != "mention" {
-			what = either(b.Title, t.Word(b.Source))
+			what = cmp.Or(b.Title, t.Word(b.Source))
 		}
 		list := text.OneLine(bounded(strings.Join(from, ", ")))
 		return t.Say(text.ContextAdded, "what", strings.TrimSpace(text.OneLine(what)+" "+list))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"path/filepath"
@@ -101,7 +102,7 @@ func (ch *chat) tellQuestion(tool string) {
 	ch.notice(ch.Text.Say(text.NoticeAsks, "folder", ch.folder(), "tool", toolName(tool)))
 }
 
-func (ch *chat) folder() string { return text.OneLine(filepath.Base(either(ch.v.Workdir, "dure"))) }
+func (ch *chat) folder() string { return text.OneLine(filepath.Base(cmp.Or(ch.v.Workdir, "dure"))) }
 
 // notice shows a notice, unless somebody has just typed. That of the system is shown
 // beside the conversation, which waits for it at its end.

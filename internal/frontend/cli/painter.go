@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -47,13 +48,6 @@ func (v *painter) glyph(sign string, word text.Key) string {
 		return sign
 	}
 	return v.t.Say(word)
-}
-
-func either[T ~string](a, b T) T {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // doing says what goes on; "" while text arrives.
@@ -253,7 +247,7 @@ func (v *painter) finished(b agent.CallFinished, call *view.Call) {
 	if b.Result.Failed() {
 		sign, st = v.glyph("✗ ", text.LabelTool), red
 	}
-	parts := []part{{st, sign}, {bold, toolName(either(b.Tool, c.Tool))}}
+	parts := []part{{st, sign}, {bold, toolName(cmp.Or(b.Tool, c.Tool))}}
 	if arg := mainArg(c, v.Workdir); arg != "" {
 		const least = 12
 		parts = append(parts, part{plain, " " + text.Cut(arg, max(v.s.usable()*2/3, least))})
@@ -337,7 +331,7 @@ func turnFault(t text.Catalog, b agent.TurnEnded, session string) (message, fix 
 		return t.Problem(&agent.Problem{Code: b.Problem, Args: map[string]string{"error": t.Phrase(b.Error)}})
 	}
 	if b.Fail == "" {
-		return either(b.Error, t.Say(text.Failed)), ""
+		return cmp.Or(b.Error, t.Say(text.Failed)), ""
 	}
 	message, fix = t.Failure(b.Fail, session)
 	if b.Error != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -45,39 +46,19 @@ func (v *painter) planNote(b agent.Body) {
 }
 
 func planDid(do string) text.Key {
-	switch do {
-	case agent.PlanEdit:
-		return text.PlanDidEdit
-	case agent.PlanAdd:
-		return text.PlanDidAdd
-	case agent.PlanMove:
-		return text.PlanDidMove
-	case agent.PlanDrop:
-		return text.PlanDidDrop
-	}
-	return text.PlanDidText
+	return cmp.Or(map[string]text.Key{
+		agent.PlanEdit: text.PlanDidEdit, agent.PlanAdd: text.PlanDidAdd, agent.PlanMove: text.PlanDidMove, agent.PlanDrop: text.PlanDidDrop,
+	}[do], text.PlanDidText)
 }
 
 func planIs(verdict agent.PlanVerdict) text.Key {
-	switch verdict {
-	case agent.PlanApproved:
-		return text.PlanIsApproved
-	case agent.PlanAnother:
-		return text.PlanIsAnother
-	case "":
-		return text.PlanWaits
-	}
-	return text.PlanIsRejected
+	return cmp.Or(map[agent.PlanVerdict]text.Key{
+		agent.PlanApproved: text.PlanIsApproved, agent.PlanAnother: text.PlanIsAnother, "": text.PlanWaits,
+	}[verdict], text.PlanIsRejected)
 }
 
 func planNow(m agent.PlanMode) text.Key {
-	switch m {
-	case agent.PlanAlways:
-		return text.PlanNowAlways
-	case agent.PlanAuto:
-		return text.PlanNowAuto
-	}
-	return text.PlanNowOff
+	return cmp.Or(map[agent.PlanMode]text.Key{agent.PlanAlways: text.PlanNowAlways, agent.PlanAuto: text.PlanNowAuto}[m], text.PlanNowOff)
 }
 
 // planText returns the plan that a call puts to the user, as it is by now; "" = it puts
@@ -123,9 +104,9 @@ func (ch *chat) slashPlan(ctx context.Context, arg string) {
 // plansNow is when the session plans.
 func (v *painter) plansNow() agent.PlanMode {
 	if v.Planning == "" && v.Work != nil {
-		return either(v.Work.Plan, agent.PlanOff)
+		return cmp.Or(v.Work.Plan, agent.PlanOff)
 	}
-	return either(v.Planning, agent.PlanOff)
+	return cmp.Or(v.Planning, agent.PlanOff)
 }
 
 // newest returns the newest plan; nil = there is none. Of a long session whose beginning

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func pluginList(t text.Catalog, all []query.PluginInfo) (lines []string) {
 		if !p.Enabled {
 			state = text.PluginDisabled
 		}
-		line := t.Say(state, "id", text.OneLine(either(p.ID, p.Name))) + " (" + t.PluginBy(p.By) + ")  " + text.OneLine(p.Version)
+		line := t.Say(state, "id", text.OneLine(cmp.Or(p.ID, p.Name))) + " (" + t.PluginBy(p.By) + ")  " + text.OneLine(p.Version)
 		lines = append(lines, strings.TrimRight(line+"  "+text.Cut(text.OneLine(p.Description), 80), " "))
 		if p.Problem != "" {
 			lines = append(lines, "  "+t.Say(text.PluginUnused, "why", t.Phrase(text.OneLine(p.Problem))))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -94,7 +95,7 @@ func (ch *chat) slashPrompt(ctx context.Context, arg string) {
 	}
 	q := query.PromptPreview{Model: ch.v.Model, Workdir: ch.v.Workdir, Opened: ch.v.Opened}
 	if ch.v.Work != nil {
-		q.Profile, q.Model = ch.v.Work.Name, either(ch.v.Work.Model, q.Model)
+		q.Profile, q.Model = ch.v.Work.Name, cmp.Or(ch.v.Work.Model, q.Model)
 	}
 	r, ok := asked[query.PromptReport](ctx, ch, q)
 	if !ok {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -253,7 +254,7 @@ func standTasks(r agent.SessionStand) (lines []string) {
 	if json.Unmarshal(r.Todos, &todos) == nil {
 		for _, d := range todos {
 			box := map[string]string{"completed": "[x]", "in_progress": "[>]"}[d.Status]
-			lines = append(lines, either(box, "[ ]")+" "+text.OneLine(bounded(d.Content)))
+			lines = append(lines, cmp.Or(box, "[ ]")+" "+text.OneLine(bounded(d.Content)))
 		}
 	}
 	if r.Task.Task != "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ func (c *CLI) Rules(ctx context.Context, asJSON bool) error {
 // ruleLines is a report as people read it: what a rule does, the rule, and where it
 // stands.
 func ruleLines(t text.Catalog, r query.RuleReport, columns int) []string {
-	lines := []string{t.Say(text.ModeNow, "mode", string(either(r.Mode, agent.ModeDefault)))}
+	lines := []string{t.Say(text.ModeNow, "mode", string(cmp.Or(r.Mode, agent.ModeDefault)))}
 	var rows [][]string
 	for _, rule := range r.Rules {
 		rows = append(rows, []string{t.Word(string(rule.Verdict)), text.OneLine(bounded(rule.Rule)), whereRule(t, rule) + aboutRule(t, rule)})

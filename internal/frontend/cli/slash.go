@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -113,7 +114,7 @@ func (ch *chat) slashMode(ctx context.Context, arg string) {
 	if arg != "" {
 		ch.v.note(yellow, ch.Text.Say(text.ModeUnknown, "mode", text.OneLine(bounded(arg))))
 	} else {
-		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.Mode, agent.ModeDefault))))
+		ch.v.note(dim, ch.Text.Say(text.ModeNow, "mode", string(cmp.Or(ch.v.Mode, agent.ModeDefault))))
 	}
 	ch.v.note(dim, ch.Text.Say(text.ModesHere, "list", strings.Join(modes(), ", ")))
 }
@@ -222,8 +223,8 @@ func (ch *chat) slashStatus(context.Context, string) {
 	}
 	lines := []string{
 		ch.Text.Say(text.StatusSession, "id", ch.sess.Info.ID),
-		ch.Text.Say(text.ModelNow, "model", text.OneLine(either(ch.v.Model, ch.sess.Info.Model))),
-		ch.Text.Say(text.ModeNow, "mode", string(either(ch.v.Mode, agent.ModeDefault))),
+		ch.Text.Say(text.ModelNow, "model", text.OneLine(cmp.Or(ch.v.Model, ch.sess.Info.Model))),
+		ch.Text.Say(text.ModeNow, "mode", string(cmp.Or(ch.v.Mode, agent.ModeDefault))),
 		ch.Text.Say(text.StatusDir, "dir", text.OneLine(ch.v.Workdir)),
 		ch.Text.Say(state),
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -63,11 +64,7 @@ func (c *CLI) remark(w *bufio.Writer, s string) {
 }
 
 func (c *CLI) usageTable(w *bufio.Writer, sum query.UsageSummary, o UsageOptions) {
-	first := map[string]text.Key{"model": text.ColModel, "project": text.ColProject, "session": text.ColSession}
-	name, ok := first[sum.By]
-	if !ok {
-		name = text.ColDay
-	}
+	name := cmp.Or(map[string]text.Key{"model": text.ColModel, "project": text.ColProject, "session": text.ColSession}[sum.By], text.ColDay)
 	rows := [][]string{c.heads(name, text.ColRequests, text.ColInput, text.ColOutput, text.ColCacheRead, text.ColCacheWrite, text.ColCost)}
 	for _, r := range sum.Rows {
 		rows = append(rows, c.usageRow(r, usageName(r, o)))
