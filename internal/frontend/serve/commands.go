@@ -30,7 +30,7 @@ func (s *Server) commandRoutes() []Route {
 			continue // the tests of the vocabulary say that each can be empty
 		}
 		routes = append(routes, Route{
-			Method: http.MethodPost, Path: "/v1/sessions/{id}/commands/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.command(w, r, name, typ) },
+			Method: http.MethodPost, Path: "/v1/sessions/{id}/commands/" + name, Answer: func(r *http.Request) (any, error) { return s.command(r, name, typ) },
 			Name: "command_" + strings.ReplaceAll(name, ".", "_"), Summary: "Sends the command " + name + " to a session.", In: c, Out: Accepted{},
 		})
 	}
@@ -40,29 +40,25 @@ func (s *Server) commandRoutes() []Route {
 // begins are commands that begin a turn, or go on with one.
 var begins = []string{"prompt", "continue", "compact"}
 
-func (s *Server) command(w http.ResponseWriter, r *http.Request, name string, typ reflect.Type) {
+func (s *Server) command(r *http.Request, name string, typ reflect.Type) (any, error) {
 	read := reflect.New(typ)
 	err := decode(r, read.Interface())
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	c := read.Elem().Interface().(agent.Command) // its type is that of one
 	if s.draining.Err() != nil && slices.Contains(begins, name) {
-		Refuse(w, errEnding())
-		return
+		return nil, errEnding()
 	}
 	// A command is not taken back because who sent it has gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
 	defer cancel()
 	info, err := s.find(ctx, r.PathValue("id"))
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	if c, err = mayCommand(ctx, info, c); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	running := info.Status == "running"
 	if answer, ok := c.(agent.Resolve); ok && running {
@@ -74,10 +70,9 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string, ty
 		err = bad(p.Message, p.Fix)
 	}
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	Answer(w, http.StatusOK, Accepted{Accepted: true, Queued: !running})
+	return Accepted{Accepted: true, Queued: !running}, nil
 }
 
 // answers has the answers to the questions of a session be looked at one after the other.

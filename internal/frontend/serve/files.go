@@ -48,7 +48,7 @@ func (s *Server) fileRoutes() []Route {
 	at := []Parameter{{Name: "path", Summary: "relative to the folder of the session, with slashes"}}
 	need := []Parameter{{Name: "path", Summary: at[0].Summary, Needed: true}}
 	routes := []Route{{
-		Method: http.MethodGet, Path: "/v1/sessions/{id}/diff", Serve: s.diff, Name: "diff", Summary: "What a session has changed.", Out: query.DiffReport{},
+		Method: http.MethodGet, Path: "/v1/sessions/{id}/diff", Answer: s.diff, Name: "diff", Summary: "What a session has changed.", Out: query.DiffReport{},
 		Query: []Parameter{
 			{Name: "from", Type: reflect.Int64, Summary: "compare with how files were after this event; 0 = at the beginning"},
 			{Name: "to", Type: reflect.Int64, Summary: "up to this event; 0 = as they are now"},
@@ -61,26 +61,24 @@ func (s *Server) fileRoutes() []Route {
 	}
 	return append(
 		routes,
-		Route{Method: http.MethodGet, Path: "/v1/sessions/{id}/files", Serve: s.folder, Name: "listFiles", Summary: "A folder of a session.", Query: at, Out: Listing{}},
+		Route{Method: http.MethodGet, Path: "/v1/sessions/{id}/files", Answer: s.folder, Name: "listFiles", Summary: "A folder of a session.", Query: at, Out: Listing{}},
 		Route{Method: http.MethodGet, Path: "/v1/sessions/{id}/file", Serve: s.file, Name: "readFile", Summary: "A file of a session; ranges are possible.", Query: need, OutType: "application/octet-stream"},
 	)
 }
 
-func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
+func (s *Server) diff(r *http.Request) (any, error) {
 	v := r.URL.Query()
 	from, err := number("from", v.Get("from"))
 	to, wrong := number("to", v.Get("to"))
 	all, wrong2 := flag(r, "all", false)
 	if err = errors.Join(err, wrong, wrong2); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	info, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	s.ask(w, r, query.Diff{Session: info.ID, From: from, To: to, All: all, Paths: v["path"]})
+	return s.ask(r, query.Diff{Session: info.ID, From: from, To: to, All: all, Paths: v["path"]})
 }
 
 // local returns a path in the folder of a session; what could lead out of it, here or on
@@ -138,7 +136,7 @@ func (s *Server) in(r *http.Request, f func(Files, string) error) error {
 	return &refused{Status: http.StatusBadRequest, Code: badPath, Detail: name + ": " + err.Error(), Args: args}
 }
 
-func (s *Server) folder(w http.ResponseWriter, r *http.Request) {
+func (s *Server) folder(r *http.Request) (any, error) {
 	list := Listing{Entries: []Entry{}}
 	err := s.in(r, func(files Files, dir string) error {
 		all, err := files.ReadDir(dir, maxEntries+1)
@@ -152,10 +150,9 @@ func (s *Server) folder(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	Answer(w, http.StatusOK, list)
+	return list, nil
 }
 
 func entry(e fs.DirEntry) Entry {

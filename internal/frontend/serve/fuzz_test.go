@@ -131,7 +131,7 @@ func FuzzOpen(f *testing.F) {
 		l.forget(s)
 		r := httptest.NewRequestWithContext(auth.With(t.Context(), auth.User{Name: "ann", Scope: auth.Write}), http.MethodPost, "/v1/sessions", strings.NewReader(string(body)))
 		w := httptest.NewRecorder()
-		s.open(w, r)
+		Route{Answer: s.open, Status: http.StatusCreated}.answer(w, r)
 		sound(t, w.Code, w.Body.Bytes())
 		if o := l.last; w.Code == http.StatusCreated && (o.Takeover || o.Lend || o.New != "" || o.Mode == agent.ModeBypass || o.Setup != "" || len(o.Added) > 0 ||
 			o.Workdir != "" && !within(s.cfg.Workdir, o.Workdir)) {

@@ -12,13 +12,9 @@ import (
 
 func (s *Server) describeRoutes() []Route {
 	return []Route{{
-		Method: http.MethodGet, Path: "/openapi.json", Serve: s.openapi, Open: true, Name: "openapi",
+		Method: http.MethodGet, Path: "/openapi.json", Answer: func(*http.Request) (any, error) { return s.described(), nil }, Open: true, Name: "openapi",
 		Summary: "This description, after OpenAPI 3.1.", OutType: "application/json",
 	}}
-}
-
-func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) {
-	Answer(w, http.StatusOK, s.described())
 }
 
 var variable = regexp.MustCompile(`\{([a-z]+)\}`)

@@ -30,26 +30,25 @@ const api = 1
 // own are the routes of the server itself.
 func (s *Server) own() []Route {
 	return scopes(slices.Concat([]Route{
-		{Method: http.MethodGet, Path: "/healthz", Serve: s.healthy, Open: true, Name: "healthy", Summary: "Answers as long as the server lives.", Out: Ready{}},
-		{Method: http.MethodGet, Path: "/readyz", Serve: s.ready, Open: true, Name: "ready", Summary: "Answers 503 once the server is about to end.", Out: Ready{}},
-		{Method: http.MethodGet, Path: "/v1/about", Serve: s.about, Name: "about", Summary: "What serves here.", Out: About{}},
+		{Method: http.MethodGet, Path: "/healthz", Answer: s.healthy, Open: true, Name: "healthy", Summary: "Answers as long as the server lives.", Out: Ready{}},
+		{Method: http.MethodGet, Path: "/readyz", Answer: s.ready, Open: true, Name: "ready", Summary: "Answers 503 once the server is about to end.", Out: Ready{}},
+		{Method: http.MethodGet, Path: "/v1/about", Answer: s.about, Name: "about", Summary: "What serves here.", Out: About{}},
 	}, s.sessionRoutes(), s.commandRoutes(), s.eventRoutes(), s.metricRoutes(), s.fileRoutes(), s.queryRoutes(), s.describeRoutes()))
 }
 
-func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
-	Answer(w, http.StatusOK, Ready{Ready: true})
+func (s *Server) healthy(_ *http.Request) (any, error) {
+	return Ready{Ready: true}, nil
 }
 
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) ready(_ *http.Request) (any, error) {
 	if s.draining.Err() != nil {
-		Refuse(w, errEnding())
-		return
+		return nil, errEnding()
 	}
-	Answer(w, http.StatusOK, Ready{Ready: true})
+	return Ready{Ready: true}, nil
 }
 
-func (s *Server) about(w http.ResponseWriter, _ *http.Request) {
-	Answer(w, http.StatusOK, About{Name: "dure", Version: s.cfg.Version, API: api, Events: agent.Version})
+func (s *Server) about(_ *http.Request) (any, error) {
+	return About{Name: "dure", Version: s.cfg.Version, API: api, Events: agent.Version}, nil
 }
 
 // drain refuses new work, tells readers, and gives turns that run their time.

@@ -23,7 +23,7 @@ func (s *Server) queryRoutes() []Route {
 			summary = "Is refused: " + name + " is for the machine itself, because " + a.Local + "."
 		}
 		routes = append(routes, Route{
-			Method: http.MethodPost, Path: "/v1/queries/" + name, Serve: func(w http.ResponseWriter, r *http.Request) { s.query(w, r, name, asked) },
+			Method: http.MethodPost, Path: "/v1/queries/" + name, Answer: func(r *http.Request) (any, error) { return s.query(r, name, asked) },
 			Name: "query_" + strings.ReplaceAll(name, ".", "_"), Summary: summary,
 			In: reflect.Zero(asked).Interface(), Out: reflect.Zero(answer).Interface(),
 		})
@@ -31,43 +31,37 @@ func (s *Server) queryRoutes() []Route {
 	return routes
 }
 
-func (s *Server) query(w http.ResponseWriter, r *http.Request, name string, typ reflect.Type) {
+func (s *Server) query(r *http.Request, name string, typ reflect.Type) (any, error) {
 	read := reflect.New(typ)
 	err := decode(r, read.Interface())
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	q := read.Elem().Interface().(agent.Query) // its type is that of one
 	switch access := query.AccessTo(name); {
 	case access.Local != "":
-		write(w, Problem{
+		return nil, &refused{
 			Status: http.StatusForbidden, Code: localOnly, Detail: name + " is answered on the machine itself only: " + access.Local,
 			Fix: "run dure on that machine", Args: map[string]string{"query": name, "reason": access.Local},
-		})
-		return
+		}
 	case access.Guarded && !s.cfg.Guarded:
-		write(w, Problem{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}})
-		return
+		return nil, &refused{Status: http.StatusForbidden, Code: guarded, Detail: name + " is not answered here", Fix: "start the server with --guarded", Args: map[string]string{"query": name}}
 	}
 	if q, err = s.mayAsk(r.Context(), q); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	s.ask(w, r, q)
+	return s.ask(r, q)
 }
 
 // ask answers with what the client does.
-func (s *Server) ask(w http.ResponseWriter, r *http.Request, q agent.Query) {
+func (s *Server) ask(r *http.Request, q agent.Query) (any, error) {
 	ctx := r.Context()
 	if list, ok := q.(agent.ListSessions); ok && !everything(ctx) {
 		mine, err := s.listMine(ctx, list)
 		if err != nil {
-			Refuse(w, err)
-			return
+			return nil, err
 		}
-		Answer(w, http.StatusOK, mine)
-		return
+		return mine, nil
 	}
 	a, err := client.Query[any](ctx, s.cfg.Client, q)
 	if err == nil {
@@ -77,8 +71,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, q agent.Query) {
 		err = missingSession(find.Name) // more would tell of sessions of others, as their IDs do
 	}
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	Answer(w, http.StatusOK, a)
+	return a, nil
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,6 +21,9 @@ type Route struct {
 	// Serve answers. The body of the request has been read already, but for a Stream that
 	// takes one: that bounds and reads its own.
 	Serve func(http.ResponseWriter, *http.Request)
+
+	// Answer returns what is answered as JSON, in the place of Serve.
+	Answer func(*http.Request) (any, error)
 
 	Open   bool // without a token
 	Stream bool // the answer lasts; it has no place among the requests that are bounded
@@ -152,6 +156,16 @@ type missed struct {
 func (m *missed) Header() http.Header         { return m.header }
 func (m *missed) Write(b []byte) (int, error) { return len(b), nil }
 func (m *missed) WriteHeader(status int)      { m.status = status }
+
+// answer answers with what Answer returns.
+func (r Route) answer(w http.ResponseWriter, req *http.Request) {
+	v, err := r.Answer(req)
+	if err != nil {
+		Refuse(w, err)
+		return
+	}
+	Answer(w, cmp.Or(r.Status, http.StatusOK), v)
+}
 
 // Answer writes v as JSON.
 func Answer(w http.ResponseWriter, status int, v any) {

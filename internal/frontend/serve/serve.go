@@ -142,6 +142,9 @@ func (s *Server) mux() (http.Handler, error) {
 	known := map[string]bool{}
 	for _, r := range s.routes {
 		at := r.Method + " " + r.Path
+		if r.Answer != nil {
+			r.Serve = r.answer
+		}
 		if known[at] || r.Serve == nil {
 			return nil, fmt.Errorf("the route %s is there twice, or empty", at)
 		}

@@ -41,7 +41,7 @@ type Closed struct {
 func (s *Server) sessionRoutes() []Route {
 	return []Route{
 		{
-			Method: http.MethodGet, Path: "/v1/sessions", Serve: s.list, Name: "listSessions", Summary: "Sessions, the newest first.", Out: agent.SessionList{},
+			Method: http.MethodGet, Path: "/v1/sessions", Answer: s.list, Name: "listSessions", Summary: "Sessions, the newest first.", Out: agent.SessionList{},
 			Query: []Parameter{
 				{Name: "workdir", Summary: "of this folder"},
 				{Name: "tag", Summary: "with this tag"},
@@ -52,17 +52,17 @@ func (s *Server) sessionRoutes() []Route {
 			},
 		},
 		{
-			Method: http.MethodPost, Path: "/v1/sessions", Serve: s.open, Name: "openSession", In: agent.Open{}, Out: Opened{}, Status: http.StatusCreated,
+			Method: http.MethodPost, Path: "/v1/sessions", Answer: s.open, Name: "openSession", In: agent.Open{}, Out: Opened{}, Status: http.StatusCreated,
 			Summary: "Opens a session, new or stored, and runs it; one that is open is joined.",
 		},
-		{Method: http.MethodGet, Path: "/v1/sessions/{id}", Serve: s.info, Name: "session", Summary: "A session.", Out: agent.SessionInfo{}},
+		{Method: http.MethodGet, Path: "/v1/sessions/{id}", Answer: s.info, Name: "session", Summary: "A session.", Out: agent.SessionInfo{}},
 		{
-			Method: http.MethodDelete, Path: "/v1/sessions/{id}", Serve: s.remove, Name: "deleteSession", Out: query.RemovedSession{},
+			Method: http.MethodDelete, Path: "/v1/sessions/{id}", Answer: s.remove, Name: "deleteSession", Out: query.RemovedSession{},
 			Summary: "Deletes a session with its children, blobs and checkpoints. One that is open, pinned or busy is kept without force.",
 			Query:   []Parameter{{Name: "force", Type: reflect.Bool, Summary: "whatever it does; it is closed before"}},
 		},
-		{Method: http.MethodPost, Path: "/v1/sessions/{id}/fork", Serve: s.fork, Name: "forkSession", In: agent.Open{}, Out: Opened{}, Status: http.StatusCreated, Summary: "Opens a copy of a session up to and including an event."},
-		{Method: http.MethodPost, Path: "/v1/sessions/{id}/close", Serve: s.close, Name: "closeSession", In: Closing{}, Out: Closed{}, Summary: "Leaves a session, as the user whom opening it has answered; without one, all leave who have opened it over HTTP. It ends with the last who uses it."},
+		{Method: http.MethodPost, Path: "/v1/sessions/{id}/fork", Answer: s.fork, Name: "forkSession", In: agent.Open{}, Out: Opened{}, Status: http.StatusCreated, Summary: "Opens a copy of a session up to and including an event."},
+		{Method: http.MethodPost, Path: "/v1/sessions/{id}/close", Answer: s.close, Name: "closeSession", In: Closing{}, Out: Closed{}, Summary: "Leaves a session, as the user whom opening it has answered; without one, all leave who have opened it over HTTP. It ends with the last who uses it."},
 	}
 }
 
@@ -91,7 +91,7 @@ func number(name, v string) (int64, error) {
 	return n, nil
 }
 
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+func (s *Server) list(r *http.Request) (any, error) {
 	v := r.URL.Query()
 	q := agent.ListSessions{Workdir: v.Get("workdir"), Tag: v.Get("tag"), Profile: v.Get("profile")}
 	archived, err := flag(r, "archived", false)
@@ -105,11 +105,10 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		q.Before = at
 	}
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	q.Archived, q.Limit = archived, int(min(limit, 1<<30))
-	s.ask(w, r, q)
+	return s.ask(r, q)
 }
 
 // find returns the session of exactly that ID.
@@ -130,61 +129,54 @@ func (s *Server) find(ctx context.Context, id string) (agent.SessionInfo, error)
 	return info, err
 }
 
-func (s *Server) info(w http.ResponseWriter, r *http.Request) {
+func (s *Server) info(r *http.Request) (any, error) {
 	info, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	Answer(w, http.StatusOK, info)
+	return info, nil
 }
 
-func (s *Server) open(w http.ResponseWriter, r *http.Request) {
+func (s *Server) open(r *http.Request) (any, error) {
 	var o agent.Open
 	if err := decode(r, &o); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	s.opening(w, r, o)
+	return s.opening(r, o)
 }
 
-func (s *Server) fork(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fork(r *http.Request) (any, error) {
 	o := agent.Open{}
 	err := decode(r, &o)
 	if err == nil && (o.Session != "" || o.Fork != "") {
 		err = bad("session and fork: the path says which session is copied", "leave them out")
 	}
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	o.Fork = r.PathValue("id")
-	s.opening(w, r, o)
+	return s.opening(r, o)
 }
 
 // opening opens a session for a user.
-func (s *Server) opening(w http.ResponseWriter, r *http.Request, o agent.Open) {
+func (s *Server) opening(r *http.Request, o agent.Open) (any, error) {
 	if err := s.checkOpen(&o); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	if err := s.mayOpen(r.Context(), o); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	for _, id := range []string{o.Session, o.Fork} {
 		if id == "" {
 			continue
 		}
 		if _, err := s.find(r.Context(), id); err != nil {
-			Refuse(w, err)
-			return
+			return nil, err
 		}
 	}
 	give, err := s.shares.take(caller(r.Context()).Name, ofOpenings)
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	kept := false
 	defer func() {
@@ -196,18 +188,16 @@ func (s *Server) opening(w http.ResponseWriter, r *http.Request, o agent.Open) {
 	// Whoever goes away meanwhile leaves nothing half open.
 	ss, err := s.cfg.Client.Open(context.WithoutCancel(r.Context()), o)
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	if o.Session == "" {
 		if err := s.claim(context.WithoutCancel(r.Context()), ss); err != nil {
-			Refuse(w, err)
-			return
+			return nil, err
 		}
 	}
 	name := s.users.join(ss, give)
 	kept = true
-	Answer(w, http.StatusCreated, Opened{Session: ss.Info, User: name})
+	return Opened{Session: ss.Info, User: name}, nil
 }
 
 // checkOpen says what of an opening is not for clients, and fills in the folder.
@@ -234,18 +224,16 @@ func errEnding() error {
 	return &refused{Status: http.StatusServiceUnavailable, Code: ending, Detail: "the server is about to end", Fix: "wait, and connect to the one that comes after it"}
 }
 
-func (s *Server) close(w http.ResponseWriter, r *http.Request) {
+func (s *Server) close(r *http.Request) (any, error) {
 	var c Closing
 	if err := decode(r, &c); err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
 	defer cancel()
 	_, lost := s.find(ctx, r.PathValue("id"))
 	if lost != nil && !everything(ctx) {
-		Refuse(w, lost)
-		return
+		return nil, lost
 	}
 	left, err := s.users.part(ctx, r.PathValue("id"), c.User)
 	switch {
@@ -259,32 +247,28 @@ func (s *Server) close(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
-	Answer(w, http.StatusOK, Closed{Left: left})
+	return Closed{Left: left}, nil
 }
 
-func (s *Server) remove(w http.ResponseWriter, r *http.Request) {
+func (s *Server) remove(r *http.Request) (any, error) {
 	force, err := flag(r, "force", false)
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	info, err := s.find(r.Context(), r.PathValue("id"))
 	if err != nil {
-		Refuse(w, err)
-		return
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), commandTime)
 	defer cancel()
 	if force {
 		if _, err := s.users.part(ctx, info.ID, ""); err != nil {
-			Refuse(w, err)
-			return
+			return nil, err
 		}
 	}
-	s.ask(w, r.WithContext(ctx), query.RemoveSession{Session: info.ID, Force: force})
+	return s.ask(r.WithContext(ctx), query.RemoveSession{Session: info.ID, Force: force})
 }
 
 // users are those who have opened sessions over HTTP, by session and their own names. It is
