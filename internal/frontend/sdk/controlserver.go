@@ -12,6 +12,7 @@ import (
 	"dure/agent"
 	"dure/agent/query"
 	"dure/client"
+	"dure/internal/state/transcript"
 )
 
 // Bounds of calls that a host makes itself.
@@ -182,9 +183,9 @@ func (h *Host) callTool(in struct {
 func toolResult(r agent.Result) map[string]any {
 	content := []any{}
 	if words := r.Unfenced(); words != "" {
-		content = append(content, textPart{"text", words})
+		content = append(content, transcript.TextPart(words))
 	} else if r.Error != nil {
-		content = append(content, textPart{"text", r.Error.Message})
+		content = append(content, transcript.TextPart(r.Error.Message))
 	}
 	for _, b := range r.Blocks {
 		if b.Type == agent.ImageBlock && b.Media != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dure/agent"
+	"dure/internal/state/transcript"
 )
 
 // A line that is too long for hosts is shortened until it is not, and stays what it is.
@@ -19,7 +20,7 @@ func TestShorten(t *testing.T) {
 	}
 	for name, v := range map[string]any{
 		"a text":     map[string]any{"type": "user", "uuid": "u", "session_id": "s", "message": map[string]any{"content": long}},
-		"an image":   map[string]any{"type": "user", "uuid": "u", "session_id": "s", "message": []any{mediaOf(agent.Block{Type: agent.ImageBlock, Media: &agent.Media{Type: "image/png", Data: []byte(long)}})}},
+		"an image":   map[string]any{"type": "user", "uuid": "u", "session_id": "s", "message": []any{transcript.MediaPart(agent.Block{Type: agent.ImageBlock, Media: &agent.Media{Type: "image/png", Data: []byte(long)}})}},
 		"many texts": map[string]any{"type": "user", "uuid": "u", "session_id": "s", "message": []any{long, long, long, long, long, long, long}},
 		"many parts": map[string]any{"type": "user", "uuid": "u", "session_id": "s", "message": many},
 	} {

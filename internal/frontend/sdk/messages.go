@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -85,57 +84,11 @@ func tokensOf(u agent.Usage) tokens {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-type textPart struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type thinkingPart struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-}
-
-type callPart struct {
-	Type  string          `json:"type"`
-	ID    string          `json:"id"`
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
-}
-
-type resultPart struct {
-	Type    string `json:"type"`
-	ID      string `json:"tool_use_id"`
-	Content any    `json:"content"`
-	IsError bool   `json:"is_error,omitempty"`
-}
-
-type mediaPart struct {
-	Type   string `json:"type"`
-	Source struct {
-		Type  string `json:"type"`
-		Media string `json:"media_type,omitempty"`
-		Data  string `json:"data,omitempty"`
-		URL   string `json:"url,omitempty"`
-	} `json:"source"`
-}
-
-func mediaOf(b agent.Block) mediaPart {
-	p := mediaPart{Type: string(b.Type)}
-	p.Source.Media = b.Media.Type
-	if p.Source.Type = "base64"; len(b.Media.Data) > 0 {
-		p.Source.Data = base64.StdEncoding.EncodeToString(b.Media.Data)
-	} else {
-		p.Source.Type, p.Source.URL, p.Source.Media = "url", b.Media.URL, ""
-	}
-	return p
-}
-
 // partOf is a block of an answer as hosts read it; nil = they do not.
 func (h *Host) partOf(b agent.Block) any {
 	switch {
 	case b.Type == agent.TextBlock:
-		return textPart{"text", b.Text}
+		return transcript.TextPart(b.Text)
 	case b.Type == agent.ThinkingBlock && len(b.Raw) > 0:
 		var raw struct {
 			Type string `json:"type"`
@@ -146,9 +99,9 @@ func (h *Host) partOf(b agent.Block) any {
 		}
 		return b.Raw
 	case b.Type == agent.ThinkingBlock:
-		return thinkingPart{"thinking", b.Text, b.Signature}
+		return transcript.ThinkingPart(b)
 	case b.Type == agent.CallBlock && b.Call != nil:
-		return callPart{"tool_use", b.Call.ID, h.prog.Name(b.Call.Tool), objectOf(b.Call.Input)}
+		return transcript.CallPart(b.Call.ID, h.prog.Name(b.Call.Tool), objectOf(b.Call.Input))
 	}
 	return nil
 }
@@ -195,7 +148,7 @@ func (h *Host) answeredBy(e agent.Event, b agent.ModelAnswered, from *child) {
 
 // finished shows the result of a call.
 func (h *Host) finished(e agent.Event, r agent.Result, from *child) {
-	p := resultPart{Type: "tool_result", ID: r.ID, Content: resultContent(r), IsError: r.Failed()}
+	p := transcript.ResultPart(r.ID, resultContent(r), r.Failed())
 	s := said{
 		head: h.head("user", "", transcript.MessageID(e.ID, 0)), Message: userMessage{"user", []any{p}},
 		Result: outputOf(r), Time: stamp(e.Time),
@@ -215,13 +168,13 @@ func resultContent(r agent.Result) any {
 	}
 	list := []any{}
 	if words != "" {
-		list = append(list, textPart{"text", words})
+		list = append(list, transcript.TextPart(words))
 	}
 	for _, b := range r.Blocks {
 		if b.Media != nil {
-			list = append(list, mediaOf(b))
+			list = append(list, transcript.MediaPart(b))
 		} else if b.Type == agent.TextBlock {
-			list = append(list, textPart{"text", b.Text})
+			list = append(list, transcript.TextPart(b.Text))
 		}
 	}
 	return list

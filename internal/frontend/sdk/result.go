@@ -11,6 +11,7 @@ import (
 	"dure/client"
 	"dure/internal/frontend/text"
 	"dure/internal/frontend/view"
+	"dure/internal/state/transcript"
 )
 
 // result is the end of a turn.
@@ -21,7 +22,7 @@ type result struct {
 	Denials  []denial            `json:"permission_denials"`
 	Cost     float64             `json:"total_cost_usd"` // of what has a known price
 	Models   map[string]modelUse `json:"modelUsage"`
-	Deferred *callPart           `json:"deferred_tool_use,omitempty"`
+	Deferred any                 `json:"deferred_tool_use,omitempty"`
 	Queued   int                 `json:"queued_turn_count,omitempty"`
 	Origin   *origin             `json:"origin,omitempty"`
 }
@@ -68,7 +69,7 @@ func (h *Host) result(r view.Result) {
 		out.Denials = append(out.Denials, denial{d, h.prog.Name(d.Tool)})
 	}
 	if d := r.Deferred; d != nil {
-		out.Deferred = &callPart{"tool_use", d.ID, h.prog.Name(d.Tool), objectOf(d.Input)}
+		out.Deferred = transcript.CallPart(d.ID, h.prog.Name(d.Tool), objectOf(d.Input))
 	}
 	if h.show.origin != "" {
 		out.Origin = &origin{"task-notification"}
@@ -110,7 +111,7 @@ func (h *Host) ended(at time.Time, b agent.TurnEnded) {
 	if r.IsError && r.Subtype == "success" && b.Reason == agent.EndFailed { // as hosts know failures of the model's service
 		m := spoken{
 			ID: h.show.messageID(nil), Type: "message", Role: "assistant", Model: "<synthetic>",
-			Content: []any{textPart{"text", r.Result}}, Usage: tokensOf(agent.Usage{}),
+			Content: []any{transcript.TextPart(r.Result)}, Usage: tokensOf(agent.Usage{}),
 		}
 		h.out.put(said{head: h.head("assistant", "", ""), Message: m, Error: errorKind(b.Fail, r.APIErrorStatus), Time: stamp(at)})
 	}

@@ -10,6 +10,7 @@ import (
 	"dure/agent"
 	"dure/internal/frontend/view"
 	"dure/internal/prooftest"
+	"dure/internal/state/transcript"
 )
 
 // numbers is so much JSON in which there is no text that could be cut.
@@ -124,21 +125,21 @@ func kindsOf(big json.RawMessage, text string) []kindOf {
 	r := view.Result{Type: "result", Subtype: "success", SessionID: newUUID(), Result: text, DurationMS: 3, DurationAPIMS: 2, NumTurns: 4, Structured: big}
 	denied := denial{view.ResultDenial{ID: "toolu_d", Input: big}, "Bash"}
 	return []kindOf{
-		{"a call", message(callPart{"tool_use", "toolu_1", "Write", big}), append([][]any{{"message", "content", 0, "id"}, {"message", "content", 0, "name"}}, by...)},
-		{"a text", message(textPart{"text", text + "."}), by},
-		{"a thought", message(thinkingPart{"thinking", text + ".", "s"}), by},
+		{"a call", message(transcript.CallPart("toolu_1", "Write", big)), append([][]any{{"message", "content", 0, "id"}, {"message", "content", 0, "name"}}, by...)},
+		{"a text", message(transcript.TextPart(text + ".")), by},
+		{"a thought", message(transcript.ThinkingPart(agent.Block{Text: text + ".", Signature: "s"})), by},
 		{
 			"a result of a call",
 			said{
 				head: h("user", ""), Parent: &parent, Result: big,
-				Message: userMessage{"user", []any{resultPart{Type: "tool_result", ID: "toolu_1", Content: []any{textPart{"text", text}}, IsError: true}}},
+				Message: userMessage{"user", []any{transcript.ResultPart("toolu_1", []any{transcript.TextPart(text)}, true)}},
 			},
 			append([][]any{{"message", "content", 0, "tool_use_id"}, {"message", "content", 0, "type"}, {"message", "content", 0, "is_error"}}, spoke...),
 		},
 		{"a message sent back", said{head: h("user", ""), Parent: &parent, Message: userMessage{"user", big}, Replay: true}, append([][]any{{"isReplay"}}, spoke...)},
 		{
 			"the end of a turn",
-			result{Result: r, UUID: newUUID(), Denials: []denial{denied, denied}, Cost: 0.5, Usage: tokensOf(agent.Usage{Input: 5}), Deferred: &callPart{"tool_use", "toolu_2", "Bash", big}},
+			result{Result: r, UUID: newUUID(), Denials: []denial{denied, denied}, Cost: 0.5, Usage: tokensOf(agent.Usage{Input: 5}), Deferred: transcript.CallPart("toolu_2", "Bash", big)},
 			append([][]any{
 				{"subtype"},
 				{"duration_ms"},

@@ -150,7 +150,7 @@ func (m *Mirror) input(e agent.Event, b agent.InputAdded) []line {
 	if len(b.Parts) > 0 {
 		list := blocks(b.Parts, m.c.Shown)
 		if b.Text != "" {
-			list = slices.Insert(list, 0, any(textPart{"text", b.Text}))
+			list = slices.Insert(list, 0, transcript.TextPart(b.Text))
 		}
 		content = list
 	} else if b.Text == "" {
@@ -196,18 +196,18 @@ func (m *Mirror) result(e agent.Event, b agent.CallFinished) []line {
 	if text == "" {
 		text = string(r.Output)
 	}
-	part := resultPart{Type: "tool_result", Call: r.ID, Content: text, Failed: r.Failed()}
+	var content any = text
 	if more := blocks(r.Blocks, m.c.Shown); len(more) > 0 {
 		if text != "" {
-			more = slices.Insert(more, 0, any(textPart{"text", text}))
+			more = slices.Insert(more, 0, transcript.TextPart(text))
 		}
-		part.Content = more
+		content = more
 	}
 	output := r.Output
 	if output == nil {
 		output, _ = json.Marshal(text) // a string always encodes
 	}
-	l := entry{Type: "user", Message: &message{Role: "user", Content: []any{part}}, Output: output}
+	l := entry{Type: "user", Message: &message{Role: "user", Content: []any{transcript.ResultPart(r.ID, content, r.Failed())}}, Output: output}
 	return []line{m.add(e, uuid, l)}
 }
 
@@ -284,43 +284,6 @@ func (m *Mirror) settings(e agent.Event, title string, named bool, tags *[]strin
 	return out
 }
 
-type textPart struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type thinkingPart struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-}
-
-type callPart struct {
-	Type  string          `json:"type"`
-	ID    string          `json:"id"`
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
-}
-
-type resultPart struct {
-	Type    string `json:"type"`
-	Call    string `json:"tool_use_id"`
-	Content any    `json:"content"`
-	Failed  bool   `json:"is_error,omitempty"`
-}
-
-type mediaPart struct {
-	Type   string `json:"type"`
-	Source source `json:"source"`
-}
-
-type source struct {
-	Type  string `json:"type"` // base64 or url
-	Media string `json:"media_type,omitempty"`
-	Data  []byte `json:"data,omitempty"`
-	URL   string `json:"url,omitempty"`
-}
-
 func blocks(list []agent.Block, shown func(string) string) []any {
 	var out []any
 	for _, b := range list {
@@ -336,27 +299,22 @@ func blocks(list []agent.Block, shown func(string) string) []any {
 func blockOf(b agent.Block, shown func(string) string) any {
 	switch b.Type {
 	case agent.TextBlock:
-		return textPart{"text", b.Text}
+		return transcript.TextPart(b.Text)
 	case agent.ThinkingBlock:
 		if len(b.Raw) > 0 && b.Provider == "anthropic" {
 			return b.Raw
 		}
-		return thinkingPart{"thinking", b.Text, b.Signature}
+		return transcript.ThinkingPart(b)
 	case agent.CallBlock:
 		name := b.Call.Tool
 		if shown != nil {
 			name = shown(name)
 		}
-		return callPart{"tool_use", b.Call.ID, name, b.Call.Input}
+		return transcript.CallPart(b.Call.ID, name, b.Call.Input)
 	case agent.ImageBlock, agent.DocumentBlock:
-		if b.Media == nil {
-			return nil
+		if b.Media != nil {
+			return transcript.MediaPart(b)
 		}
-		s := source{Type: "base64", Media: b.Media.Type, Data: b.Media.Data}
-		if b.Media.URL != "" {
-			s = source{Type: "url", URL: b.Media.URL}
-		}
-		return mediaPart{string(b.Type), s}
 	case agent.RawBlock:
 		if b.Provider == "anthropic" && json.Valid(b.Raw) {
 			return b.Raw
