@@ -96,12 +96,12 @@ func TestRunConfined(t *testing.T) {
 	}
 	run := func(argv ...string) (query.ConfinedRun, string, error) {
 		t.Helper()
-		var out bytes.Buffer
-		q := query.RunConfined{Argv: argv, Out: &out, Err: &out}
+		var out, failed bytes.Buffer
+		q := query.RunConfined{Argv: argv, Out: &out, Err: &failed}
 		for _, a := range x.Answers() {
 			if reflect.TypeOf(a.Query) == reflect.TypeOf(q) {
 				got, err := a.Do(context.WithoutCancel(t.Context()), q)
-				return got.(query.ConfinedRun), out.String(), err
+				return got.(query.ConfinedRun), out.String() + failed.String(), err
 			}
 		}
 		t.Fatal("nobody answers it")
