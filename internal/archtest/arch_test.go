@@ -44,6 +44,7 @@ func TestModule(t *testing.T) {
 		{"tables", CheckTables(tree, tablesAllowed)},
 		{"interfaces", CheckInterfaces(tree)},
 		{"contracts", CheckContracts(tree, Contracts)},
+		{"lookups", CheckLookups(tree)},
 		{"names", CheckNames(tree)},
 		{"sleeps", CheckSleeps(tree, sleepsAllowed)},
 		{"words", CheckWords(tree, append(machine(t), Phrases...))},

@@ -58,6 +58,20 @@ func TestRules(t *testing.T) {
 			},
 		},
 		{
+			name:  "lookups by name",
+			check: CheckLookups,
+			files: map[string]string{
+				"internal/app/a.go":            "package app\nfunc f(s S) bool {\n\tswitch s.Name {\n\t}\n\treturn s.Name == \"\" || s.Name == other ||\n\t\ts.Name != \"policy\"\n}",
+				"internal/kernel/session/b.go": "package session\nfunc f(s S) bool { return s.At == \"x\" || s.Name == \"hooks\" }",
+				"internal/app/config/c.go":     "package config\nfunc f(s S) bool { return s.Name == \"hooks\" }",
+			},
+			want: []string{
+				"internal/app/a.go:3: something is looked up by its name: give it a place of its own in plug.Points",
+				"internal/app/a.go:6: something is looked up by its name: give it a place of its own in plug.Points",
+				"internal/kernel/session/b.go:2: something is looked up by its name: give it a place of its own in plug.Points",
+			},
+		},
+		{
 			name:  "interfaces are small",
 			check: CheckInterfaces,
 			files: map[string]string{

@@ -3,8 +3,10 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Contracts are the structs by which a session and its capabilities know each other.
@@ -95,4 +97,32 @@ func named(f *File, x ast.Node, tell func(name string)) {
 		}
 		return true
 	})
+}
+
+// CheckLookups finds code between the capabilities and the gate that looks for a stage, a hook
+// or a section by its name: each has a typed place, and names are for people.
+func CheckLookups(t *Tree) []Fault {
+	var faults []Fault
+	for _, f := range t.Go {
+		between := f.Dir == "internal/app" || strings.HasPrefix(f.Dir+"/", "internal/kernel/")
+		if f.Test || !between {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			var tag ast.Expr
+			literal := false
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				b, ok := n.Y.(*ast.BasicLit)
+				tag, literal = n.X, ok && b.Kind == token.STRING && len(b.Value) > len(`""`) && (n.Op == token.EQL || n.Op == token.NEQ)
+			case *ast.SwitchStmt:
+				tag, literal = n.Tag, true
+			}
+			if sel, ok := tag.(*ast.SelectorExpr); ok && literal && sel.Sel.Name == "Name" {
+				faults = append(faults, Fault{f.Path, f.line(n.Pos()), "something is looked up by its name: give it a place of its own in plug.Points"})
+			}
+			return true
+		})
+	}
+	return faults
 }
