@@ -50,7 +50,9 @@ func targets() []target {
 		return func(url string) model { return anthropic.New(wire.Config{BaseURL: url, Key: "key", Info: i}) }
 	}
 	talk := func(i agent.ModelInfo, c chat.Compat) func(string) model {
-		return func(url string) model { return chat.New(chat.Config{Config: wire.Config{BaseURL: url, Key: "key", Info: i}, Compat: c}) }
+		return func(url string) model {
+			return chat.New(chat.Config{Config: wire.Config{BaseURL: url, Key: "key", Info: i}, Compat: c})
+		}
 	}
 	respond := func(i agent.ModelInfo) func(string) model {
 		return func(url string) model { return responses.New(wire.Config{BaseURL: url, Key: "key", Info: i}) }
