@@ -2,7 +2,7 @@ package agent
 
 import "encoding/json"
 
-// Marks are what the log of a session keeps for its capabilities.
+// Marks are facts of a session that its log keeps for its capabilities.
 type Marks struct {
 	Files    map[string]FileState       `json:"files,omitempty"`    // what the session has seen of files
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`     // by extensions, see [ExtensionKept]

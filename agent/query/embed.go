@@ -17,8 +17,8 @@ type (
 		Do      string `json:"do"` // enable, disable or reconnect
 	}
 
-	// SetServers has a session use servers, beside those that it has begun with, in the place
-	// of those that were set before. What the administrator forbids is not used. It asks for
+	// SetServers adds servers to those that a session began with, and replaces the ones that
+	// were added before. Servers that the administrator forbids are not used. It asks for
 	// [ServersSet].
 	SetServers struct {
 		Session string          `json:"session"`

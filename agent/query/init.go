@@ -49,7 +49,7 @@ type SurveyCommand struct {
 	From string `json:"from"`          // the file that says so
 }
 
-// SurveyReadme is what a README begins with.
+// SurveyReadme is the beginning of a README.
 type SurveyReadme struct {
 	Path    string `json:"path"`
 	Title   string `json:"title,omitempty"`

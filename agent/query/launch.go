@@ -39,10 +39,10 @@ type (
 		Values []string `json:"values,omitempty"`
 	}
 
-	// SetLink keeps a link, in the place of one of its name, and asks for it as a Link.
+	// SetLink stores a link and returns it as a Link. It replaces a link of the same name.
 	SetLink struct{ Link }
 
-	// RemoveLink forgets a link, and asks for it as a Link.
+	// RemoveLink removes a link and returns it as a Link.
 	RemoveLink struct {
 		Name string `json:"name"`
 	}

@@ -37,7 +37,7 @@ type Explanation struct {
 	Offers   []agent.Choice  `json:"offers,omitempty"` // what would allow it from now on
 }
 
-// Simulation is what another policy would have decided.
+// Simulation compares recorded decisions with those of another policy.
 type Simulation struct {
 	Decisions int               `json:"decisions"` // that were recorded
 	Skipped   int               `json:"skipped"`   // that cannot be decided again

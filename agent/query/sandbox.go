@@ -8,9 +8,9 @@ import (
 
 // Questions about what confines commands.
 type (
-	// ExplainSandbox says what confines the commands of a session in the working folder, and
-	// with a command what it could touch. A harmless process is started to find out. The answer
-	// is a [SandboxReport].
+	// ExplainSandbox asks for a [SandboxReport] on the working folder. With a command, the report
+	// also lists the paths that the command could read or change. A harmless process is started
+	// to find out.
 	ExplainSandbox struct {
 		Command string `json:"command,omitempty"`
 	}
@@ -29,7 +29,7 @@ type (
 func (ExplainSandbox) Query() string { return "sandbox" }
 func (RunConfined) Query() string    { return "sandbox.run" }
 
-// ConfinedRun is how a confined program ended.
+// ConfinedRun is the outcome of a confined program.
 type ConfinedRun struct {
 	Code    int    `json:"code"`
 	Refused string `json:"refused,omitempty"` // what the confinement has refused it, in English

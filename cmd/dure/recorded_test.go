@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dure/internal/models/script"
+	"dure/internal/prooftest"
 )
 
 // TestRecorded reads sessions that another build of the program recorded: this build shows,
@@ -21,7 +22,7 @@ func TestRecorded(t *testing.T) {
 	t.Parallel()
 	recorder := os.Getenv("DURE_RECORDER")
 	if recorder == "" {
-		t.Skip(".ci/long recorded runs it, with sessions and a program of another commit")
+		prooftest.Lacking(t, "recorder", "DURE_RECORDER names no program of another commit; .ci/long recorded builds one")
 	}
 	recorded := os.Getenv("DURE_RECORDED")
 	current, err := exec.LookPath("dure")

@@ -188,14 +188,20 @@ func (x *Extension) change(ctx context.Context, q query.ChangeSetting) (query.Se
 	case query.SettingUnset:
 		return x.Unset(ctx, q.Scope, q.Key, q.Value)
 	}
-	return query.SettingChange{}, fmt.Errorf("nothing to do with a setting: %q", q.Do)
+	return query.SettingChange{}, &agent.Problem{
+		Code: agent.ProblemUsage, Message: fmt.Sprintf("a setting cannot be changed by %q", q.Do),
+		Fix: "name one of: " + query.SettingSet + ", " + query.SettingUnset,
+	}
 }
 
 // Writable reports why nobody can change the settings of a scope: they are not in force in
 // this run.
 func (x *Extension) Writable(scope string) error {
 	if only := x.source().Only; only != nil && !slices.Contains(only, config.Layer(scope)) {
-		return fmt.Errorf("the settings of the scope %q do not count in this run", scope)
+		return &agent.Problem{
+			Code: agent.ProblemUsage, Message: fmt.Sprintf("the settings of the scope %q do not count in this run", scope),
+			Fix: "name the scope in --setting-sources, or leave that flag out",
+		}
 	}
 	return nil
 }
