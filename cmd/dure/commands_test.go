@@ -195,6 +195,8 @@ var changing = []struct {
 	{regexp.MustCompile(`"(ms|first_ms|milliseconds|bytes|memoryFree|diskFree|cost|cache_read|cache_write)": "?\d+"?`), "NUMBER"},
 	{regexp.MustCompile(`"time": "DAY [0-9:]+ UTC"`), "TIME"},
 	{regexp.MustCompile(`in \d+ ms`), "in MS"},
+	{regexp.MustCompile(`-?\d+ s off the endpoint's`), "SECONDS off the endpoint's"}, // whose clock shows whole seconds
+	{regexp.MustCompile(`"seconds": "-?\d+"`), "SECONDS"},
 	{regexp.MustCompile(`dure_[A-Z2-7]{26}`), "TOKEN"},
 	{regexp.MustCompile(`"id": "[0-9a-z]{8,16}"`), "ID"},
 }

@@ -277,7 +277,7 @@ func TestAnswers(t *testing.T) {
 		{query.ExplainSetting{Key: "env.TOKEN"}, `{"key":"env.TOKEN","value":"(hidden)","layers":[{"key":"env.TOKEN","origin":{"layer":"user","where":"HOME/settings.json:1:17"},"value":"(hidden)","counts":true}]}`},
 		{query.MakeSettings{Scope: "managed"}, `there are no settings of the scope "managed" here`},
 		{query.ChangeSetting{Do: query.SettingUnset, Scope: "user", Key: "MaxSteps"}, `{"key":"maxSteps","scope":"user","path":"HOME/settings.json","value":null,"live":false,"counts":false}`},
-		{query.ChangeSetting{Do: "Set", Scope: "user", Key: "maxSteps"}, `nothing to do with a setting: "Set"`},
+		{query.ChangeSetting{Do: "Set", Scope: "user", Key: "maxSteps"}, `a setting cannot be changed by "Set"`},
 		{query.CheckSettings{}, `true`},
 	} {
 		if got := ask(tt.q); got != tt.want {
